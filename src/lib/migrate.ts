@@ -14,8 +14,8 @@ const DIRECTORY = new URL('../migrations/', import.meta.url)
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_TRIES = 30
 
-/** The first of the files that were joined into one per theme before the first release. */
-const BEFORE_RELEASE = '0001_directory.sql'
+/** The first files of schemas from before the first release: their files were joined into one per theme, twice. */
+const BEFORE_RELEASE = ['0001_directory.sql', '0001_runs.sql']
 
 export class MigrationError extends Error {
   readonly code = 'MIGRATION_FAILED'
@@ -63,7 +63,7 @@ async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {
 }
 
 function assertKnown(unknown: string[]): void {
-  if (unknown.includes(BEFORE_RELEASE))
+  if (BEFORE_RELEASE.some(name => unknown.includes(name)))
     throw new MigrationError(
       'a version from before the first release made this schema, and nothing upgrades it. In a trial: remove .dirsync. ' +
         'Else stop every dirsync, settle the refunds and top-ups that are requested or unknown, save the tables ' +

@@ -11,7 +11,9 @@ create table dirsync.tally (
   since           timestamptz,
   category        text,
   state           text,
-  n               bigint not null
+  n               bigint not null,
+  platform_code   bigint,
+  failures        bigint not null default 0
 )
 -- Read whole and often, written with every outcome: vacuumed by its changes, whatever its size.
 with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
@@ -31,10 +33,11 @@ comment on column dirsync.tally.enqueued is 'pending: whether it is in the queue
 comment on column dirsync.tally.since is
   'pending: since when the entities have been out of step, to the second.';
 comment on column dirsync.tally.category is 'dead_letter: its category.';
-comment on column dirsync.tally.state is
-  'dead_letter, sync_run: the state; employee: in_step, awaiting_activation, dead_lettered, waiting (or '
-  'halted), left or vanished.';
+comment on column dirsync.tally.state is 'dead_letter, sync_run: the state; employee: its standing.';
 comment on column dirsync.tally.n is 'Rows gained less rows lost.';
+comment on column dirsync.tally.platform_code is 'dead_letter: its error code of the platform.';
+comment on column dirsync.tally.failures is
+  'dead_letter: how often the cases have failed in all: occurrences gained less occurrences lost.';
 
 create function dirsync.tally_pending() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -67,45 +70,19 @@ comment on function dirsync.tally_pending is 'Keeps the tally of the outbox.';
 create function dirsync.tally_employee() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  -- How an employee stands is said three times: a function of its own would not be inlined,
-  -- and would take seconds for a million rows.
   case tg_op
   when 'INSERT' then
     insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code,
-           case when vanished_at is not null then 'vanished'
-                when not active then 'left'
-                when acknowledged_hash = source_hash then 'in_step'
-                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-                when parked_hash = source_hash then 'dead_lettered'
-                else 'waiting' end, count(*)
-    from added group by 2, 3;
+    select 'employee', enterprise_code, standing, count(*) from added group by 2, 3;
   when 'DELETE' then
     insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code,
-           case when vanished_at is not null then 'vanished'
-                when not active then 'left'
-                when acknowledged_hash = source_hash then 'in_step'
-                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-                when parked_hash = source_hash then 'dead_lettered'
-                else 'waiting' end, -count(*)
-    from removed group by 2, 3;
+    select 'employee', enterprise_code, standing, -count(*) from removed group by 2, 3;
   else
     insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code,
-           case when vanished_at is not null then 'vanished'
-                when not active then 'left'
-                when acknowledged_hash = source_hash then 'in_step'
-                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-                when parked_hash = source_hash then 'dead_lettered'
-                else 'waiting' end, sum(n)
-    from (select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash,
-                 platform_state, 1 as n
-          from added
+    select 'employee', enterprise_code, standing, sum(n)
+    from (select enterprise_code, standing, 1 as n from added
           union all
-          select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash,
-                 platform_state, -1
-          from removed) changed
+          select enterprise_code, standing, -1 from removed) changed
     group by 2, 3 having sum(n) <> 0;
   end case;
   return null;
@@ -117,16 +94,20 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   case tg_op
   when 'INSERT' then
-    insert into dirsync.tally (source, category, state, n)
-    select 'dead_letter', category, state, count(*) from added where state <> 'resolved' group by 2, 3;
+    insert into dirsync.tally (source, category, platform_code, state, n, failures)
+    select 'dead_letter', category, platform_code, state, count(*), sum(occurrences)
+    from added where state <> 'resolved' group by 2, 3, 4;
   when 'DELETE' then
-    insert into dirsync.tally (source, category, state, n)
-    select 'dead_letter', category, state, -count(*) from removed where state <> 'resolved' group by 2, 3;
+    insert into dirsync.tally (source, category, platform_code, state, n, failures)
+    select 'dead_letter', category, platform_code, state, -count(*), -sum(occurrences)
+    from removed where state <> 'resolved' group by 2, 3, 4;
   else
-    insert into dirsync.tally (source, category, state, n)
-    select 'dead_letter', category, state, sum(n)
-    from (select category, state, 1 as n from added union all select category, state, -1 from removed) changed
-    where state <> 'resolved' group by 2, 3 having sum(n) <> 0;
+    insert into dirsync.tally (source, category, platform_code, state, n, failures)
+    select 'dead_letter', category, platform_code, state, sum(n), sum(n * occurrences)
+    from (select category, platform_code, state, occurrences, 1 as n from added
+          union all
+          select category, platform_code, state, occurrences, -1 from removed) changed
+    where state <> 'resolved' group by 2, 3, 4 having sum(n) <> 0 or sum(n * occurrences) <> 0;
   end case;
   return null;
 end $$;
@@ -189,7 +170,7 @@ begin
   select sum(rows), count(*) into _rows, _kinds
   from (select count(*) as rows from dirsync.tally
         group by source, operation, enterprise_code, run_id, priority, enqueued, since, category,
-                 state) kinds;
+                 platform_code, state) kinds;
   if _rows is null or _rows < 200 + 2 * _kinds then
     return 0;
   end if;
@@ -197,11 +178,13 @@ begin
     delete from dirsync.tally returning *
   )
   insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since,
-                             category, state, n)
-  select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)
+                             category, platform_code, state, n, failures)
+  select source, operation, enterprise_code, run_id, priority, enqueued, since, category, platform_code,
+         state, sum(n), sum(failures)
   from taken
-  group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state
-  having sum(n) <> 0;
+  group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, platform_code,
+           state
+  having sum(n) <> 0 or sum(failures) <> 0;
   return _rows;
 end $$;
 comment on function dirsync.fold_tally is
@@ -237,6 +220,89 @@ comment on function dirsync.run_result is
   'What came of a run: last outcome per entity; calls, their waiting time in milliseconds and those '
   'rejected as too fast, by operation; dead letters by category.';
 
--- Nobody may call a function of this schema but its owner, and the reviewer where migrate grants it.
--- A function of a later migration needs a revoke of its own.
-revoke execute on all functions in schema dirsync from public;
+-- History for curves ----------------------------------------------------------
+
+create table dirsync.standing_history (
+  at                     timestamptz primary key,
+  in_step                integer not null,
+  awaiting_activation    integer not null,
+  dead_lettered          integer not null,
+  halted                 integer not null,
+  waiting                integer not null,
+  open_cases             jsonb not null,
+  cases                  integer not null,
+  pending                integer not null,
+  oldest_pending_seconds integer not null,
+  is_halted              boolean not null,
+  held                   integer not null default 0,
+  rejected               integer not null default 0,
+  accepted               integer not null default 0
+);
+
+comment on table dirsync.standing_history is 'How everything stood, every five minutes; kept for 35 days.';
+comment on column dirsync.standing_history.at is 'The five minutes that had begun.';
+comment on column dirsync.standing_history.in_step is 'Employees whose every field the platform confirmed.';
+comment on column dirsync.standing_history.awaiting_activation is 'Employees not yet on the platform.';
+comment on column dirsync.standing_history.dead_lettered is
+  'Employees of whom a field or the whole is in review.';
+comment on column dirsync.standing_history.halted is 'Employees to be sent while work stands still.';
+comment on column dirsync.standing_history.waiting is 'Employees to be sent.';
+comment on column dirsync.standing_history.open_cases is 'Cases neither resolved nor ignored, by category.';
+comment on column dirsync.standing_history.cases is 'The sum of them.';
+comment on column dirsync.standing_history.pending is 'Rows in the outbox.';
+comment on column dirsync.standing_history.oldest_pending_seconds is
+  'Age of the oldest of them; 0 where there is none.';
+comment on column dirsync.standing_history.is_halted is 'Whether everything stood still, or was paused.';
+comment on column dirsync.standing_history.held is 'Employees whose change in HR waits for a decision.';
+comment on column dirsync.standing_history.rejected is 'Employees whose change in HR a person rejected.';
+comment on column dirsync.standing_history.accepted is 'Employees whose difference a person accepted.';
+
+create function dirsync.note_standing() returns timestamptz
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  _at timestamptz := to_timestamp(floor(extract(epoch from now()) / 300) * 300);
+begin
+  insert into dirsync.standing_history
+    (at, in_step, awaiting_activation, dead_lettered, halted, waiting, held, rejected, accepted, open_cases,
+     cases, pending, oldest_pending_seconds, is_halted)
+  with employees as (
+    select case when state = 'waiting'
+                     and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
+                then 'halted' else state end as standing, sum(n) as n
+    from dirsync.tally t where source = 'employee' group by 1
+  ), outbox as (
+    select since, sum(n) as n
+    from dirsync.tally where source = 'pending' group by operation, since having sum(n) > 0
+  ), cases as (
+    select category, sum(n) as n
+    from dirsync.tally where source = 'dead_letter' and state <> 'ignored' group by 1 having sum(n) > 0
+  )
+  select _at,
+         coalesce(sum(n) filter (where standing = 'in_step'), 0),
+         coalesce(sum(n) filter (where standing = 'awaiting_activation'), 0),
+         coalesce(sum(n) filter (where standing = 'dead_lettered'), 0),
+         coalesce(sum(n) filter (where standing = 'halted'), 0),
+         coalesce(sum(n) filter (where standing = 'waiting'), 0),
+         coalesce(sum(n) filter (where standing = 'held'), 0),
+         coalesce(sum(n) filter (where standing = 'rejected'), 0),
+         coalesce(sum(n) filter (where standing = 'accepted'), 0),
+         (select coalesce(jsonb_object_agg(category, n), '{}') from cases),
+         (select coalesce(sum(n), 0) from cases),
+         (select coalesce(sum(n), 0) from outbox),
+         (select coalesce(greatest(extract(epoch from now() - min(since)), 0), 0)::int from outbox),
+         exists (select from dirsync.halt where scope = '*')
+  from employees
+  on conflict (at) do nothing;
+
+  -- Hours may have been missed, and the last one went on after it was summed up.
+  insert into dirsync.call_hour as h (hour, operation, calls, too_fast)
+  select date_trunc('hour', minute), operation, sum(calls), sum(too_fast)
+  from dirsync.call_minute
+  where minute >= coalesce((select max(hour) from dirsync.call_hour), '-infinity')
+  group by 1, 2 order by 1, 2
+  on conflict (hour, operation) do update set calls = excluded.calls, too_fast = excluded.too_fast;
+  return _at;
+end $$;
+comment on function dirsync.note_standing is
+  'Writes down how everything stands, once per five minutes, and sums up the calls by hour. Returns the '
+  'moment that it stands for.';

@@ -149,7 +149,7 @@ test('a database without the schema is found', async () => {
   await using empty = await createTestDatabase()
   const { failed } = await examine({ DATABASE_URL: empty.url })
   expect(failed.find(({ check }) => check === 'schema')).toMatchObject({
-    what: expect.stringContaining('0001_runs.sql'),
+    what: expect.stringContaining('0001_record.sql'),
     remedy: expect.stringContaining('dirsync migrate'),
   })
 })

@@ -111,7 +111,7 @@ test('migrate needs the databases alone, and says what a start would miss', asyn
     PLATFORM_APP_SECRET_FILE: join(folder, 'platform_app_secret'),
   })
   expect(run.code).toBe(0)
-  expect(run.stdout).toMatch(/^applied 0001_runs.sql$/m)
+  expect(run.stdout).toMatch(/^applied 0001_record.sql$/m)
   expect(run.stderr).toBe(
     `dirsync: a start needs more: missing settings: HR_DATABASE_URL, PLATFORM_BASE_URL, HR_EMPLOYEES_SQL, PLATFORM_APP_ID, PLATFORM_APP_SECRET (${folder}/platform_app_secret is empty)\n`,
   )
@@ -127,12 +127,12 @@ test('without the schema commands say how to bring it up; migrate does, twice', 
   const { settings } = deployment
   const failed = await dirsync(['status'], settings)
   expect(failed.code).toBe(1)
-  expect(failed.stderr).toMatch(/the database lacks 0001_runs.sql.*dirsync migrate/)
+  expect(failed.stderr).toMatch(/the database lacks 0001_record.sql.*dirsync migrate/)
 
   const first = await dirsync(['migrate', '--json'], settings)
   expect(first.code).toBe(0)
   expect(first.json()).toMatchObject({ reviewer_statements: [], queue: 'postgres' })
-  expect(first.json().applied[0]).toBe('0001_runs.sql')
+  expect(first.json().applied[0]).toBe('0001_record.sql')
 
   const second = await dirsync(['migrate'], settings)
   expect(second.code).toBe(0)

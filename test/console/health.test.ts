@@ -84,7 +84,7 @@ test('a schema that is behind is missing by name', async () => {
   expect(response.json().missing).toEqual([
     {
       part: 'schema',
-      problem: expect.stringContaining('0001_runs.sql'),
+      problem: expect.stringContaining('0001_record.sql'),
       remedy: expect.stringContaining('dirsync migrate'),
     },
   ])

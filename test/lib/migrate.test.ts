@@ -43,37 +43,41 @@ describe('migrate', () => {
     )
   })
 
-  test('says how to go on from a database that was made before the first release', async () => {
-    const { pool } = await emptyDatabase()
-    await pool.query(`
+  test.each([
+    ['0001_directory.sql', '0002_platform.sql'],
+    ['0001_runs.sql', '0002_employees.sql'],
+  ])(
+    'says how to go on from a database that was made before the first release, from %s on',
+    async (...names) => {
+      const { pool } = await emptyDatabase()
+      await pool.query(`
       create schema dirsync;
-      create table dirsync.migration (name text primary key, applied_at timestamptz not null default now());
-      insert into dirsync.migration values ('0001_directory.sql'), ('0002_platform.sql')`)
-    await expect(migrate(pool)).rejects.toThrow(
-      /^a version from before the first release made this schema.*"drop schema dirsync cascade".*then migrate/,
-    )
-    expect(await missingMigrations(pool)).toEqual(FILES)
+      create table dirsync.migration (name text primary key, applied_at timestamptz not null default now())`)
+      await pool.query('insert into dirsync.migration select unnest($1::text[])', [names])
+      await expect(migrate(pool)).rejects.toThrow(
+        /^a version from before the first release made this schema.*"drop schema dirsync cascade".*then migrate/,
+      )
+      expect(await missingMigrations(pool)).toEqual(FILES)
 
-    await pool.query('drop schema dirsync cascade')
-    expect((await migrate(pool)).applied).toEqual(FILES)
-  })
+      await pool.query('drop schema dirsync cascade')
+      expect((await migrate(pool)).applied).toEqual(FILES)
+    },
+  )
 
   test('rolls back a file that fails, names it, and goes on from there once its cause is gone', async () => {
     const { pool } = await emptyDatabase()
-    await pool.query('create schema dirsync; create table dirsync.planned_work ()')
+    await pool.query('create schema dirsync; create table dirsync.command ()')
     const error = await migrate(pool).catch(failure => failure)
     expect(error).toBeInstanceOf(MigrationError)
     expect(error).toMatchObject({ code: 'MIGRATION_FAILED', cause: { code: '42P07' } })
-    expect(error.message).toMatch(
-      /^migration 0001_runs.sql failed and was rolled back: relation "planned_work"/,
-    )
+    expect(error.message).toMatch(/^migration 0001_record.sql failed and was rolled back: relation "command"/)
     const { rows } = await pool.query(
       `select tablename from pg_tables where schemaname = 'dirsync' order by 1`,
     )
-    expect(rows).toEqual([{ tablename: 'migration' }, { tablename: 'planned_work' }])
+    expect(rows).toEqual([{ tablename: 'command' }, { tablename: 'migration' }])
     expect(await missingMigrations(pool)).toEqual(FILES)
 
-    await pool.query('drop table dirsync.planned_work')
+    await pool.query('drop table dirsync.command')
     expect((await migrate(pool)).applied).toEqual(FILES)
   })
 
@@ -100,7 +104,7 @@ describe('migrate', () => {
 
   test('gives its lock back after a failure', async () => {
     const { pool } = await emptyDatabase()
-    await pool.query('create schema dirsync; create table dirsync.planned_work ()')
+    await pool.query('create schema dirsync; create table dirsync.command ()')
     await migrate(pool).catch(() => {})
     const { rows } = await pool.query(
       `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,

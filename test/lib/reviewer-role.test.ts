@@ -272,7 +272,7 @@ describe('where the database user may not create roles', () => {
       const as = (user: string) => poolOf(urlAs(server.url('theirs'), user))
       const plain = as('plain')
       const { applied, reviewerStatements } = await migrate(plain)
-      expect(applied[0]).toBe('0001_runs.sql')
+      expect(applied[0]).toBe('0001_record.sql')
       expect(reviewerStatements[0]).toBe('create role dirsync_reviewer nologin')
       expect((await migrate(plain)).reviewerStatements).toEqual(reviewerStatements)
 
@@ -311,7 +311,7 @@ describe('where the database user may not create roles', () => {
     const user = await connectAs(database, store.pool)
     await database.pool.query(`create schema dirsync authorization ${user.name}`)
     const { applied } = await migrate(user.pool)
-    expect(applied[0]).toBe('0001_runs.sql')
+    expect(applied[0]).toBe('0001_record.sql')
     await user.pool.end()
     await database.close()
   })

@@ -1,20 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrate, missingMigrations } from '../../src/lib/migrate.ts'
+import { migrate } from '../../src/lib/migrate.ts'
 import { storeTexts } from '../../src/texts/store.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 /**
- * A database as an earlier version left it, which goes on with the present one. The rows of the fixture are what that version
+ * A database as another installation left it, which goes on here. The rows of the fixture are what that one
  * wrote on its own for this company of 12: e0001 in a department that the platform lacks, whose case is being retried; the
  * like case of e0002 ignored; e0003 with a new mobile number, the answer to which was lost; e0100 not on the platform yet; a
  * held run that renames five and adds e0101; a full run that waits; and alerts of the held run and of a halt that is over.
  */
-const LAST_MIGRATION = '0023_hr_sources.sql'
-const MIGRATIONS = new URL('../../src/migrations/', import.meta.url)
-const FILES = readdirSync(MIGRATIONS).sort()
 const ROWS = new URL('fixtures/earlier-version.jsonl', import.meta.url)
 /** When the rows were written, and how long ago that is to be. */
 const WRITTEN = Date.parse('2026-11-23T14:41:36Z')
@@ -26,12 +22,8 @@ const db = async <T = Record<string, unknown>>(sql: string, values: unknown[] = 
   (await company.db.query(sql, values)).rows as T[]
 
 async function asEarlier(): Promise<void> {
-  await own.pool.query(`create schema dirsync;
-    create table dirsync.migration (name text primary key, applied_at timestamptz not null default now())`)
-  for (const name of FILES.filter(file => file <= LAST_MIGRATION)) {
-    await own.pool.query(await readFile(new URL(name, MIGRATIONS), 'utf8'))
-    await own.pool.query('insert into dirsync.migration (name) values ($1)', [name])
-  }
+  await migrate(own.pool)
+  await storeTexts(own.pool)
   const later = Date.now() - AGO_MS - WRITTEN
   const rows = readFileSync(ROWS, 'utf8').replace(/\d{4}-\d\d-\d\dT[\d:.]+\+00:00/g, at =>
     new Date(Date.parse(at) + later).toISOString(),
@@ -97,12 +89,8 @@ const caseOf = async (userid: string) =>
     await db(`select state, occurrences, category from dirsync.dead_letter where entity_key = $1`, [userid])
   )[0]
 
-describe('a database of an earlier version', () => {
-  test('is brought up to date, and everybody stands as they stood', async () => {
-    const rest = FILES.filter(file => file > LAST_MIGRATION)
-    expect(await missingMigrations(own.pool)).toEqual(rest)
-    expect(await migrate(own.pool)).toMatchObject({ applied: rest })
-    await storeTexts(own.pool)
+describe('a database that another installation left', () => {
+  test('has everyone in the status that they had', async () => {
     expect(await standings()).toEqual({
       in_step: 'e0000 e0004 e0005 e0011',
       dead_lettered: 'e0001',

@@ -6,7 +6,7 @@ create table dirsync.dead_letter (
   entity          text not null check (entity in ('employee', 'department', 'mirror', 'enterprise')),
   entity_key      text not null,
   operation       text not null
-                  check (operation in ('update-employee', 'delete-department', 'bind-openid',
+                  check (operation in ('update-employee', 'delete-department', 'bind-openid', 'read-hr',
                                        'mirror-orders', 'mirror-accounts', 'mirror-taxpayers')),
   field           text not null default '',
   category        text not null,
@@ -33,6 +33,7 @@ create table dirsync.dead_letter (
   note            text,
   version         integer not null default 1,
   swap_id         bigint,
+  assignee        text,
   check ((state = 'resolved') = (resolved_at is not null)),
   check (state <> 'ignored' or note is not null)
 );
@@ -50,6 +51,27 @@ create index dead_letter_swap_id on dirsync.dead_letter (swap_id) where swap_id 
 create index dead_letter_resolved_at on dirsync.dead_letter (resolved_at) where state = 'resolved';
 create index dead_letter_first_run on dirsync.dead_letter (first_run_id);
 create index dead_letter_last_run on dirsync.dead_letter (last_run_id);
+-- Finding cases among a hundred thousand open and a million resolved ones.
+create index dead_letter_state on dirsync.dead_letter (state, last_failed_at desc, id desc);
+create index dead_letter_cause on dirsync.dead_letter
+  (category, (coalesce(platform_code, 0)), last_failed_at desc, id desc)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_oldest on dirsync.dead_letter
+  (category, (coalesce(platform_code, 0)), first_failed_at, id)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_closed on dirsync.dead_letter (category, state, last_failed_at desc, id desc)
+  where state in ('resolved', 'ignored');
+create index dead_letter_first_failed on dirsync.dead_letter (first_failed_at, id)
+  where state not in ('resolved', 'ignored');
+-- Only Latin capitals are the same as small letters here: that is three times as fast.
+create index dead_letter_key on dirsync.dead_letter ((lower(entity_key collate "C")) text_pattern_ops);
+create index dead_letter_assignee on dirsync.dead_letter (assignee) where assignee is not null;
+create index dead_letter_blocker on dirsync.dead_letter (blocked_by) where blocked_by is not null;
+-- Rule breaks by column.
+create index dead_letter_broken_rule on dirsync.dead_letter (field)
+  where category = 'invalid_hr_row' and state not in ('resolved', 'ignored');
+create index dead_letter_read_hr on dirsync.dead_letter (field)
+  where operation = 'read-hr' and state <> 'resolved';
 
 comment on table dirsync.dead_letter is
   'Cases for review: one per entity, operation and field, however often it fails. The first success '
@@ -83,11 +105,12 @@ comment on column dirsync.dead_letter.changed_fields is
 comment on column dirsync.dead_letter.blocked_by is
   'What has to change first: for a duplicate mobile or e-mail address the user id of its holder. The case '
   'is retried as soon as that changes.';
-comment on column dirsync.dead_letter.source_hash is 'Hash of the HR row that failed.';
+comment on column dirsync.dead_letter.source_hash is
+  'Hash of the HR row that failed; of a department: of when HR closed it. Null where there is none.';
 comment on column dirsync.dead_letter.state is
   'open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync '
   'tries again by itself; retrying: a run is trying it again; snoozed: rests until snooze_until; resolved; '
-  'ignored: until the HR row changes.';
+  'ignored: until the HR row changes, or it fails for another reason than that the platform was away.';
 comment on column dirsync.dead_letter.first_failed_at is 'First failure of the case.';
 comment on column dirsync.dead_letter.last_failed_at is 'Latest failure of the case.';
 comment on column dirsync.dead_letter.occurrences is 'How often it failed.';
@@ -101,10 +124,12 @@ comment on column dirsync.dead_letter.resolution is
 comment on column dirsync.dead_letter.resolved_by is 'Who resolved it: dirsync, or a person.';
 comment on column dirsync.dead_letter.resolved_at is 'When it was resolved.';
 comment on column dirsync.dead_letter.note is 'Reason given with ignore or snooze.';
-comment on column dirsync.dead_letter.version is 'Raised at every change.';
+comment on column dirsync.dead_letter.version is
+  'Raised at every change, but not by comments, and not by how many employees a field is withheld from.';
 comment on column dirsync.dead_letter.swap_id is
   'Groups the cases of employees who want each other''s mobile number or e-mail address: the number of the '
   'oldest of them. None can go first; see the remedy. Retrying one retries all.';
+comment on column dirsync.dead_letter.assignee is 'Who takes care of it; null: nobody yet.';
 
 create table dirsync.dead_letter_event (
   id             bigint generated always as identity primary key,
@@ -113,7 +138,8 @@ create table dirsync.dead_letter_event (
   actor          text not null default 'dirsync',
   event          text not null
                  check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed',
-                                  'reopened')),
+                                  'reopened', 'assigned',
+                                  'commented')),
   run_id         bigint,
   note           text
 );
@@ -125,16 +151,29 @@ comment on column dirsync.dead_letter_event.dead_letter_id is 'The case.';
 comment on column dirsync.dead_letter_event.at is 'When.';
 comment on column dirsync.dead_letter_event.actor is 'dirsync, or who decided.';
 comment on column dirsync.dead_letter_event.event is
-  'What happened; changed: it failed again for another reason.';
+  'What happened; changed: it failed again for another reason; assigned: the note says to whom, null to '
+  'nobody.';
 comment on column dirsync.dead_letter_event.run_id is 'Run in which it happened.';
-comment on column dirsync.dead_letter_event.note is 'Category, or the reason that a person gave.';
+comment on column dirsync.dead_letter_event.note is
+  'Category, the reason that a person gave, whom the case was assigned to, or the comment.';
 
 create function dirsync.record_failure(failure jsonb) returns bigint
 language plpgsql as $$
 declare
-  f   dirsync.dead_letter := jsonb_populate_record(null::dirsync.dead_letter, failure);
-  old dirsync.dead_letter;
+  f       dirsync.dead_letter := jsonb_populate_record(null::dirsync.dead_letter, failure);
+  old     dirsync.dead_letter;
+  is_same boolean;
+  accepts boolean;
+  sleeps  boolean;
 begin
+  -- What HR says of a department: one that it opens and closes again is another matter.
+  if f.operation = 'delete-department' then
+    select md5(concat_ws(' ', p.active, extract(epoch from p.closed_at),
+                         extract(epoch from p.first_missing_at)))
+    into f.source_hash
+    from dirsync.department p
+    where p.enterprise_code = f.enterprise_code and p.dept_code = f.entity_key;
+  end if;
   select * into old from dirsync.dead_letter d
   where d.enterprise_code = f.enterprise_code and d.entity = f.entity and d.entity_key = f.entity_key
     and d.operation = f.operation and d.field = f.field and d.state <> 'resolved'
@@ -155,6 +194,16 @@ begin
     return old.id;
   end if;
 
+  is_same := old.source_hash is not distinct from f.source_hash;
+  -- An ignored case stays ignored while HR gives the same row and that fails for the same reason; a snoozed
+  -- one sleeps on. Parts of a mirror and fields of an enterprise have no HR row: the reason alone counts.
+  accepts := old.state = 'ignored' and is_same and old.category = f.category;
+  -- That the platform could not be asked says nothing about the row: what was accepted stays as it is.
+  if old.state = 'ignored' and is_same and not accepts
+     and f.category in ('platform_unavailable', 'token') then
+    return old.id;
+  end if;
+  sleeps := old.state = 'snoozed' and old.snooze_until > now();
   update dirsync.dead_letter d
   set category = f.category, platform_code = f.platform_code, trace_id = f.trace_id,
       message = f.message, remedy = f.remedy,
@@ -162,19 +211,15 @@ begin
       source_hash = f.source_hash,
       occurrences = d.occurrences + 1, last_failed_at = now(), last_run_id = f.last_run_id,
       version = d.version + 1,
-      -- An ignored case stays ignored while HR gives the same row; a snoozed one sleeps on.
-      state = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
-                   then 'ignored'
-                   when old.state = 'snoozed' and old.snooze_until > now() then 'snoozed'
-                   else f.state end,
-      next_retry_at = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
-                           then null
-                           when old.state = 'snoozed' and old.snooze_until > now() then old.snooze_until
+      state = case when accepts or sleeps then old.state else f.state end,
+      next_retry_at = case when accepts then null
+                           when sleeps then old.snooze_until
                            else f.next_retry_at end
   where d.id = old.id;
-  if old.state = 'ignored' and old.source_hash is distinct from f.source_hash then
+  if old.state = 'ignored' and not accepts then
     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-    values (old.id, 'reopened', f.last_run_id, 'the HR row changed');
+    values (old.id, 'reopened', f.last_run_id,
+            case when is_same then f.category else 'the HR row changed' end);
   elsif old.category <> f.category then
     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
     values (old.id, 'changed', f.last_run_id, f.category);
@@ -184,7 +229,119 @@ end $$;
 comment on function dirsync.record_failure is
   'Opens a case, or counts up the open one of the same entity, operation and field.';
 
--- Fields that are switched off: each block is a case of the enterprise.
+-- An ignored case is a difference that a person has accepted.
+create function dirsync.note_accepted() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  with concerned as materialized (
+    select e.enterprise_code, e.userid, e.accepted,
+           (select coalesce(bool_and(d.state = 'ignored'), false) from dirsync.dead_letter d
+            where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
+              and d.operation = 'update-employee' and d.state <> 'resolved') as is_accepted
+    from dirsync.employee e
+    where (e.enterprise_code, e.userid) in (select enterprise_code, entity_key from added
+                                            where operation = 'update-employee')
+    order by 1, 2
+  )
+  update dirsync.employee e set accepted = c.is_accepted
+  from concerned c
+  where c.accepted <> c.is_accepted and e.enterprise_code = c.enterprise_code and e.userid = c.userid;
+  return null;
+end $$;
+comment on function dirsync.note_accepted is 'Keeps employee.accepted as cases are written.';
+create trigger accepted_by_insert after insert on dirsync.dead_letter referencing new table as added
+  for each statement execute function dirsync.note_accepted();
+create trigger accepted_by_update after update on dirsync.dead_letter referencing new table as added
+  for each statement execute function dirsync.note_accepted();
+
+create function dirsync.last_change(id bigint) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when e.at is null or d.last_failed_at > e.at
+              then format('it failed again at %s', dirsync.moment(d.last_failed_at))
+              else format('%s %s it at %s', e.actor, e.event, dirsync.moment(e.at)) end
+  from dirsync.dead_letter d
+  left join lateral (
+    select at, actor, event from dirsync.dead_letter_event v
+    where v.dead_letter_id = d.id and v.event <> 'commented' order by v.id desc limit 1) e on true
+  where d.id = last_change.id
+$$;
+comment on function dirsync.last_change is 'Who changed a case last, how and when.';
+
+create function dirsync.expect_version(id bigint, version integer) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  now_at integer;
+begin
+  select d.version into now_at from dirsync.dead_letter d where d.id = expect_version.id for no key update;
+  if now_at <> expect_version.version then
+    raise exception 'dead letter % has changed since you looked: %', id, dirsync.last_change(id)
+      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+  end if;
+end $$;
+comment on function dirsync.expect_version is
+  'Locks a case for the rest of the transaction; refuses when somebody has changed it since it had this '
+  'version.';
+
+-- Each of these changes a case without writing down a command: its caller has.
+create function dirsync.set_ignored(id bigint, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update dirsync.dead_letter d
+  set state = 'ignored', note = reason, next_retry_at = null, snooze_until = null, version = d.version + 1
+  where d.id = set_ignored.id and d.state not in ('resolved', 'ignored');
+  if not found then
+    raise exception 'there is no open dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+  values (id, dirsync.actor(), 'ignored', reason);
+end $$;
+comment on function dirsync.set_ignored is 'Closes a case as accepted.';
+
+create function dirsync.set_snoozed(id bigint, until timestamptz, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if until is null or until <= now() then
+    raise exception 'snooze needs a time in the future' using errcode = '22023',
+      hint = 'select dirsync.snooze(17, now() + interval ''3 days'')';
+  end if;
+  update dirsync.dead_letter d
+  set state = 'snoozed', snooze_until = until, next_retry_at = until, note = coalesce(reason, d.note),
+      version = d.version + 1
+  where d.id = set_snoozed.id and d.state not in ('resolved', 'ignored');
+  if not found then
+    raise exception 'there is no open dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+  values (id, dirsync.actor(), 'snoozed', reason);
+end $$;
+comment on function dirsync.set_snoozed is 'Lets a case rest until a time.';
+
+create function dirsync.set_assigned(id bigint, assignee text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update dirsync.dead_letter d set assignee = set_assigned.assignee, version = d.version + 1
+  where d.id = set_assigned.id;
+  if not found then
+    raise exception 'there is no dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+  values (id, dirsync.actor(), 'assigned', assignee);
+end $$;
+comment on function dirsync.set_assigned is 'Gives a case to somebody, or to nobody.';
+
+create function dirsync.add_comment(id bigint, text text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from dirsync.dead_letter d where d.id = add_comment.id for key share;
+  if not found then
+    raise exception 'there is no dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+  values (id, dirsync.actor(), 'commented', text);
+end $$;
+comment on function dirsync.add_comment is 'Adds a comment to the story of a case.';
+
+-- Fields that are switched off: each block is a case of the enterprise --------
 
 create table dirsync.field_block (
   enterprise_code text not null default '',
@@ -232,8 +389,7 @@ create table dirsync.field_refusal (
 );
 
 comment on table dirsync.field_refusal is
-  'Refusals that may mean that a field is switched off for everybody: the latest one per field and '
-  'employee.';
+  'Refusals that may mean that a field is switched off for everybody: the latest one per field and employee.';
 comment on column dirsync.field_refusal.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.field_refusal.field is 'The field that the platform refused.';
 comment on column dirsync.field_refusal.userid is 'The employee whose value it was.';

@@ -84,8 +84,7 @@ create table dirsync.api_token (
 );
 create unique index api_token_name on dirsync.api_token (name) where revoked_at is null;
 
-comment on table dirsync.api_token is
-  'Bearer tokens of the API. dirsync tokens adds and revokes them.';
+comment on table dirsync.api_token is 'Bearer tokens of the API. dirsync tokens adds and revokes them.';
 comment on column dirsync.api_token.id is 'Number of the token.';
 comment on column dirsync.api_token.name is
   'What it is for. The audit shows token:NAME. One token of a name is good at a time.';
@@ -231,4 +230,23 @@ comment on function dirsync.forgive_sign_in is
   'Takes an admitted attempt off the failures again: it succeeded, which also forgives its name, or its '
   'password was not looked at.';
 
-revoke execute on function dirsync.sign_in_pause, dirsync.admit_sign_in, dirsync.forgive_sign_in from public;
+create table dirsync.idempotency_key (
+  owner   text not null,
+  key     text not null,
+  request text not null,
+  answer  text,
+  at      timestamptz not null default now(),
+  primary key (owner, key)
+);
+create index idempotency_key_at on dirsync.idempotency_key (at);
+
+comment on table dirsync.idempotency_key is
+  'Answers of /api/v1 to requests with an Idempotency-Key, so that a repeated request starts nothing twice. '
+  'Kept for a day.';
+comment on column dirsync.idempotency_key.owner is 'Who sent the request.';
+comment on column dirsync.idempotency_key.key is 'The key, as the caller made it.';
+comment on column dirsync.idempotency_key.request is
+  'Digest of route and input: another request needs another key.';
+comment on column dirsync.idempotency_key.answer is
+  'The first answer, a JSON text; null while the work is under way.';
+comment on column dirsync.idempotency_key.at is 'When the first request came.';

@@ -79,6 +79,12 @@ create index payment_order_userid on dirsync.payment_order (enterprise_code, use
 create index payment_order_listed_on on dirsync.payment_order (listed_on, enterprise_code);
 -- The payment orders behind an order that is refunded: they settle it, and its refund asks for them again.
 create index payment_order_out_trade_no on dirsync.payment_order (out_trade_no);
+-- Payment orders, refunds and top-ups page by page.
+create index payment_order_latest
+  on dirsync.payment_order (coalesce(created_at, first_seen_at), enterprise_code, trade_no);
+create index payment_order_status
+  on dirsync.payment_order (status, coalesce(created_at, first_seen_at), enterprise_code, trade_no);
+create index payment_order_trade_no on dirsync.payment_order (trade_no collate "C");
 
 comment on table dirsync.payment_order is
   'Payment orders (section 2.6) as the platform last showed them. The payer''s name and the e-commerce '

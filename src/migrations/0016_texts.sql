@@ -1,4 +1,4 @@
--- What operators read, for SQL: the catalogue of texts, and the view of failed syncs in Chinese.
+-- What operators read, for SQL: the catalogue of texts, and the view that a reviewer reads first.
 
 create table dirsync.text (
   language   text not null,
@@ -14,8 +14,8 @@ create table dirsync.text (
 create index text_sentence on dirsync.text (position) where position is not null;
 
 comment on table dirsync.text is
-  'The texts that operators read, by language: written anew at each migrate and start, from the catalogue of '
-  'the version that ran it. Changing a row changes nothing for long.';
+  'The texts that operators read, by language: written anew at each migrate and start, from the catalogue '
+  'of the version that ran it. Changing a row changes nothing for long.';
 comment on column dirsync.text.language is 'en or zh-CN.';
 comment on column dirsync.text.key is
   'Name of the text: what it is a name of, a dot, and the value, such as category.duplicate_mobile.';
@@ -109,6 +109,71 @@ comment on function dirsync.in_language is
   'A message or remedy as dirsync stores it, in a language, as far as the catalogue has its sentences; the '
   'rest stays as it is. src/texts/failures.ts does the same for console and shell, held to this by a test.';
 
+create view dirsync.failed_syncs as
+select *
+from (
+  select id, enterprise_code, entity, entity_key, operation, nullif(field, '') as field, category,
+         platform_code, message, remedy, blocked_by, occurrences, first_failed_at, last_failed_at, state,
+         next_retry_at, swap_id
+  from dirsync.dead_letter
+  where state not in ('resolved', 'ignored')
+  union all
+  select null, enterprise_code, 'refund', outer_refund_no, 'send-refund', null, 'outcome_unknown',
+         platform_code, coalesce(message, 'whether it was carried out is unknown'),
+         case when waits
+              then 'Find out from the vendor whether it was carried out, then: dirsync refund resolve '
+                   || outer_refund_no || ' --as accepted (or rejected) --reason "…"'
+              else 'Nothing for now: the service asks the order record by itself. '
+                   'To ask at once: dirsync refund settle ' || outer_refund_no
+         end,
+         null, 1, sent_at, sent_at, case when waits then 'open' else 'retry_scheduled' end,
+         next_settle_at, null::bigint
+  from dirsync.refund,
+       lateral (select next_settle_at is null or left_to_person_at is not null as waits) as person
+  where state = 'unknown'
+  union all
+  select null, enterprise_code, 'topup', external_code, 'send-topup', null, 'outcome_unknown',
+         platform_code, coalesce(message, 'whether it was carried out is unknown'),
+         'See in the platform''s back office whether it is there, then: dirsync topup resolve '
+         || external_code || ' --as accepted (or rejected) --reason "…"',
+         null, 1, sent_at, sent_at, 'open', null, null
+  from dirsync.topup
+  where state = 'unknown'
+) as failed
+order by state <> 'open', last_failed_at desc, id desc;
+
+comment on view dirsync.failed_syncs is
+  'What a reviewer reads first: every case that is neither resolved nor ignored, and every refund and '
+  'top-up of unknown outcome, open ones first, the latest on top. Act with dirsync.retry(id), ignore(id, '
+  'reason), snooze(id, until, reason). A refund or top-up has no id, for none of these may send money again '
+  'or hide that it is missing: its remedy says what to do.';
+
+-- The columns are those of dead_letter, with the same comments but for what refunds and top-ups add.
+do $$
+declare
+  same record;
+begin
+  for same in
+    select v.attname, col_description(t.attrelid, t.attnum) as text
+    from pg_attribute v
+    join pg_attribute t on t.attname = v.attname and t.attrelid = 'dirsync.dead_letter'::regclass
+    where v.attrelid = 'dirsync.failed_syncs'::regclass and v.attnum > 0
+  loop
+    execute format('comment on column dirsync.failed_syncs.%I is %L', same.attname, same.text);
+  end loop;
+end $$;
+comment on column dirsync.failed_syncs.id is
+  'Number of the case, for retry, ignore and snooze; null for a refund or top-up, see its remedy.';
+comment on column dirsync.failed_syncs.entity is
+  'employee, department, mirror, refund, topup, or enterprise: a field that is withheld from all employees '
+  'of an enterprise.';
+comment on column dirsync.failed_syncs.entity_key is
+  'User id, department code, the mirror (orders, accounts, taxpayers), the number of a refund or top-up, or '
+  'the enterprise code, (single enterprise) where there is none.';
+comment on column dirsync.failed_syncs.operation is
+  'The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts, '
+  'mirror-taxpayers; or send-refund, send-topup.';
+
 -- The outer select keeps the order of the view below it, and says in Chinese only what is read.
 create view dirsync.failed_syncs_zh as
 select id, enterprise_code, entity, dirsync.name_of('zh-CN', 'entity', entity) as entity_name, entity_key,
@@ -147,4 +212,6 @@ comment on column dirsync.failed_syncs_zh.state_name is '状态：state 的中�
 comment on column dirsync.failed_syncs_zh.message is '发生了什么。';
 comment on column dirsync.failed_syncs_zh.remedy is '处理建议。';
 
-revoke execute on function dirsync.name_of, dirsync.in_language from public;
+-- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
+-- A function of a later migration needs a revoke of its own.
+revoke execute on all functions in schema dirsync from public;

@@ -27,8 +27,12 @@ create table dirsync.pending (
 create index pending_due on dirsync.pending (priority, not_before) where enqueued_at is null;
 create index pending_enqueued on dirsync.pending (enqueued_at) where enqueued_at is not null;
 create index pending_replan on dirsync.pending (replan_at) where replan_at is not null;
-create index pending_run on dirsync.pending (run_id, wave);
 create index pending_wave on dirsync.pending (enterprise_code, wave) where operation = 'delete-department';
+-- Of each enterprise by itself: what is fed while another one is halted, and that one's probes.
+create index pending_due_of_enterprise on dirsync.pending (enterprise_code, priority, not_before)
+  where enqueued_at is null;
+-- Of a run, what is to leave it because its enterprise is halted.
+create index pending_run on dirsync.pending (run_id, enterprise_code, entity_key);
 
 comment on table dirsync.pending is
   'The outbox: entities whose desired state the platform has not acknowledged. The queue is fed from here '

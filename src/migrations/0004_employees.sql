@@ -16,12 +16,32 @@ create table dirsync.employee (
   vanished_at       timestamptz,
   acknowledged_at   timestamptz,
   queried_at        timestamptz,
+  held_run          bigint,
+  held_hash         uuid,
+  rejected          boolean not null default false,
+  accepted          boolean not null default false,
+  standing          text not null generated always as (
+    case when held_run is not null and rejected then 'rejected'
+         when held_run is not null then 'held'
+         when vanished_at is not null then 'vanished'
+         when not active then 'left'
+         when acknowledged_hash = source_hash then 'in_step'
+         when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+         when parked_hash = source_hash and accepted then 'accepted'
+         when parked_hash = source_hash then 'dead_lettered'
+         else 'waiting' end) stored,
   primary key (enterprise_code, userid)
 );
-create index employee_dept_code on dirsync.employee (enterprise_code, dept_code)
-  where platform_state = 'in_service';
 create index employee_withheld on dirsync.employee (enterprise_code) where withheld <> '{}';
 create index employee_vanished on dirsync.employee (vanished_at) where vanished_at is not null;
+-- Employees are searched by the beginning of their user id, and by a whole open id.
+create index employee_userid on dirsync.employee (userid collate "C", enterprise_code);
+-- In the order of user ids, for lists.
+create index employee_department on dirsync.employee (enterprise_code, dept_code, userid)
+  where platform_state = 'in_service';
+create index employee_standing on dirsync.employee (standing, enterprise_code, userid)
+  where standing <> 'in_step';
+create index employee_held on dirsync.employee (held_run) where held_run is not null;
 
 comment on table dirsync.employee is
   'What the platform last confirmed of each employee, as hashes: no personal data is kept here.';
@@ -31,7 +51,8 @@ comment on column dirsync.employee.userid is
   'The employee''s unique id in HR and on the platform. It never changes.';
 comment on column dirsync.employee.active is 'False for a leaver, as HR last said.';
 comment on column dirsync.employee.source_hash is
-  'Hash of the HR row as the last plan that passed saw it. Only plans write it, and only this row is sent.';
+  'Hash of the HR row as the last plan that passed saw it. Only this row is sent. Zeros: the work of that '
+  'plan was taken back, and the next one judges whatever HR has.';
 comment on column dirsync.employee.acknowledged_hash is
   'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
   'step.';
@@ -55,6 +76,19 @@ comment on column dirsync.employee.vanished_at is
   'When the employee was first missing from HR; null while HR has a row.';
 comment on column dirsync.employee.acknowledged_at is 'When the platform last confirmed anything.';
 comment on column dirsync.employee.queried_at is 'When the platform was last asked about the employee.';
+comment on column dirsync.employee.held_run is
+  'The held run that waits for a decision about another HR row, or that was rejected; null: there is none.';
+comment on column dirsync.employee.held_hash is
+  'Hash of that HR row; null where HR has no row any more, or held_run is null.';
+comment on column dirsync.employee.rejected is
+  'True once a person has rejected held_run: nothing is planned until HR has yet another row.';
+comment on column dirsync.employee.accepted is
+  'True while a person has ignored cases of the employee, and no other case is unresolved.';
+comment on column dirsync.employee.standing is
+  'How the employee stands, for every screen, list and figure. held: HR has another row, which waits for a '
+  'decision about held_run; rejected: a person rejected it; vanished, left: as HR says; in_step: the '
+  'platform confirmed every field; awaiting_activation: not yet on the platform; accepted: it differs, and '
+  'a person ignored that; dead_lettered: a field or the whole is in review; waiting: to be sent.';
 
 create table dirsync.department (
   enterprise_code  text not null default '',
@@ -65,8 +99,15 @@ create table dirsync.department (
   first_missing_at timestamptz,
   deleted_at       timestamptz,
   parked_at        timestamptz,
+  rejected_run     bigint,
   primary key (enterprise_code, dept_code)
 );
+-- Departments level by level, and those that may go.
+create index department_below on dirsync.department (enterprise_code, parent_code, dept_code);
+create index department_closing on dirsync.department (enterprise_code, dept_code)
+  where deleted_at is null and (not active or first_missing_at is not null);
+-- Departments are searched by the beginning of their code.
+create index department_code on dirsync.department (dept_code text_pattern_ops, enterprise_code);
 
 comment on table dirsync.department is
   'Departments that HR has or once had, and which of them were deleted on the platform.';
@@ -83,6 +124,8 @@ comment on column dirsync.department.deleted_at is
 comment on column dirsync.department.parked_at is
   'When the deletion ended in a dead letter; it is not planned again until HR changes or the case is '
   'retried.';
+comment on column dirsync.department.rejected_run is
+  'The run with which a person rejected its deletion; null: nobody has, or HR has changed it since.';
 
 create table dirsync.openid_binding (
   enterprise_code text not null default '',
@@ -92,6 +135,7 @@ create table dirsync.openid_binding (
   bound_at        timestamptz not null default now(),
   primary key (enterprise_code, userid, seller_appid)
 );
+create index openid_binding_open_userid on dirsync.openid_binding (open_userid);
 
 comment on table dirsync.openid_binding is
   'Open id of an employee for a merchant application (section 4.5). It is removed when the platform says '

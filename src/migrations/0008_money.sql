@@ -29,6 +29,9 @@ create table dirsync.refund (
 -- Of two refunds of one order whose outcome is open, nobody could tell which one the order record shows.
 create unique index refund_open on dirsync.refund (outer_trade_no) where state in ('requested', 'unknown');
 create index refund_sent_at on dirsync.refund (sent_at);
+create index refund_shown
+  on dirsync.refund ((state in ('requested', 'unknown')), sent_at, outer_refund_no);
+create index refund_state on dirsync.refund (state, sent_at, outer_refund_no);
 
 comment on table dirsync.refund is
   'Refunds that dirsync has sent: one row per external refund number, written before it is sent and never '
@@ -86,6 +89,8 @@ create table dirsync.topup (
 -- While a top-up of an account is open, another one is sent only by whoever names it.
 create index topup_open on dirsync.topup (account_openid) where state in ('requested', 'unknown');
 create index topup_sent_at on dirsync.topup (sent_at);
+create index topup_shown on dirsync.topup ((state in ('requested', 'unknown')), sent_at, external_code);
+create index topup_state on dirsync.topup (state, sent_at, external_code);
 
 comment on table dirsync.topup is
   'Top-up applications that dirsync has sent: one row per external business number, written before it is '
@@ -112,3 +117,23 @@ comment on column dirsync.topup.trace_id is
 comment on column dirsync.topup.message is 'What is known about the outcome, without personal data.';
 comment on column dirsync.topup.resolved_by is 'Who decided about an unknown outcome; null: nobody had to.';
 comment on column dirsync.topup.resolution is 'The reason given with that decision.';
+
+create table dirsync.refused_notification (
+  outer_refund_no text primary key,
+  reason          text not null check (reason in ('unknown', 'mismatch')),
+  first_at        timestamptz not null default now(),
+  last_at         timestamptz not null default now(),
+  times           integer not null default 1
+);
+create index refused_notification_last_at on dirsync.refused_notification (last_at);
+
+comment on table dirsync.refused_notification is
+  'Signed refund notifications that fit no refund that dirsync sent, one row per refund number. A row goes '
+  'when its notification fits after all, or 30 days after the last one.';
+comment on column dirsync.refused_notification.outer_refund_no is 'External refund number that it names.';
+comment on column dirsync.refused_notification.reason is
+  'unknown: dirsync never sent such a refund; mismatch: it is of another order or amount.';
+comment on column dirsync.refused_notification.first_at is 'When it first came.';
+comment on column dirsync.refused_notification.last_at is
+  'When it last came: the platform repeats what is refused.';
+comment on column dirsync.refused_notification.times is 'How often it came.';

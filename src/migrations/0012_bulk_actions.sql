@@ -1,0 +1,319 @@
+-- Acting on many cases at once.
+
+create table dirsync.bulk_action (
+  id           bigint generated always as identity primary key,
+  action       text not null check (action in ('retry', 'snooze', 'ignore', 'assign', 'comment')),
+  filter       jsonb,
+  arguments    jsonb not null default '{}',
+  state        text not null default 'preview'
+               check (state in ('preview', 'requested', 'running', 'done', 'stopped')),
+  total        integer not null default 0,
+  more         boolean not null default false,
+  categories   jsonb not null default '{}',
+  states       jsonb not null default '{}',
+  done         integer not null default 0,
+  skipped      integer not null default 0,
+  failed       integer not null default 0,
+  actor        text,
+  requested_by text not null default dirsync.actor(),
+  address      text default dirsync.address(),
+  reason       text,
+  created_at   timestamptz not null default now(),
+  confirmed_at timestamptz,
+  started_at   timestamptz,
+  worked_at    timestamptz,
+  finished_at  timestamptz,
+  version      integer not null default 1
+);
+create index bulk_action_waiting on dirsync.bulk_action (worked_at nulls first, id)
+  where state in ('requested', 'running');
+create index bulk_action_created_at on dirsync.bulk_action (created_at);
+
+comment on table dirsync.bulk_action is
+  'Actions on many cases at once: first a preview that names the cases, then, once a person has confirmed '
+  'it, carried out in the background.';
+comment on column dirsync.bulk_action.id is 'Number of the action.';
+comment on column dirsync.bulk_action.action is 'retry, snooze, ignore, assign or comment.';
+comment on column dirsync.bulk_action.filter is
+  'What the cases had to match when the preview was made; null: they were chosen one by one.';
+comment on column dirsync.bulk_action.arguments is 'until and reason, assignee, or text.';
+comment on column dirsync.bulk_action.state is
+  'preview: nobody has confirmed it; requested: waits for a process; running; done; stopped: by a person.';
+comment on column dirsync.bulk_action.total is 'Cases that it is about.';
+comment on column dirsync.bulk_action.more is
+  'Whether more cases matched than one action takes; the rest is left out.';
+comment on column dirsync.bulk_action.categories is 'Cases by category, when the preview was made.';
+comment on column dirsync.bulk_action.states is 'Cases by state, when the preview was made.';
+comment on column dirsync.bulk_action.done is 'Cases that it was done to.';
+comment on column dirsync.bulk_action.skipped is 'Cases that had changed since the preview, or were closed.';
+comment on column dirsync.bulk_action.failed is 'Cases where it went wrong.';
+comment on column dirsync.bulk_action.actor is
+  'Whom the console or the shell named: what is done is done in their name.';
+comment on column dirsync.bulk_action.requested_by is 'Who made the preview; then who confirmed it.';
+comment on column dirsync.bulk_action.address is 'From where.';
+comment on column dirsync.bulk_action.reason is 'Why, where a reason was given.';
+comment on column dirsync.bulk_action.created_at is 'When the preview was made.';
+comment on column dirsync.bulk_action.confirmed_at is 'When a person confirmed it.';
+comment on column dirsync.bulk_action.started_at is 'When a process began.';
+comment on column dirsync.bulk_action.worked_at is
+  'When a process last worked on it: whichever has waited longest is next.';
+comment on column dirsync.bulk_action.finished_at is 'When it was done or stopped.';
+comment on column dirsync.bulk_action.version is 'Raised at every change.';
+
+create table dirsync.bulk_item (
+  bulk_id        bigint not null references dirsync.bulk_action on delete cascade,
+  dead_letter_id bigint not null,
+  version        integer not null,
+  outcome        text check (outcome in ('done', 'skipped', 'failed')),
+  code           text check (code in ('changed', 'closed', 'gone', 'error')),
+  message        text,
+  run_id         bigint,
+  at             timestamptz,
+  primary key (bulk_id, dead_letter_id)
+);
+create index bulk_item_outcome on dirsync.bulk_item (bulk_id, outcome, dead_letter_id);
+
+comment on table dirsync.bulk_item is 'The cases of a bulk action, and what came of each.';
+comment on column dirsync.bulk_item.bulk_id is 'The action.';
+comment on column dirsync.bulk_item.dead_letter_id is 'The case.';
+comment on column dirsync.bulk_item.version is
+  'Version of the case when the preview was made. A case that has another one is skipped.';
+comment on column dirsync.bulk_item.outcome is 'done, skipped or failed; null: its turn has not come.';
+comment on column dirsync.bulk_item.code is
+  'Why it was not done: changed since the preview, closed, gone (deleted), or an error.';
+comment on column dirsync.bulk_item.message is 'The same in a sentence.';
+comment on column dirsync.bulk_item.run_id is 'The run that tries it again.';
+comment on column dirsync.bulk_item.at is 'When its turn came.';
+
+create function dirsync.bulk_begin(
+  action text, filter jsonb, arguments jsonb, actor text
+) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk   bigint;
+  reason text := dirsync.text_of(arguments ->> 'reason', 'reason', 2000);
+  until  timestamptz := arguments ->> 'until';
+  name   text := dirsync.text_of(arguments ->> 'assignee', 'name', 200);
+  said   text := dirsync.text_of(arguments ->> 'text', 'comment', 2000);
+begin
+  if action = 'ignore' and reason is null then
+    raise exception 'ignore needs a reason' using errcode = '22023';
+  end if;
+  if action = 'comment' and said is null then
+    raise exception 'comment needs a text' using errcode = '22023';
+  end if;
+  if action = 'snooze' and (until is null or until <= now()) then
+    raise exception 'snooze needs a time in the future' using errcode = '22023';
+  end if;
+  insert into dirsync.bulk_action (action, filter, arguments, actor, reason)
+  values (action, filter,
+          jsonb_strip_nulls(jsonb_build_object('until', until, 'reason', reason, 'assignee', name,
+                                               'text', said)),
+          actor, reason)
+  returning id into bulk;
+  return bulk;
+end $$;
+comment on function dirsync.bulk_begin is 'Begins the preview of a bulk action. Returns its number.';
+
+create function dirsync.bulk_locked(id bigint) returns dirsync.bulk_action
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk dirsync.bulk_action;
+begin
+  select * into bulk from dirsync.bulk_action b where b.id = bulk_locked.id for no key update;
+  if bulk.id is null then
+    raise exception 'there is no bulk action % (any more)', coalesce(id::text, 'null')
+      using errcode = 'P0002';
+  end if;
+  return bulk;
+end $$;
+comment on function dirsync.bulk_locked is 'A bulk action, locked for the rest of the transaction.';
+
+create function dirsync.bulk_start(id bigint, actor text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk dirsync.bulk_action := dirsync.bulk_locked(id);
+begin
+  if bulk.state <> 'preview' then
+    raise exception 'bulk action % was % by % at %', id,
+      case when bulk.confirmed_at is null then 'thrown away' else 'started' end, bulk.requested_by,
+      dirsync.moment(coalesce(bulk.confirmed_at, bulk.finished_at))
+      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+  end if;
+  perform dirsync.note_command(
+    'bulk_' || bulk.action, null,
+    bulk.arguments || jsonb_build_object('bulk', id, 'cases', bulk.total, 'filter', bulk.filter));
+  update dirsync.bulk_action b
+  set state = 'requested', actor = bulk_start.actor, requested_by = dirsync.actor(),
+      address = dirsync.address(), confirmed_at = now(), version = b.version + 1
+  where b.id = bulk.id;
+  perform pg_notify('dirsync', 'bulk');
+end $$;
+comment on function dirsync.bulk_start is 'Has a bulk action that was previewed carried out.';
+
+create function dirsync.bulk_stop(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk dirsync.bulk_action := dirsync.bulk_locked(id);
+begin
+  if bulk.finished_at is not null then
+    raise exception 'bulk action % is % since %', id, bulk.state, dirsync.moment(bulk.finished_at)
+      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+  end if;
+  -- A preview that is thrown away has done nothing.
+  if bulk.state <> 'preview' then
+    perform dirsync.note_command('bulk_stop', null, jsonb_build_object('bulk', id));
+  end if;
+  update dirsync.bulk_action b set state = 'stopped', finished_at = now(), version = b.version + 1
+  where b.id = bulk.id;
+  perform pg_notify('dirsync', 'bulk');
+end $$;
+comment on function dirsync.bulk_stop is
+  'Stops a bulk action after the batch in hand, or throws a preview away. What is done stays done.';
+
+create function dirsync.bulk_judge(item dirsync.bulk_item, d dirsync.dead_letter, action text)
+returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when d.id is null then 'gone'
+              when d.version <> item.version then 'changed'
+              when d.state = 'resolved' and action in ('retry', 'snooze', 'ignore')
+                or d.state = 'ignored' and action in ('snooze', 'ignore') then 'closed' end
+$$;
+comment on function dirsync.bulk_judge is
+  'Why a bulk action leaves a case alone, as the code of its item; null when it does not.';
+
+create function dirsync.bulk_skip(item dirsync.bulk_item, why text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  update dirsync.bulk_item i
+  set outcome = 'skipped', code = why, at = clock_timestamp(),
+      message = case why
+        when 'gone' then 'it is not kept any more'
+        when 'changed'
+          then 'it has changed since the preview: ' || dirsync.last_change(i.dead_letter_id)
+        else 'it is ' || (select d.state from dirsync.dead_letter d where d.id = i.dead_letter_id) end
+  where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id
+$$;
+comment on function dirsync.bulk_skip is 'Writes down that a bulk action has left a case alone, and why.';
+
+create function dirsync.bulk_retry(
+  bulk dirsync.bulk_action, most integer, out done integer, out skipped integer
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  ids   bigint[];
+  until bigint;
+  run   bigint;
+begin
+  select array_agg(i.dead_letter_id) filter (where dirsync.bulk_judge(i, d, bulk.action) is null),
+         max(i.dead_letter_id)
+  into ids, until
+  from (select t.dead_letter_id from dirsync.bulk_item t where t.bulk_id = bulk.id and t.outcome is null
+        order by t.dead_letter_id limit most) turn
+  join dirsync.bulk_item i on i.bulk_id = bulk.id and i.dead_letter_id = turn.dead_letter_id
+  left join dirsync.dead_letter d on d.id = i.dead_letter_id;
+  done := coalesce(cardinality(ids), 0);
+  if done > 0 then
+    run := dirsync.request_run('retry', ids::text[], 'bulk_retry',
+                               jsonb_build_object('bulk', bulk.id, 'cases', done));
+    update dirsync.bulk_item i set outcome = 'done', run_id = run, at = clock_timestamp()
+    from unnest(ids) as tried (id)
+    where i.bulk_id = bulk.id and i.dead_letter_id = tried.id;
+  end if;
+  -- One that was as it should be a moment later has changed in between.
+  perform dirsync.bulk_skip(i, coalesce(dirsync.bulk_judge(i, d, bulk.action), 'changed'))
+  from dirsync.bulk_item i left join dirsync.dead_letter d on d.id = i.dead_letter_id
+  where i.bulk_id = bulk.id and i.outcome is null and i.dead_letter_id <= until;
+  get diagnostics skipped = row_count;
+end $$;
+comment on function dirsync.bulk_retry is
+  'Requests one run for the next cases of a bulk retry. Returns how many it is about, and how many are left '
+  'alone.';
+
+create function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  d   dirsync.dead_letter;
+  why text;
+begin
+  select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
+  why := dirsync.bulk_judge(item, d, bulk.action);
+  if why is not null then
+    perform dirsync.bulk_skip(item, why);
+    return 'skipped';
+  end if;
+  case bulk.action
+    when 'ignore' then
+      perform dirsync.set_ignored(d.id, bulk.arguments ->> 'reason');
+    when 'snooze' then
+      perform dirsync.set_snoozed(d.id, (bulk.arguments ->> 'until')::timestamptz,
+                                  bulk.arguments ->> 'reason');
+    when 'assign' then
+      perform dirsync.set_assigned(d.id, bulk.arguments ->> 'assignee');
+    when 'comment' then
+      perform dirsync.add_comment(d.id, bulk.arguments ->> 'text');
+  end case;
+  update dirsync.bulk_item i set outcome = 'done', at = clock_timestamp()
+  where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
+  return 'done';
+exception
+  -- The batch is tried again as a whole.
+  when deadlock_detected or serialization_failure or lock_not_available then
+    raise;
+  -- What was done to this case is undone; the others go on.
+  when others then
+    update dirsync.bulk_item i
+    set outcome = 'failed', code = 'error', message = sqlerrm, at = clock_timestamp()
+    where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
+    return 'failed';
+end $$;
+comment on function dirsync.bulk_act is 'Does to one case what a bulk action is about. Returns the outcome.';
+
+create function dirsync.bulk_step(most integer, most_retried integer) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk    dirsync.bulk_action;
+  item    dirsync.bulk_item;
+  _done    integer := 0;
+  _skipped integer := 0;
+  _failed  integer := 0;
+  goes_on boolean;
+begin
+  -- One process at a time works on an action; whichever has waited longest is next.
+  select * into bulk from dirsync.bulk_action b where b.state in ('requested', 'running')
+  order by b.worked_at nulls first, b.id limit 1
+  for no key update skip locked;
+  if bulk.id is null then
+    return null;
+  end if;
+  perform set_config('dirsync.actor', coalesce(bulk.actor, ''), true),
+          set_config('dirsync.address', coalesce(bulk.address, ''), true);
+
+  if bulk.action = 'retry' then
+    select r.done, r.skipped into _done, _skipped from dirsync.bulk_retry(bulk, most_retried) r;
+  else
+    for item in
+      select * from dirsync.bulk_item i where i.bulk_id = bulk.id and i.outcome is null
+      order by i.dead_letter_id limit most
+    loop
+      case dirsync.bulk_act(bulk, item)
+        when 'done' then _done := _done + 1;
+        when 'skipped' then _skipped := _skipped + 1;
+        else _failed := _failed + 1;
+      end case;
+    end loop;
+  end if;
+
+  goes_on := exists (select from dirsync.bulk_item i where i.bulk_id = bulk.id and i.outcome is null);
+  update dirsync.bulk_action b
+  set state = case when goes_on then 'running' else 'done' end,
+      done = b.done + _done, skipped = b.skipped + _skipped,
+      failed = b.failed + _failed,
+      started_at = coalesce(b.started_at, now()), worked_at = clock_timestamp(), version = b.version + 1,
+      finished_at = case when not goes_on then clock_timestamp() end
+  where b.id = bulk.id;
+  perform pg_notify('dirsync', 'bulk');
+  return bulk.id;
+end $$;
+comment on function dirsync.bulk_step is
+  'Carries out the next batch of a bulk action, all or nothing of it, so that a process that dies leaves '
+  'nothing half done. Returns the number of the action; null when none waits.';
