@@ -15,7 +15,7 @@ import { runTimeLeft, timesLeft } from '../src/report/time-left.ts'
 import { claim } from '../src/sync/claim.ts'
 import { Feeder } from '../src/sync/feeder.ts'
 import type { Settlement } from '../src/sync/outcome.ts'
-import { result } from '../src/sync/outcome.ts'
+import { finished, unsent } from '../src/sync/outcome.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { claimRun, finishRuns, requestRun } from '../src/sync/run.ts'
 import { settle } from '../src/sync/settlement.ts'
@@ -261,7 +261,18 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
     if (!begun || !key) return []
     return [
       {
-        ...result('in_step'),
+        ...finished('in_step', {
+          stored: unsent({
+            active: true,
+            acknowledgedHash: begun.sourceHash,
+            parkedHash: null,
+            acknowledged: begun.acknowledged,
+            overwritten: begun.overwritten,
+            withheld: [],
+            platformState: 'in_service',
+            deptCode: 'D1',
+          }),
+        }),
         key,
         version: begun.version,
         execution: begun.execution,
@@ -273,16 +284,6 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
         tooFast: {},
         changed: false,
         sentUnknown: false,
-        employee: {
-          active: true,
-          acknowledgedHash: begun.sourceHash,
-          parkedHash: null,
-          acknowledged: begun.acknowledged,
-          overwritten: begun.overwritten,
-          withheld: [],
-          platformState: 'in_service',
-          deptCode: 'D1',
-        },
       },
     ]
   })

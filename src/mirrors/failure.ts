@@ -4,7 +4,7 @@ import { MAX_ATTEMPTS, retryDelay } from '../sync/backoff.ts'
 import { mirrorCases, recordFailure } from '../sync/cases.ts'
 import { halt } from '../sync/halts.ts'
 import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
-import { failure, type JobResult, judge, result, verdictResult } from '../sync/outcome.ts'
+import { type Again, failure, finished, type JobResult, refusalOf, resultOfRefusal } from '../sync/outcome.ts'
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
@@ -30,35 +30,36 @@ export async function settleFailure(
   const cases = (await mirrorCases(pool, operation)).filter(
     open => open.enterpriseCode === enterpriseCode && open.field === part,
   )
-  const { outcome, dropped, lesson } =
+  const { result, again, dropped, lesson } =
     thrown instanceof DatabaseError
       ? unfit(thrown, part, cases)
       : await judged(deps, mirror, task, thrown, cases)
-  const { outcome: name, platformCode, traceId, error } = outcome
-  const calls = execution.calls + (outcome.again === null ? task.calls : 0)
+  const { outcome, platformCode, traceId, error } = result
+  const calls = execution.calls + (again === null ? task.calls : 0)
   await transaction(pool, async db => {
     await noteMirrorAttempt(db, operation, task, {
       startedAt,
       durationMs,
-      outcome: name,
+      outcome,
       calls: calls > 0 ? { [execution.operation]: calls } : {},
       platformCode,
       traceId,
       error,
     })
-    if (outcome.again !== null) return postponeMirrorTask(db, task, outcome.again)
+    if (again !== null) return postponeMirrorTask(db, task, again)
     const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of outcome.failures) await recordFailure(db, { key, runId, startedAt }, failed)
+    for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
     await dropMirrorTasks(db, runId, dropped === 'run' ? {} : { enterpriseCode, part }, lesson)
   })
-  logger.warn({ runId, mirror, outcome: name, platformCode, error }, 'a mirror could not read a task')
+  logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
 }
 
-type Cases = Parameters<typeof verdictResult>[0]['claim']['cases']
+type Cases = Parameters<typeof resultOfRefusal>[0]['claim']['cases']
 
 /** The result of a failure; unless it is retried, what is given up, and why. */
 interface Judged {
-  outcome: JobResult
+  result: JobResult
+  again: Again | null
   dropped: 'part' | 'run'
   lesson: string
 }
@@ -70,12 +71,12 @@ async function judged(
   thrown: unknown,
   cases: Cases,
 ): Promise<Judged> {
-  const { error, verdict: general } = judge(thrown)
+  const { error, verdict: general } = refusalOf(thrown)
   const verdict =
     mirror === 'taxpayers' && general.category === 'invalid_parameter'
       ? { ...general, remedy: 'Correct the number in TAXPAYER_IDENTIFIERS.' }
       : general
-  const outcome = verdictResult({
+  const result = resultOfRefusal({
     error,
     verdict,
     claim: { attempts, cases },
@@ -84,9 +85,11 @@ async function judged(
     sourceHash: null,
     outage: false,
   })
-  const lesson = `${outcome.failures[0]?.message ?? verdict.meaning} ${verdict.remedy}`
-  if (verdict.disposition !== 'halt')
-    return { outcome, dropped: verdict.category === 'platform_unavailable' ? 'run' : 'part', lesson }
+  const lesson = `${failuresOf(result)[0]?.message ?? verdict.meaning} ${verdict.remedy}`
+  if (verdict.disposition !== 'halt') {
+    const dropped = verdict.category === 'platform_unavailable' ? 'run' : 'part'
+    return { result, again: result.again, dropped, lesson }
+  }
 
   const ofEnterprise = verdict.scope === 'enterprise'
   await halt(deps, ofEnterprise ? enterpriseCode : '*', {
@@ -95,9 +98,13 @@ async function judged(
     platformCode: error.platformCode ?? null,
   })
   const failed = attempts + 1
-  outcome.again =
+  const again =
     failed < MAX_ATTEMPTS ? { delayMs: retryDelay(failed, Math.random()), attempts: failed } : null
-  return { outcome, dropped: ofEnterprise ? 'part' : 'run', lesson }
+  return { result, again, dropped: ofEnterprise ? 'part' : 'run', lesson }
+}
+
+function failuresOf(result: JobResult) {
+  return result.again === null ? result.failures : []
 }
 
 /** The platform sent a value that does not fit any column. */
@@ -114,7 +121,8 @@ function unfit(error: DatabaseError, part: string, cases: Cases): Judged {
     cases,
   })
   return {
-    outcome: result('parked', { error: message, failures: [refused] }),
+    result: finished('parked', { error: message, failures: [refused] }),
+    again: null,
     dropped: 'part',
     lesson: `${message} ${remedy}`,
   }

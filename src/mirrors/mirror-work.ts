@@ -159,7 +159,7 @@ export class MirrorWork {
       const { enterpriseCode, part, runId } = task
       const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail: part }
       if (await isPartRead(db, task))
-        await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', employee: null, outcome }])
+        await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', stored: null, outcome }])
     })
   }
 

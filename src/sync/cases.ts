@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { ClaimKey, OpenCase } from './claim.ts'
 import type { MirrorOperation } from './mirror-kind.ts'
-import type { Failure, JobResult, Settlement } from './outcome.ts'
+import type { Failure, FinishedSettlement, Settlement } from './outcome.ts'
 
 /**
  * The states of a case for review (`dirsync.dead_letter`), and all statements that change them. Other modules decide which
@@ -142,14 +142,15 @@ export async function recordCase(
 /** Resolves the cases that outcomes have settled, including those that a person had ignored: their reason is gone. */
 export async function resolveCases(
   client: ClientBase,
-  settlements: (Pick<Settlement, 'runId' | 'failures' | 'resolve' | 'employee' | 'outcome'> & {
+  settlements: (Pick<FinishedSettlement, 'runId' | 'failures' | 'resolve' | 'stored' | 'outcome'> & {
     key: CaseKey & { detail: string }
   })[],
 ): Promise<TouchedCase[]> {
-  const resolving = settlements.flatMap(({ key, runId, failures, resolve, outcome, employee }) => {
+  const resolving = settlements.flatMap(settlement => {
+    const { key, runId, failures, resolve } = settlement
     if (resolve === 'none') return []
     const kept = [...failures.map(({ field }) => field), ...(resolve === 'all' ? [] : resolve.except)]
-    return [{ ...key, runId, kept, resolution: isMoot(outcome, employee) ? 'obsolete' : 'succeeded' }]
+    return [{ ...key, runId, kept, resolution: isMoot(settlement) ? 'obsolete' : 'succeeded' }]
   })
   if (resolving.length === 0) return []
   const { rows } = await client.query<TouchedCase & { resolution: Resolution }>(
@@ -169,10 +170,10 @@ export async function resolveCases(
 }
 
 /** Whether the outcome makes the other cases moot: there is nothing left to bring to the platform. */
-function isMoot(outcome: JobResult['outcome'], employee: JobResult['employee']): boolean {
+function isMoot({ outcome, stored }: Pick<FinishedSettlement, 'outcome' | 'stored'>): boolean {
   return (
     ['obsolete', 'left', 'awaiting_activation'].includes(outcome) ||
-    (outcome === 'parked' && employee?.active === false)
+    (outcome === 'parked' && stored?.of === 'employee' && !stored.memory.active)
   )
 }
 
@@ -248,7 +249,10 @@ export async function markRetrying(
 }
 
 /** Cases to be retried whose job ended before it reached them wait for their next turn. */
-export async function restCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
+export async function restCases(
+  client: ClientBase,
+  settlements: Pick<FinishedSettlement, 'key' | 'resolve'>[],
+): Promise<void> {
   const keys = settlements.filter(({ resolve }) => typeof resolve === 'object').map(({ key }) => key)
   if (keys.length === 0) return
   await client.query(

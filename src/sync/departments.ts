@@ -6,7 +6,7 @@ import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import type { Work } from './outbox.ts'
-import { type JobResult, judge, result } from './outcome.ts'
+import { finished, type JobResult, refusalOf } from './outcome.ts'
 import { lastPlanPassed, lastSweep } from './plan-employees.ts'
 import { missingEmployees, type RunLimits } from './safety.ts'
 
@@ -254,21 +254,22 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     deletion =>
       deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
   )
-  if (!wanted) return result('obsolete', { resolve: 'all' })
+  if (!wanted) return finished('obsolete', { resolve: 'all' })
   try {
     await platform.deleteDepartment({
       dept_code: deptCode,
       ...(enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }),
     })
   } catch (thrown) {
-    const { error, verdict } = judge(thrown)
+    const { error, verdict } = refusalOf(thrown)
     if (verdict.disposition !== 'done') throw error
-    return result('deleted', {
-      department: 'deleted',
-      resolve: 'all',
+    return finished('deleted', {
+      ...DELETED,
       platformCode: error.platformCode ?? null,
       error: 'the platform had no such department',
     })
   }
-  return result('deleted', { department: 'deleted', resolve: 'all' })
+  return finished('deleted', DELETED)
 }
+
+const DELETED = { stored: { of: 'department', state: 'deleted' }, resolve: 'all' } as const

@@ -2,7 +2,7 @@ import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { healingDelay } from './backoff.ts'
 import { endCases, recordCase, reopenIgnored } from './cases.ts'
-import type { RefusedField, Settlement } from './outcome.ts'
+import type { FinishedSettlement, RefusedField } from './outcome.ts'
 import { IS_CASE_OF_BLOCK, tellWithheld, unblock } from './withheld.ts'
 
 /**
@@ -29,16 +29,17 @@ interface BlockRow {
  * Records the platform's refusals, and blocks fields that must be off.
  * @returns the fields whose failure does not become a case of this employee, because the enterprise's stands for it
  */
-export async function recordRefusals(client: ClientBase, settlement: Settlement): Promise<string[]> {
+export async function recordRefusals(client: ClientBase, settlement: FinishedSettlement): Promise<string[]> {
   const standsFor: string[] = []
-  for (const refused of settlement.blockFields)
+  if (settlement.stored?.of !== 'employee') return standsFor
+  for (const refused of settlement.stored.blockFields)
     if (await recordRefusal(client, settlement, refused)) standsFor.push(refused.field)
   return standsFor
 }
 
 async function recordRefusal(
   client: ClientBase,
-  settlement: Settlement,
+  settlement: FinishedSettlement,
   refused: RefusedField,
 ): Promise<boolean> {
   const { key, runId } = settlement
@@ -77,7 +78,7 @@ async function recordRefusal(
 
 async function noteRefusal(
   client: ClientBase,
-  { key, runId }: Settlement,
+  { key, runId }: FinishedSettlement,
   refused: RefusedField,
 ): Promise<void> {
   await client.query(
@@ -106,7 +107,11 @@ async function refusalsOf(
 }
 
 /** Earlier refusals whose case has ended are over: the field is withheld from those employees as from all others. */
-async function forgetSettled(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
+async function forgetSettled(
+  client: ClientBase,
+  { key, runId }: FinishedSettlement,
+  field: string,
+): Promise<void> {
   await client.query(
     `delete from dirsync.field_refusal r
      where r.enterprise_code = $1 and r.field = $2 and r.run_id is distinct from $3
@@ -120,7 +125,7 @@ async function forgetSettled(client: ClientBase, { key, runId }: Settlement, fie
 /** Blocks the field, or further attributeCodes of it; the cases of single employees merge into the enterprise's. */
 async function openBlock(
   client: ClientBase,
-  settlement: Settlement,
+  settlement: FinishedSettlement,
   refused: RefusedField,
   codes: string[] | null,
 ): Promise<void> {
@@ -151,7 +156,11 @@ async function openBlock(
 }
 
 /** The enterprise's case replaces the cases of employees whose refused fields are withheld now. */
-async function mergeCases(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
+async function mergeCases(
+  client: ClientBase,
+  { key, runId }: FinishedSettlement,
+  field: string,
+): Promise<void> {
   const { rows } = await client.query<{ id: number; userid: string; into: number }>(
     `select own.id, r.userid, d.id as into
      from dirsync.field_block b
@@ -187,7 +196,7 @@ async function mergeCases(client: ClientBase, { key, runId }: Settlement, field:
 /** Opens or counts up the enterprise's case. Returns its number. */
 async function countCase(
   client: ClientBase,
-  { key, runId, failures }: Settlement,
+  { key, runId, failures }: FinishedSettlement,
   { field, platformCode }: RefusedField,
   nextRetryMs: number,
 ): Promise<number> {
@@ -214,9 +223,10 @@ async function countCase(
 /** Unblocks fields that succeeded: their cases end, and a run is requested for the employees they were withheld from. */
 export async function liftBlocks(
   client: ClientBase,
-  { key, runId, unblockFields }: Settlement,
+  { key, runId, stored }: FinishedSettlement,
 ): Promise<void> {
-  if (unblockFields.length === 0) return
+  if (stored?.of !== 'employee' || stored.unblockFields.length === 0) return
+  const { unblockFields } = stored
   const lifted = await unblock(client, key.enterpriseCode, unblockFields)
   const { rows } = await client.query<{ id: number }>(
     `select id from dirsync.dead_letter

@@ -18,16 +18,21 @@ import { doubtFields, plannedHash } from './employee.ts'
 import { halt, haltForHr, healHalts, healHrHalt } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
-import type { Settlement } from './outcome.ts'
 import {
+  type Again,
   allBut,
   failure,
+  finished,
   type JobResult,
-  judge,
   type Outcome,
-  result,
+  parkedEntity,
+  refusalOf,
+  resultOfRefusal,
+  type Settlement,
+  storedEmployee,
   unasked,
-  verdictResult,
+  unfinished,
+  unsent,
 } from './outcome.ts'
 import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
 import { runSpan } from './run-trace.ts'
@@ -148,7 +153,7 @@ export class JobProcessor {
     traceClaim(trace, claimed, performance.now() - begun)
     const platform = new CountedPlatform(client, this.#permits, { signal, priority })
     const attempted = await this.#attempt(key, claimed, platform)
-    const { outcome } = attempted
+    const { outcome } = attempted.result
     const durationMs = Math.round(performance.now() - begun)
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
     await traced('settle', () => this.#settlements.submit(settlement))
@@ -162,36 +167,44 @@ export class JobProcessor {
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
-  async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
-    if (claimed.halted) return result('halted', { again: atOnce(claimed) })
-    if (claimed.starts > MAX_STARTS) return poisoned(key, claimed)
+  async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<Attempted> {
+    if (claimed.halted) return { result: unfinished('halted', atOnce(claimed)) }
+    if (claimed.starts > MAX_STARTS) return { result: poisoned(key, claimed) }
     const source = this.#deps.hr.of(key.enterpriseCode)
-    if (source === null) return ofNoSource(key, claimed)
-    if (key.operation === 'delete-department') return this.#deleteDepartment(key, claimed, source, platform)
+    if (source === null) return { result: ofNoSource(key, claimed) }
+    if (key.operation === 'delete-department')
+      return { result: await this.#deleteDepartment(key, claimed, source, platform) }
+    return this.#attemptEmployee(key, claimed, source, platform)
+  }
+
+  async #attemptEmployee(
+    key: ClaimKey,
+    claimed: Claim,
+    source: NamedSource,
+    platform: CountedPlatform,
+  ): Promise<Attempted> {
     let sourceHash: string | null = null
-    let present: JobResult['present']
+    let present: Settlement['present']
     try {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
       const row = await traced('read HR', () => this.#rowOf(source, employee, claimed))
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
-      if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
+      if (key.operation === 'bind-openid')
+        return { result: await bindOpenid(employee, row, key.detail, platform) }
       if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash)))
         // Worker and plan read the same where that row is the one waiting for a decision.
         return (claimed.isHeld && sourceHash === claimed.heldHash) ||
           (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
-          ? result('replan', { again: atOnce(claimed) })
-          : unsettled(claimed)
+          ? { result: unfinished('replan', atOnce(claimed)) }
+          : { result: unsettled(claimed) }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
       const doubt = (fields: EmployeeField[]) => doubtFields(this.#deps.pool, employee, fields)
-      const reconciled = await reconcileEmployee(
-        { key: employee, claim: claimed, row, hash: sourceHash, doubt },
-        platform,
-      )
-      return { ...reconciled, present }
+      const job = { key: employee, claim: claimed, row, hash: sourceHash, doubt }
+      return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
-      if (isOfHr(error)) return this.#haltForHr(claimed, source, error)
-      return { ...(await this.#fail(key, claimed, error, sourceHash)), present }
+      if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }
+      return { result: await this.#fail(key, claimed, error, sourceHash), present }
     }
   }
 
@@ -211,7 +224,7 @@ export class JobProcessor {
     platform: CountedPlatform,
   ): Promise<JobResult> {
     const wait = (error: string) =>
-      result('wait', { again: { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, error })
+      unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
     try {
       const reader = this.#departments.get(source) as DepartmentReader
       const { wanted, doubt } = await traced('read HR', () => reader.facts(claimed.runId))
@@ -245,12 +258,12 @@ export class JobProcessor {
   /** Stops everything, or with several sources the work that waits for this one. */
   async #haltForHr(claimed: Claim, source: NamedSource, { message }: Error): Promise<JobResult> {
     await haltForHr(this.#deps, source, message)
-    return result('halted', { again: atOnce(claimed), error: message })
+    return unfinished('halted', atOnce(claimed), { error: message })
   }
 
   /** Turns a failed call into a result, after raising the halt that the catalogue or an outage requires. */
   async #fail(key: ClaimKey, claimed: Claim, thrown: unknown, sourceHash: string | null): Promise<JobResult> {
-    const { error, verdict } = judge(thrown)
+    const { error, verdict } = refusalOf(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
     if (outage || verdict.disposition === 'halt')
       await halt(this.#deps, !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
@@ -258,7 +271,7 @@ export class JobProcessor {
         message: verdict.meaning,
         platformCode: outage ? null : (error.platformCode ?? null),
       })
-    return verdictResult({
+    return resultOfRefusal({
       error,
       verdict,
       claim: claimed,
@@ -268,6 +281,12 @@ export class JobProcessor {
       outage: outage && !claimed.underHalt,
     })
   }
+}
+
+/** What came of one execution; `present` as in its settlement. */
+interface Attempted {
+  result: JobResult
+  present?: Settlement['present']
 }
 
 /** Outcomes that may need attention. */
@@ -296,23 +315,25 @@ function traceOutcome(trace: Trace, outcome: Outcome): void {
 }
 
 /** Back to the outbox, due at once, without spending an attempt. */
-function atOnce({ attempts }: Claim): NonNullable<JobResult['again']> {
+function atOnce({ attempts }: Claim): Again {
   return { delayMs: 0, attempts }
 }
 
 function settlementOf(
   key: ClaimKey,
   claimed: Claim,
-  attempted: JobResult,
+  { result, present }: Attempted,
   platform: CountedPlatform,
   durationMs: number,
 ): Settlement {
   const { version, execution, runId, startedAt } = claimed
   const { calls, waitedMs, tooFast } = platform
-  const isAccepted = attempted.fields.length > 0
+  const isAccepted = (storedEmployee(result)?.fields.length ?? 0) > 0
   const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
-    ...attempted,
+    ...result,
+    // Without a case there is none to resolve, and most settlements are one statement.
+    ...(claimed.cases.length === 0 && result.again === null && { resolve: 'none' }),
     key,
     version,
     execution,
@@ -322,10 +343,9 @@ function settlementOf(
     calls,
     waitedMs,
     tooFast,
-    changed: isAccepted || (sentUnknown && attempted.again === null && key.operation === 'update-employee'),
+    changed: isAccepted || (sentUnknown && result.again === null && key.operation === 'update-employee'),
     sentUnknown,
-    // Without a case there is none to resolve, and most settlements are one statement.
-    resolve: claimed.cases.length > 0 ? attempted.resolve : 'none',
+    present,
   }
 }
 
@@ -334,9 +354,9 @@ function ofNoSource(
   { operation, enterpriseCode }: ClaimKey,
   { active, cases, sentUnknown }: Claim,
 ): JobResult {
-  return result('obsolete', {
+  return finished('obsolete', {
     // The platform's state is unknown: once the enterprise has a source again, the next plan has it read.
-    employee: sentUnknown && operation === 'update-employee' ? unasked(active) : null,
+    stored: sentUnknown && operation === 'update-employee' ? unsent(unasked(active)) : null,
     resolve: allBut(cases),
     error: `no HR source has enterprise ${enterpriseCode || '(none)'}`,
   })
@@ -344,11 +364,10 @@ function ofNoSource(
 
 /** A job that has killed its worker again and again is not retried. */
 function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResult {
-  return result('parked', {
+  return finished('parked', {
     // Without the hash, the next run would request it again.
-    employee: key.operation === 'update-employee' ? { ...unasked(active), parkedHash: sourceHash } : null,
+    stored: parkedEntity(entityOf(key), key.detail, { ...unasked(active), parkedHash: sourceHash }),
     resolve: allBut(cases),
-    department: key.operation === 'delete-department' ? 'parked' : null,
     failures: [
       failure({
         entity: entityOf(key),
@@ -377,9 +396,9 @@ async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
 /** Plan and worker never see the same HR row. The plan's row is not retried at once: that would go on for ever. */
 function unsettled({ active, sourceHash, cases }: Claim): JobResult {
   const message = `Workers found another HR row than the plan, ${MAX_REPLANS} times in a row, so nothing was sent.`
-  return result('parked', {
+  return finished('parked', {
     error: message,
-    employee: { ...unasked(active), parkedHash: sourceHash },
+    stored: unsent({ ...unasked(active), parkedHash: sourceHash }),
     resolve: allBut(cases),
     failures: [
       failure({

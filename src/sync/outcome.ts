@@ -6,53 +6,79 @@ import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backof
 import type { Claim, ClaimKey, OpenCase } from './claim.ts'
 
 /** The outcome of a job. */
-export type Outcome =
-  | 'in_step'
-  | 'updated'
-  | 'partly_updated'
-  | 'deleted'
-  | 'bound'
-  | 'awaiting_activation'
-  | 'left'
-  | 'parked'
-  | 'retry'
-  | 'wait'
-  | 'halted'
-  | 'obsolete'
-  | 'replan'
+export type Outcome = Unfinished['outcome'] | Finished['outcome']
 
 /** The result of a job. `settle` writes it, together with what the processor knows of the execution. */
-export interface JobResult {
-  outcome: Outcome
-  /** The fields that were sent and accepted. */
-  fields: EmployeeField[]
+export type JobResult = Unfinished | Finished
+
+/** What is recorded of every attempt. */
+interface AttemptFacts {
   platformCode: number | null
   traceId: string | null
   error: string | null
-  /** Null: done. Otherwise it goes back to the outbox. */
-  again: { delayMs: number; attempts: number } | null
-  employee: EmployeeMemory | null
-  /**
-   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
-   * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.
-   */
-  present?: { hash: string | null; heldHash: string | null } | undefined
+}
+
+/** The job goes back to the outbox. Nothing new is known of its entity, whose cases stay as they are. */
+export interface Unfinished extends AttemptFacts {
+  outcome: 'retry' | 'wait' | 'halted' | 'replan'
+  again: Again
+}
+
+export interface Again {
+  delayMs: number
+  attempts: number
+}
+
+/** Nothing is left to do. */
+export interface Finished extends AttemptFacts {
+  outcome:
+    | 'in_step'
+    | 'updated'
+    | 'partly_updated'
+    | 'deleted'
+    | 'bound'
+    | 'awaiting_activation'
+    | 'left'
+    | 'parked'
+    | 'obsolete'
+  again: null
+  /** What is stored of the entity; null: it stays as it is. */
+  stored: StoredEmployee | StoredDepartment | StoredBinding | null
   failures: Failure[]
   /**
-   * The cases of this entity and operation that end, by their fields; those of `failures` never do. `none` is for a job that
-   * comes back: its cases stay as they are. Otherwise an excepted case that was being retried waits for its next turn.
+   * The cases of this entity and operation that end, by their fields; those of `failures` never do. An excepted case that was
+   * being retried waits for its next turn.
    */
   resolve: 'all' | 'none' | { except: string[] }
-  binding: string | null
-  department: 'deleted' | 'parked' | null
+}
+
+/** Of an employee whose row in HR was compared with the platform. */
+export interface StoredEmployee {
+  of: 'employee'
+  memory: EmployeeMemory
+  /** The fields that were sent and accepted. */
+  fields: EmployeeField[]
   /** Refusals that may mean that a field is switched off for the enterprise. */
   blockFields: RefusedField[]
   /** Blocked fields that succeeded. */
   unblockFields: string[]
 }
 
+interface StoredDepartment {
+  of: 'department'
+  state: 'deleted' | 'parked'
+}
+
+interface StoredBinding {
+  of: 'openid'
+  openUserid: string
+}
+
 /** What is written of one execution of a job, in one transaction: its result, and the processor's additions. */
-export interface Settlement extends JobResult {
+export type Settlement = JobResult & Execution
+export type FinishedSettlement = Finished & Execution
+
+interface Execution {
   key: ClaimKey
   /** As claimed. Of an execution that was overtaken only the attempt is written. */
   version: number
@@ -64,6 +90,11 @@ export interface Settlement extends JobResult {
   calls: Record<string, number>
   waitedMs: Record<string, number>
   tooFast: Record<string, number>
+  /**
+   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
+   * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.
+   */
+  present?: { hash: string | null; heldHash: string | null } | undefined
   /**
    * The employee's state on the platform may have changed: it accepted fields, or an execution could not tell whether it did.
    * Cases that wait for that are retried.
@@ -111,24 +142,33 @@ export interface EmployeeMemory {
   deptCode: string | null
 }
 
-/** A result with nothing but its outcome; pass what differs. */
-export function result(outcome: Outcome, differs: Partial<Omit<JobResult, 'outcome'>> = {}): JobResult {
-  return {
-    outcome,
-    fields: [],
-    platformCode: null,
-    traceId: null,
-    error: null,
-    again: null,
-    employee: null,
-    failures: [],
-    resolve: 'none',
-    binding: null,
-    department: null,
-    blockFields: [],
-    unblockFields: [],
-    ...differs,
-  }
+const NO_FACTS: AttemptFacts = { platformCode: null, traceId: null, error: null }
+
+/** The job comes back. */
+export function unfinished(
+  outcome: Unfinished['outcome'],
+  again: Again,
+  facts: Partial<AttemptFacts> = {},
+): Unfinished {
+  return { outcome, again, ...NO_FACTS, ...facts }
+}
+
+/** The job is over; pass what differs from an outcome that changes nothing. */
+export function finished(
+  outcome: Finished['outcome'],
+  differs: Partial<Omit<Finished, 'outcome' | 'again'>> = {},
+): Finished {
+  return { outcome, again: null, stored: null, failures: [], resolve: 'none', ...NO_FACTS, ...differs }
+}
+
+/** What is stored of an employee to whom nothing was sent. */
+export function unsent(memory: EmployeeMemory): StoredEmployee {
+  return { of: 'employee', memory, fields: [], blockFields: [], unblockFields: [] }
+}
+
+/** What is stored of the employee, if anything is. */
+export function storedEmployee(result: JobResult): StoredEmployee | null {
+  return result.again === null && result.stored?.of === 'employee' ? result.stored : null
 }
 
 /** The stored state when the platform was not asked: nothing about its side. */
@@ -151,14 +191,14 @@ export interface Refusal {
   verdict: Verdict
 }
 
-/** The catalogue's verdict on a failed call; rethrows any other error. */
-export function judge(error: unknown): Refusal {
+/** A failed call with the catalogue's verdict; rethrows any other error. */
+export function refusalOf(error: unknown): Refusal {
   if (!(error instanceof PlatformError)) throw error
   return { error, verdict: error.verdict }
 }
 
 /** The one place that turns a verdict into a result: the job comes back, now or later, or becomes a case for review. */
-export function verdictResult(
+export function resultOfRefusal(
   refusal: Refusal & {
     claim: Pick<Claim, 'attempts' | 'cases'>
     entity: Failure['entity']
@@ -179,29 +219,42 @@ export function verdictResult(
   const again = { delayMs: 0, attempts: claim.attempts }
   const isTransient = verdict.disposition === 'retry' || verdict.disposition === 'refresh-token'
   if (verdict.disposition === 'halt' || (isTransient && refusal.outage))
-    return result('halted', { ...facts, again })
+    return unfinished('halted', again, facts)
   if (verdict.disposition === 'wait')
-    return result('wait', { ...facts, again: { ...again, delayMs: verdict.retryAfterMs ?? 1000 } })
+    return unfinished('wait', { ...again, delayMs: verdict.retryAfterMs ?? 1000 }, facts)
   const attempts = claim.attempts + 1
   if (isTransient && attempts <= (verdict.attempts ?? MAX_ATTEMPTS - 1))
-    return result('retry', { ...facts, again: { delayMs: retryDelay(attempts, Math.random()), attempts } })
+    return unfinished('retry', { delayMs: retryDelay(attempts, Math.random()), attempts }, facts)
 
   const isAbsent = verdict.category === 'not_on_platform'
-  const isUpdate = entity === 'employee' && field === ''
-  return result(isAbsent ? 'awaiting_activation' : 'parked', {
+  return finished(isAbsent ? 'awaiting_activation' : 'parked', {
     ...facts,
-    employee: isUpdate
-      ? { ...unasked(true), parkedHash: sourceHash, platformState: isAbsent ? 'absent' : 'unknown' }
-      : null,
-    department: entity === 'department' ? 'parked' : null,
-    failures: [refusalFailure(refusal, { entity, field, sourceHash, cases: claim.cases })],
+    stored: parkedEntity(entity, field, {
+      ...unasked(true),
+      parkedHash: sourceHash,
+      platformState: isAbsent ? 'absent' : 'unknown',
+    }),
+    failures: [failureOfRefusal(refusal, { entity, field, sourceHash, cases: claim.cases })],
     // Nothing new is known of the fields, unless the platform does not have the employee at all.
     resolve: isAbsent ? 'all' : allBut(claim.cases),
   })
 }
 
+/**
+ * What is stored of an entity whose job is parked as a whole.
+ * @param detail of the job: only that of an update has none
+ */
+export function parkedEntity(
+  entity: Failure['entity'],
+  detail: string,
+  memory: EmployeeMemory,
+): Finished['stored'] {
+  if (entity === 'department') return { of: 'department', state: 'parked' }
+  return entity === 'employee' && detail === '' ? unsent(memory) : null
+}
+
 /** These cases stay. Those that were being retried rest until their next turn. */
-export function allBut(cases: OpenCase[]): JobResult['resolve'] {
+export function allBut(cases: OpenCase[]): Finished['resolve'] {
   return { except: cases.map(({ field }) => field) }
 }
 
@@ -232,7 +285,7 @@ export function failure({ cases, ...given }: NewFailure): Failure {
 }
 
 /** The case of a refused call, by its verdict. */
-export function refusalFailure(
+export function failureOfRefusal(
   { error, verdict }: Refusal,
   given: Omit<NewFailure, 'category' | 'message' | 'remedy' | 'platformCode' | 'traceId'>,
 ): Failure {

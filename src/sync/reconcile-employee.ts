@@ -19,12 +19,13 @@ import {
   allBut,
   type Failure,
   failure,
+  finished,
   hiddenFields,
   type JobResult,
-  judge,
   maskedFields,
-  result,
+  refusalOf,
   unasked,
+  unsent,
 } from './outcome.ts'
 import { sendUnits } from './send-units.ts'
 
@@ -105,27 +106,30 @@ async function bringInStep(
     : updated.length > 0
       ? 'partly_updated'
       : 'parked'
-  return result(outcome, {
-    fields: updated,
+  return finished(outcome, {
     platformCode: first?.platformCode ?? null,
     traceId: first?.traceId ?? null,
     error: first?.message ?? null,
-    employee: {
-      active: true,
-      acknowledgedHash: isComplete ? hash : null,
-      parkedHash: isComplete ? null : hash,
-      acknowledged: isKnown
-        ? {}
-        : { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
-      overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
-      withheld: blocked.map(unit => unit.unit),
-      platformState: 'in_service',
-      deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
+    stored: {
+      of: 'employee',
+      memory: {
+        active: true,
+        acknowledgedHash: isComplete ? hash : null,
+        parkedHash: isComplete ? null : hash,
+        acknowledged: isKnown
+          ? {}
+          : { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
+        overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
+        withheld: blocked.map(unit => unit.unit),
+        platformState: 'in_service',
+        deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
+      },
+      fields: updated,
+      blockFields: sent.blockFields,
+      unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
     },
     failures,
     resolve: { except: fieldsOf([...parked, ...blocked]) },
-    blockFields: sent.blockFields,
-    unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
   })
 }
 
@@ -231,9 +235,9 @@ function invalidRow(
 ): JobResult {
   const message = problems.map(problem => problem.message).join('; ')
   const fields = problems.map(problem => problem.field)
-  return result('parked', {
+  return finished('parked', {
     error: message,
-    employee: { ...unasked(true), parkedHash: hash },
+    stored: unsent({ ...unasked(true), parkedHash: hash }),
     failures: [
       failure({
         entity: 'employee',
@@ -263,9 +267,9 @@ async function checkLeaver(
   try {
     deptCode = (await platform.getEmployee(employeeParams(key))).dept_code ?? null
   } catch (error) {
-    if (judge(error).verdict.category !== 'not_on_platform') throw error
-    return result('left', {
-      employee: { ...unasked(false), acknowledgedHash: hash, platformState: 'absent' },
+    if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
+    return finished('left', {
+      stored: unsent({ ...unasked(false), acknowledgedHash: hash, platformState: 'absent' }),
       resolve: 'all',
     })
   }
@@ -273,9 +277,9 @@ async function checkLeaver(
     row === null
       ? 'HR has no row for this employee any more, but the platform still has them in service.'
       : 'HR says that this employee has left, but the platform still has them in service.'
-  return result('parked', {
+  return finished('parked', {
     error: message,
-    employee: { ...unasked(false), parkedHash: hash, platformState: 'in_service', deptCode },
+    stored: unsent({ ...unasked(false), parkedHash: hash, platformState: 'in_service', deptCode }),
     failures: [
       failure({
         entity: 'employee',
@@ -298,7 +302,7 @@ export async function bindOpenid(
   platform: CountedPlatform,
 ): Promise<JobResult> {
   if (row === null || row === 'duplicate' || parseActive(row.active) !== true)
-    return result('obsolete', { resolve: 'all' })
+    return finished('obsolete', { resolve: 'all' })
   const { open_userid } = await platform.bindOpenid({ ...employeeParams(key), seller_appid: sellerAppid })
-  return result('bound', { binding: open_userid, resolve: 'all' })
+  return finished('bound', { stored: { of: 'openid', openUserid: open_userid }, resolve: 'all' })
 }

@@ -6,7 +6,7 @@ import { LONGEST_REST_MS } from './backoff.ts'
 import { markRetrying, type TouchedCase } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, type Work } from './outbox.ts'
-import type { Settlement } from './outcome.ts'
+import { type Settlement, storedEmployee } from './outcome.ts'
 import { NOBODY } from './plan-employees.ts'
 import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 
@@ -19,7 +19,10 @@ const PRIORITY = 3
 export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
   const changed = settlements
     .filter(settlement => settlement.changed)
-    .map(({ key, runId, fields, sentUnknown }) => ({ ...key, runId, fields, sentUnknown }))
+    .map(settlement => {
+      const { key, runId, sentUnknown } = settlement
+      return { ...key, runId, fields: storedEmployee(settlement)?.fields ?? [], sentUnknown }
+    })
   if (changed.length === 0) return []
   const { rows } = await client.query<TouchedCase>(
     `select d.id, s."runId"

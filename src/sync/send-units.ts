@@ -6,7 +6,7 @@ import type { EmployeeQuery } from '../platform/operations/employee.ts'
 import type { Claim } from './claim.ts'
 import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
 import type { RefusedField } from './outcome.ts'
-import { type Failure, judge, maskedFields, type Refusal, refusalFailure } from './outcome.ts'
+import { type Failure, failureOfRefusal, maskedFields, type Refusal, refusalOf } from './outcome.ts'
 
 interface Sending {
   claim: Claim
@@ -79,7 +79,7 @@ interface RefusedUnit extends Refusal {
 
 /** The unit that the platform refused. Rethrows errors that are not bound to a field. */
 function refusedUnit(batch: FieldUnit[], thrown: unknown): RefusedUnit {
-  const { error, verdict } = judge(thrown)
+  const { error, verdict } = refusalOf(thrown)
   const problems = error.problems ?? []
   const named = batch.find(
     unit =>
@@ -99,7 +99,7 @@ function park(
 ): void {
   const { error, verdict } = refused
   sent.failures.push(
-    refusalFailure(refused, {
+    failureOfRefusal(refused, {
       entity: 'employee',
       field: verdict.category === 'invalid_mobile_area' ? 'mobile_area' : unit,
       changedFields: maskedFields(fields, desired.fields),
@@ -139,7 +139,7 @@ async function findHolder(
     try {
       return { userid: (await platform.getEmployee(query)).userid ?? null }
     } catch (error) {
-      if (judge(error).verdict.category !== 'not_on_platform') throw error
+      if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
     }
   return queries.length > 0 ? 'nobody' : null
 }

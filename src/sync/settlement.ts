@@ -4,8 +4,15 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
-import type { Settlement } from './outcome.ts'
-import { failure, result, unasked } from './outcome.ts'
+import {
+  type FinishedSettlement,
+  failure,
+  finished,
+  type Settlement,
+  storedEmployee,
+  unasked,
+  unsent,
+} from './outcome.ts'
 import { releasedBy, tryAtOnce } from './retries.ts'
 import { reviewSwaps } from './swap.ts'
 import { askLate } from './withheld.ts'
@@ -45,14 +52,10 @@ async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
 
 /** Only the attempt, the outbox and the employee are touched: one statement does it. */
 function isQuiet(settlement: Settlement): boolean {
-  const { failures, binding, department, present } = settlement
-  return (
-    !concernsOthers(settlement) &&
-    failures.length === 0 &&
-    binding === null &&
-    department === null &&
-    present === undefined
-  )
+  if (concernsOthers(settlement) || settlement.present !== undefined) return false
+  if (settlement.again !== null) return true
+  const { failures, stored } = settlement
+  return failures.length === 0 && (stored === null || stored.of === 'employee')
 }
 
 /**
@@ -60,15 +63,19 @@ function isQuiet(settlement: Settlement): boolean {
  * Two that do not see each other would both find none to release.
  */
 function concernsOthers(settlement: Settlement): boolean {
-  const { changed, resolve, failures, employee, blockFields, unblockFields } = settlement
+  if (settlement.changed) return true
+  if (settlement.again !== null) return false
+  const employee = storedEmployee(settlement)
   return (
-    changed ||
-    resolve !== 'none' ||
-    blockFields.length > 0 ||
-    unblockFields.length > 0 ||
-    (employee !== null && employee.withheld.length > 0) ||
-    failures.some(failure => failure.blockedBy !== null)
+    settlement.resolve !== 'none' ||
+    settlement.failures.some(failure => failure.blockedBy !== null) ||
+    (employee !== null &&
+      [employee.blockFields, employee.unblockFields, employee.memory.withheld].some(list => list.length > 0))
   )
+}
+
+function isFinished(settlement: Settlement): settlement is FinishedSettlement {
+  return settlement.again === null
 }
 
 async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
@@ -76,9 +83,10 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
     if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')
     const { valid, done } = await writeOutcomes(client, settlements)
     await writePresent(client, done)
-    const resolved = await resolveCases(client, valid)
+    const ended = valid.filter(isFinished)
+    const resolved = await resolveCases(client, ended)
     const recorded: RecordedCase[] = []
-    for (const settlement of valid) {
+    for (const settlement of ended) {
       const standsFor = await recordRefusals(client, settlement)
       for (const failure of settlement.failures)
         if (!standsFor.includes(failure.field))
@@ -87,8 +95,8 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
       await writeDepartment(client, settlement)
       await liftBlocks(client, settlement)
     }
-    await restCases(client, done)
-    await askLate(client, valid)
+    await restCases(client, done.filter(isFinished))
+    await askLate(client, ended)
     await tryAtOnce(client, [
       ...recorded.filter(({ isDue }) => isDue),
       ...(await releasedBy(client, valid)),
@@ -103,8 +111,8 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
  * decision about an older row no longer do; a row held since stays.
  */
 async function writePresent(client: ClientBase, done: Settlement[]): Promise<void> {
-  const named = done.flatMap(({ key, present, employee }) =>
-    present && employee ? [{ ...key, ...present }] : [],
+  const named = done.flatMap(settlement =>
+    settlement.present && storedEmployee(settlement) ? [{ ...settlement.key, ...settlement.present }] : [],
   )
   if (named.length === 0) return
   await client.query(
@@ -124,25 +132,25 @@ async function writePresent(client: ClientBase, done: Settlement[]): Promise<voi
   )
 }
 
-async function writeBinding(client: ClientBase, { key, binding }: Settlement): Promise<void> {
-  if (binding === null) return
+async function writeBinding(client: ClientBase, { key, stored }: FinishedSettlement): Promise<void> {
+  if (stored?.of !== 'openid') return
   await client.query(
     `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid)
      values ($1, $2, $3, $4)
      on conflict (enterprise_code, userid, seller_appid) do update
      set open_userid = excluded.open_userid, bound_at = now()`,
-    [key.enterpriseCode, key.entityKey, key.detail, binding],
+    [key.enterpriseCode, key.entityKey, key.detail, stored.openUserid],
   )
 }
 
-async function writeDepartment(client: ClientBase, { key, department }: Settlement): Promise<void> {
-  if (department === null) return
+async function writeDepartment(client: ClientBase, { key, stored }: FinishedSettlement): Promise<void> {
+  if (stored?.of !== 'department') return
   await client.query(
     `update dirsync.department
      set deleted_at = case when $3 = 'deleted' then now() end,
          parked_at = case when $3 = 'parked' then now() end
      where enterprise_code = $1 and dept_code = $2`,
-    [key.enterpriseCode, key.entityKey, department],
+    [key.enterpriseCode, key.entityKey, stored.state],
   )
 }
 
@@ -241,16 +249,20 @@ async function writeOutcomes(
   settlements: Settlement[],
 ): Promise<{ valid: Settlement[]; done: Settlement[] }> {
   const rows = settlements.map((settlement, position) => {
-    const { key, again, employee, failures, resolve, blockFields, unblockFields, ...facts } = settlement
+    const { key, again, version, execution, sentUnknown, runId, startedAt, durationMs } = settlement
+    const { outcome, calls, waitedMs, tooFast, platformCode, traceId, error } = settlement
+    const employee = storedEmployee(settlement)
     return {
       position,
       ...key,
-      ...facts,
+      ...{ version, execution, sentUnknown, runId, startedAt, durationMs },
+      ...{ outcome, calls, waitedMs, tooFast, platformCode, traceId, error },
       done: again === null,
       delay: again?.delayMs ?? 0,
       attempts: again?.attempts ?? 0,
+      fields: employee?.fields ?? [],
       remember: employee !== null,
-      ...employee,
+      ...employee?.memory,
     }
   })
   const statement = {
@@ -278,20 +290,21 @@ export function isUnfit(error: unknown): error is DatabaseError {
  * @param open fields of its unresolved cases, which all stay
  */
 function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
-  const { key, employee } = settlement
-  const isDeletion = key.operation === 'delete-department'
-  const sourceHash = employee?.acknowledgedHash ?? employee?.parkedHash ?? null
+  const { key } = settlement
+  const entity = key.operation === 'delete-department' ? 'department' : 'employee'
+  const memory = storedEmployee(settlement)?.memory
+  const sourceHash = memory?.acknowledgedHash ?? memory?.parkedHash ?? null
   const message = `PostgreSQL refused to store what came of this job (${reasonOf(error)}).`
-  const refused = result('parked', {
+  const refused = finished('parked', {
     error: message,
-    employee: employee && {
-      ...unasked(employee.active),
-      overwritten: employee.overwritten,
-      parkedHash: sourceHash,
-    },
+    stored: memory
+      ? unsent({ ...unasked(memory.active), overwritten: memory.overwritten, parkedHash: sourceHash })
+      : entity === 'department'
+        ? { of: 'department', state: 'parked' }
+        : null,
     failures: [
       failure({
-        entity: isDeletion ? 'department' : 'employee',
+        entity,
         category: 'internal_error',
         field: key.detail,
         message,
@@ -302,7 +315,6 @@ function refusedSettlement(settlement: Settlement, error: DatabaseError, open: s
       }),
     ],
     resolve: { except: open },
-    department: isDeletion ? 'parked' : null,
   })
   return { ...settlement, ...refused }
 }

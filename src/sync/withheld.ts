@@ -2,7 +2,7 @@ import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { endCases } from './cases.ts'
 import type { Work } from './outbox.ts'
-import type { Settlement } from './outcome.ts'
+import type { FinishedSettlement } from './outcome.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
 
@@ -27,12 +27,11 @@ const COUNT_WITHHELD = `(
          limit ${MOST_COUNTED + 1}) few)`
 
 /** Requests employees again whose withheld field has been unblocked meanwhile. */
-export async function askLate(client: ClientBase, settlements: Settlement[]): Promise<void> {
+export async function askLate(client: ClientBase, settlements: FinishedSettlement[]): Promise<void> {
   const keys = settlements
-    .filter(({ employee }) => employee && employee.withheld.length > 0)
+    .filter(({ stored }) => stored?.of === 'employee' && stored.memory.withheld.length > 0)
     .map(({ key }) => key)
   if (keys.length === 0) return
-  // Unlike `addWork`, keeps the count of attempts: the requesting outcome may be a failure that is to be retried.
   await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, priority)
      select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}

@@ -14,7 +14,6 @@ import {
   restCases,
   restLostCases,
 } from '../../src/sync/cases.ts'
-import type { Settlement } from '../../src/sync/outcome.ts'
 import { beginRetry, beginRetryOf } from '../../src/sync/retries.ts'
 import { reviewSwaps } from '../../src/sync/swap.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
@@ -118,7 +117,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
   {
     events: ['is not come to'],
     ways: [
-      client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } } as Settlement]),
+      client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } }]),
       async client => {
         await client.query(`update dirsync.dead_letter set operation = 'mirror-orders', entity = 'mirror'`)
         await restLostCases(client)

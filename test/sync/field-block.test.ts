@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { Commands } from '../../src/sync/commands.ts'
-import type { RefusedField, Settlement } from '../../src/sync/outcome.ts'
+import type { RefusedField } from '../../src/sync/outcome.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
-import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
+import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -47,7 +47,7 @@ const FIELDS = {
 }
 
 /** The outcome of an employee whose field was refused. */
-function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}): Partial<Settlement> {
+function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}): Differs {
   const { platformCode } = FIELDS[field]
   return {
     resolve: 'all' as const,
@@ -287,7 +287,7 @@ describe('a probe', () => {
 })
 
 describe('once anybody gets it through', () => {
-  const through: Partial<Settlement> = {
+  const through: Differs = {
     resolve: 'all',
     employee: memory(),
     unblockFields: ['level'],
@@ -346,18 +346,6 @@ describe('once anybody gets it through', () => {
     expect(await store.rows('select entity_key, priority from dirsync.pending')).toEqual([
       { entity_key: 'e2', priority: 7 },
     ])
-  })
-
-  test('one that has to be tried again is due at once, and keeps the count of its attempts', async () => {
-    await execute(E1, refused('level'))
-    await plant(store, 'pending', outboxRow(employeeOf('e2')))
-    const late = await begin(store, employeeOf('e2'))
-    await execute(E1, through)
-    const retry = { again: { delayMs: 60_000, attempts: 4 }, employee: memory({ withheld: ['level'] }) }
-    await settle(store.pool, [outcome(employeeOf('e2'), late, retry)])
-    expect(
-      await store.rows('select entity_key, attempts, not_before <= now() as due from dirsync.pending'),
-    ).toEqual([{ entity_key: 'e2', attempts: 4, due: true }])
   })
 
   test('nobody is asked where it was withheld from nobody else', async () => {

@@ -14,8 +14,7 @@ import {
   takeForQueue,
   takeProbes,
 } from '../../src/sync/outbox.ts'
-import type { Settlement } from '../../src/sync/outcome.ts'
-import { type JobResult, result } from '../../src/sync/outcome.ts'
+import { type Finished, finished, type Unfinished, unfinished } from '../../src/sync/outcome.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee } from './outcomes.ts'
@@ -70,13 +69,13 @@ async function plantRow(state: OutboxState | 'none'): Promise<number> {
 }
 
 const settled =
-  (outcome: JobResult['outcome'], differs: Partial<Settlement> = {}): Way =>
+  (result: Finished | Unfinished, version = 3): Way =>
   () =>
     settle(store.pool, [
       {
-        ...result(outcome),
+        ...result,
         key: E1,
-        version: 3,
+        version,
         execution: EXECUTION,
         runId: null,
         startedAt: new Date(),
@@ -86,10 +85,9 @@ const settled =
         tooFast: {},
         changed: false,
         sentUnknown: false,
-        ...differs,
       },
     ])
-const again = (delayMs: number) => ({ again: { delayMs, attempts: 1 } })
+const again = (delayMs: number) => ({ delayMs, attempts: 1 })
 
 type Way = (run: number) => Promise<unknown>
 
@@ -116,13 +114,16 @@ const WAYS: Record<string, Way[]> = {
   'is lost by the queue': [() => refeed(store.pool, 1000)],
   'its entity is in hand elsewhere': [() => postpone(store.pool, E1, 60_000)],
   'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],
-  'is settled': [settled('in_step')],
-  'is settled, to be tried again': [settled('halted', again(0)), settled('retry', again(60_000))],
-  'is settled, asked for anew meanwhile': [
-    settled('in_step', { version: 2 }),
-    settled('replan', { version: 2, ...again(0) }),
+  'is settled': [settled(finished('in_step'))],
+  'is settled, to be tried again': [
+    settled(unfinished('halted', again(0))),
+    settled(unfinished('retry', again(60_000))),
   ],
-  'no plan has passed its HR row': [settled('replan', again(0))],
+  'is settled, asked for anew meanwhile': [
+    settled(finished('in_step'), 2),
+    settled(unfinished('replan', again(0)), 2),
+  ],
+  'no plan has passed its HR row': [settled(unfinished('replan', again(0)))],
   'its run is cancelled': [run => store.pool.query('select dirsync.cancel($1)', [run])],
 }
 

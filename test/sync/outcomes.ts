@@ -1,6 +1,17 @@
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
-import type { Settlement } from '../../src/sync/outcome.ts'
-import { type EmployeeMemory, type Failure, result } from '../../src/sync/outcome.ts'
+import {
+  type Again,
+  type EmployeeMemory,
+  type Failure,
+  type Finished,
+  finished,
+  type JobResult,
+  type Outcome,
+  type Settlement,
+  type StoredEmployee,
+  type Unfinished,
+  unfinished,
+} from '../../src/sync/outcome.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
 export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({
@@ -17,10 +28,48 @@ export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim
   return begun
 }
 
-/** What came of a job: it was in step and nothing more, but for what is given. */
-export function outcome(key: ClaimKey, claimed: Claim, differs: Partial<Settlement> = {}): Settlement {
+/** What came of a job, but for an outcome that changes nothing. */
+export type Differs = Partial<
+  Omit<Settlement, 'outcome' | 'again'> &
+    Pick<Finished, 'failures' | 'resolve'> &
+    Omit<StoredEmployee, 'of' | 'memory'>
+> & {
+  outcome?: Outcome
+  /** It is to be tried again. */
+  again?: Again
+  employee?: EmployeeMemory
+  binding?: string
+  department?: 'deleted' | 'parked'
+}
+
+/** What came of a job: the employee was in sync and nothing more, but for what is given. */
+export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): Settlement {
+  const {
+    outcome: name,
+    again,
+    employee,
+    fields = [],
+    blockFields = [],
+    unblockFields = [],
+    binding,
+    department,
+    failures = [],
+    resolve = 'none',
+    ...given
+  } = differs
+  const touched = [...fields, ...blockFields, ...unblockFields].length > 0
+  const stored: Finished['stored'] = binding
+    ? { of: 'openid', openUserid: binding }
+    : department
+      ? { of: 'department', state: department }
+      : employee || touched
+        ? { of: 'employee', memory: employee ?? memory(), fields, blockFields, unblockFields }
+        : null
+  const result: JobResult = again
+    ? unfinished((name ?? 'retry') as Unfinished['outcome'], again)
+    : finished((name ?? 'in_step') as Finished['outcome'], { stored, failures, resolve })
   return {
-    ...result('in_step'),
+    ...result,
     key,
     version: claimed.version,
     execution: claimed.execution,
@@ -30,9 +79,9 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Partial<Settleme
     calls: {},
     waitedMs: {},
     tooFast: {},
-    changed: (differs.fields?.length ?? 0) > 0,
+    changed: fields.length > 0,
     sentUnknown: false,
-    ...differs,
+    ...given,
   }
 }
 

@@ -52,7 +52,7 @@ test('outcomes whose commit was not heard of are written again, and only once', 
     outcome(employee(userid), await begin(store, employee(userid)), differs)
   // The first two are one statement, the others a transaction.
   const quiet = [await come('e1', known), await come('e2', back)]
-  const full = [await come('e3', { ...known, ...refused }), await come('e4', { ...back, ...refused })]
+  const full = [await come('e3', { ...known, ...refused }), await come('e4', { ...back, changed: true })]
   const [one, other] = [await pooled(), await pooled()]
   one.proxy.loseAnswersAfter('write-outcomes')
   other.proxy.loseAnswersAfter('commit')
@@ -65,8 +65,8 @@ test('outcomes whose commit was not heard of are written again, and only once', 
     { entity_key: 'e4', attempts: 3, starts: 0 },
   ])
   expect(written.employee).toMatchObject([{ userid: 'e1' }, { userid: 'e3' }])
-  expect(written.dead_letter).toMatchObject([{ occurrences: 1 }, { occurrences: 1 }])
-  expect(written.dead_letter_event).toHaveLength(2)
+  expect(written.dead_letter).toMatchObject([{ occurrences: 1 }])
+  expect(written.dead_letter_event).toHaveLength(1)
 
   // Nor does it matter when they come once more.
   await settle(store.pool, [...quiet, ...full])
