@@ -29,13 +29,13 @@ import { Shares } from './shares.ts'
 import { assetOf } from './ui/assets.ts'
 import { bare, layout, problemBody } from './ui/layout.ts'
 
-/** More than anybody has to send: the longest is a mapping that somebody pastes. */
+/** More than any form needs: the longest input is a pasted mapping. */
 const MAX_BODY_BYTES = 256 * 1024
-/** How long a request may take to arrive: its headers, and all of it. Looked at each second. */
+/** How long a request may take to arrive: its headers, and all of it. Checked each second. */
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 10_000
 const LOOK_FOR_SLOW_MS = 1_000
-/** Connections at a time; streams of pages that are open are among them. */
+/** Concurrent connections, including the event streams of open pages. */
 const MAX_CONNECTIONS = 2_000
 /** A user id may be long, and more so once it is encoded. */
 const MAX_PARAM_LENGTH = 600
@@ -44,17 +44,17 @@ export interface AppOptions {
   version: string
   /** Roles of this process. */
   roles: readonly Role[]
-  /** The token that /metrics asks for; null: none. */
+  /** The token that /metrics requires; null for none. */
   token: string | null
-  /** CONSOLE_URL: where people reach the console; null: as their requests say. */
+  /** CONSOLE_URL: where people reach the console; null to take the host of each request. */
   publicUrl: string | null
   /** CONSOLE_READ_ONLY: every change is refused. */
   readOnly: boolean
-  /** CONSOLE_PROXIES: reverse proxies whose word about the caller's address is believed. */
+  /** CONSOLE_PROXIES: reverse proxies that are trusted to name the client's address. */
   proxies: readonly string[]
   oidc: OidcSettings | null
   readiness: Readiness
-  /** Sources of /metrics, in Prometheus' text format; the answer holds one after the other. */
+  /** Sources of /metrics, in Prometheus' text format, concatenated in the response. */
   metrics: readonly { text(): Promise<string> }[]
   services: Services
   live: Live
@@ -72,7 +72,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_MS },
     forceCloseConnections: 'idle',
-    // Told to the caller of a request that failed, and unlike any other process's.
+    // Sent to the caller of a failed request, and unique across processes.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     ...(options.proxies.length > 0 ? { trustProxy: [...options.proxies] } : {}),
@@ -83,13 +83,14 @@ export function buildApp(options: AppOptions): FastifyInstance {
     reply.headers(headers)
   })
   app.addHook('onResponse', async (request, reply) => {
-    // The route, not the address: queries and keys stay out of the log.
+    // The route, not the address: query strings and keys stay out of the log.
     const route = request.routeOptions.url ?? null
     const durationMs = Math.round(reply.elapsedTime)
     const { id: requestId, method } = request
     logger.debug({ requestId, method, route, status: reply.statusCode, durationMs }, 'request')
   })
-  // Before anything is registered: a plugin's routes have the handler of the moment at which they are added.
+  // Set before anything is registered, because a plugin's routes keep the handler that was current when they were
+  // added.
   app.setErrorHandler((error, request, reply) => tell(request, reply, error, logger))
   demandAccess(app)
   app.register(cookie)
@@ -105,7 +106,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Everything that comes after somebody has been recognised. */
+/** Everything that runs once the caller is identified. */
 async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   const { services, publicUrl, readOnly, readiness, logger, live } = options
   const shares = new Shares()
@@ -131,7 +132,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     const { url, config } = request.routeOptions
     if (!isForUs(request, publicUrl))
       throw new Problem('misdirected', '', { values: { host: shortened(request.host, 100) } })
-    // What does not exist is told to everybody in the same words.
+    // An unknown address gets the same answer whether the caller is signed in or not.
     if (url === undefined) return undefined
     const { access = 'admin' } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
@@ -141,7 +142,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
     }
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
-    // The stream of what moves has a bound of its own.
+    // The event stream has a limit of its own.
     if (access !== 'open' && request.viewer && url !== '/events')
       await shares.admit(request.viewer.name, reply)
     return undefined
@@ -174,7 +175,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     async (request, reply) => {
       const asset = assetOf(request.params['*'])
       if (!asset) throw new Problem('not_found')
-      // While processes are replaced, a page of a newer one may ask an older one: nobody keeps that answer.
+      // During a rolling update, a page from a newer process may ask an older one. That answer must not be cached.
       if (request.query.v === asset.version)
         reply.header('cache-control', 'public, max-age=31536000, immutable')
       return reply.type(asset.type).send(asset.content)
@@ -192,9 +193,9 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   })
 }
 
-// Who may
+// Access
 
-/** Routes that a read-only console still takes: they change nothing of the deployment. */
+/** Routes that a read-only console still accepts: they change nothing in the deployment. */
 const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])
 
 /** Refuses to start with a route that does not say who may call it. */
@@ -209,12 +210,13 @@ function isChange({ method }: FastifyRequest): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** Routes that probes and proxies ask, by whatever name they know this process. */
+/** Routes that probes and proxies may call under any host name. */
 const BY_ANY_NAME = new Set(['/healthz', '/readyz', '/metrics'])
 
 /**
- * Whether the request is meant for this console. Without CONSOLE_URL it is known by the names of this machine alone: a page
- * of another name that leads here is somebody else's. What brings a token was made for us, under whatever name.
+ * Whether the request is meant for this console. Without CONSOLE_URL, only the names of this machine are accepted:
+ * any other name that resolves to here may belong to an attacker's page (DNS rebinding). A request with a token is
+ * always accepted.
  */
 function isForUs(request: FastifyRequest, publicUrl: string | null): boolean {
   if (publicUrl !== null || isThisMachine(request.hostname)) return true
@@ -222,8 +224,8 @@ function isForUs(request: FastifyRequest, publicUrl: string | null): boolean {
 }
 
 /**
- * Whether a change was asked for by the console itself: browsers say from where a request comes, and another site cannot
- * forge that. A token is no cookie: no other site can send it.
+ * Whether a change was requested by the console itself. Browsers send the origin of a request, and another site
+ * cannot forge it. A token is not a cookie: another site cannot make a browser send it.
  */
 function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   if (request.viewer?.via === 'token') return true
@@ -233,7 +235,7 @@ function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
 }
 
-/** The page of this console whose form was sent; null where the browser does not say. */
+/** The page of this console whose form was sent; null if the browser does not say. */
 function cameFrom({ headers, host }: FastifyRequest): string | null {
   const from = URL.parse(headers.referer ?? '')
   if (from?.host !== host || from.pathname.startsWith('//')) return null
@@ -241,7 +243,7 @@ function cameFrom({ headers, host }: FastifyRequest): string | null {
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // A part of a page that is asked for anew: the page says so, and keeps what it shows.
+  // For a request that refreshes part of a page, the page itself shows the error and keeps its content.
   if (wantsHtml(request) && request.headers['hx-request'] === undefined) {
     const to = isChange(request) ? cameFrom(request) : request.url
     return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
@@ -263,7 +265,7 @@ function wantsHtml(request: FastifyRequest): boolean {
 }
 
 function securityHeaders(isTls: boolean, issuer: string | undefined): Record<string, string> {
-  // Signing out leads to the provider: browsers hold redirects of a form to this list as well.
+  // Signing out redirects to the provider, and browsers apply form-action to redirects as well.
   const forms = issuer ? `'self' ${new URL(issuer).origin}` : "'self'"
   return {
     'cache-control': 'no-store',
@@ -287,7 +289,7 @@ function securityHeaders(isTls: boolean, issuer: string | undefined): Record<str
   }
 }
 
-// What the next page says about what was just done
+// The notice that the next page shows about the action just taken
 
 const NOTICE = 'dirsync_notice'
 
@@ -296,11 +298,14 @@ function leaveNotice(reply: FastifyReply, notice: Notice): void {
   reply.setCookie(NOTICE, text, { path: '/', httpOnly: true, sameSite: 'lax', maxAge: 60 })
 }
 
-/** A notice names a text of the catalogue and plain values: whatever a cookie holds, nothing else is shown. */
+/**
+ * Reads the notice from its cookie. It is a key of the catalogue with plain values, so a forged cookie cannot show
+ * anything else.
+ */
 function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate): string | null {
   const text = request.cookies[NOTICE]
   if (text === undefined) return null
-  // A part of a page that is asked for anew leaves the notice where it is.
+  // A request that refreshes part of a page leaves the notice for the next full page.
   if (request.headers['hx-request']) return null
   reply.clearCookie(NOTICE, { path: '/' })
   try {
@@ -313,7 +318,7 @@ function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate):
 
 // Errors
 
-/** Answers with what an error means, to a person or to a program. */
+/** Reports an error to a person as a page, or to a program as JSON. */
 function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
   const problem = problemOf(error)
   if (problem.kind === 'internal') report(request, error, logger)
@@ -346,7 +351,7 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
   return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
 }
 
-/** Tells the caller in general words what is wrong with the request. What went wrong on our side is for the log alone. */
+/** Explains in general terms what is wrong with the request. Details of server errors go to the log only. */
 function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
   const { statusCode = 500 } = error as Error & { statusCode?: number }
   if (statusCode >= 400 && statusCode < 500)
@@ -379,15 +384,15 @@ function tokenGuard(token: string | null) {
 }
 
 /**
- * Tells whether an Authorization header carries the token. The time that this takes says nothing about either.
- * @param header as received; undefined when there was none
+ * Whether an Authorization header carries the token, compared in constant time.
+ * @param header as received; undefined if there was none
  */
 function hasBearerToken(header: string | undefined, token: string): boolean {
   const given = /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? ''
   return timingSafeEqual(digest(given), digest(token))
 }
 
-/** The comparison needs two texts of the same length. */
+/** Hashes a text, because the comparison needs inputs of the same length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

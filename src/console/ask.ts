@@ -4,20 +4,20 @@ import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
 
-/** How a browser shows things: light or dark by its own choice, or as the system has it. */
+/** Colour schemes; `auto` follows the operating system. */
 export const THEMES = ['auto', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
-/** How somebody wants to see the console, signed in or not. */
+/** Display preferences of a visitor, signed in or not. */
 export interface Taste {
   readonly language: Language
   readonly t: Translate
   readonly theme: Theme
-  /** IANA name of the viewer's time zone; UTC until the browser has told it. */
+  /** IANA name of the viewer's time zone; UTC until the browser has sent it. */
   readonly zone: string
 }
 
-/** One request of somebody who is signed in: who asks, from where, and how they want to see the answer. */
+/** One request by a signed-in user: who asks, from where, and in which language, theme and zone to answer. */
 export interface Ask extends Taste {
   readonly viewer: Viewer
   /** For the audit: `console:` or `api:` with the name, and the address that the request came from. */
@@ -25,12 +25,12 @@ export interface Ask extends Taste {
   /** Path and query of the page, for links back. */
   readonly url: string
   readonly now: Date
-  /** True where nothing can be changed through this console. */
+  /** True if this console cannot change anything. */
   readonly readOnly: boolean
   may(role: AccessRole): boolean
 }
 
-/** Cookies that hold preferences: nothing in them is secret, and a page looks right without them. */
+/** Cookies that hold preferences. They hold no secrets, and pages work without them. */
 export const COOKIES = { language: 'dirsync_lang', theme: 'dirsync_theme', zone: 'dirsync_zone' } as const
 
 type Cookies = Record<string, string | undefined>
@@ -44,7 +44,7 @@ export function tasteOf(request: FastifyRequest): Taste {
 
 const zones = new Map<string, string>()
 
-/** The viewer's zone where it is one that this Node.js knows, else that of this process. */
+/** The viewer's zone if this Node.js knows it, else the zone of this process. */
 function zoneOf(name: string | undefined): string {
   if (!name || name.length > 60) return ownZone()
   const known = zones.get(name)

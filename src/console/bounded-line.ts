@@ -1,6 +1,6 @@
 import { Semaphore } from '../lib/waiting.ts'
 
-/** Too many wait in line already. */
+/** Too many are waiting in line already. */
 export class BusyError extends Error {
   readonly code = 'BUSY'
 
@@ -12,7 +12,10 @@ export class BusyError extends Error {
 
 const { signal: never } = new AbortController()
 
-/** Work of which only some is done at a time, while only some more may wait: however many come, others are served too. */
+/**
+ * Runs a few tasks at a time, and lets a limited number wait. The rest is refused, so that a flood cannot starve
+ * other work.
+ */
 export class BoundedLine {
   readonly #permits: Semaphore
   readonly #longest: number
@@ -26,7 +29,7 @@ export class BoundedLine {
 
   /**
    * Waits for a place.
-   * @returns leaves it; only the first call counts
+   * @returns a function that gives the place back; only its first call counts
    * @throws BusyError
    */
   async enter(): Promise<() => void> {

@@ -8,8 +8,8 @@ import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
 
 /**
- * Where the whole of dirsync stands, read from PostgreSQL at the moment of the scrape: the same in every process. Without the
- * database only `dirsync_database_up` is left, at 0, rather than figures that are no longer true.
+ * The state of the whole deployment, read from PostgreSQL at each scrape, so it is the same in every process. Without
+ * the database, only `dirsync_database_up 0` is exposed, instead of stale values.
  */
 export class DatabaseMetrics {
   readonly #pool: Pool
@@ -21,7 +21,7 @@ export class DatabaseMetrics {
     this.#onTrouble = options.onTrouble
   }
 
-  /** The figures in Prometheus' text format. Scrapes that come while one is being read get the same answer. */
+  /** The metrics in Prometheus' text format. Concurrent scrapes share one reading. */
   text(): Promise<string> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined
@@ -34,7 +34,7 @@ export class DatabaseMetrics {
       this.#onTrouble(error)
       return null
     })
-    // A registry of its own per reading: what is gone from the database is gone from the answer.
+    // A new registry for each reading: series that are gone from the database disappear from the answer.
     const registry = new Registry()
     const add: AddMetric = (name, help, labelNames, samples) => {
       const parts = { name, help, labelNames, registers: [registry] }
@@ -62,7 +62,7 @@ type AddMetric = <Label extends string>(
   samples: [labels: Record<Label, string>, value: number][],
 ) => void
 
-/** Shown even when there are none, so that an alarm can tell "none" from "not measured". */
+/** Exposed even at zero, so that an alert can tell "none" from "not measured". */
 const OPERATIONS = keys<JobOperation>({ 'update-employee': 1, 'delete-department': 1, 'bind-openid': 1 })
 const RUN_STATES = keys<RunState>({
   requested: 1,
@@ -77,12 +77,12 @@ const RUN_STATES = keys<RunState>({
   cancelled: 1,
 })
 
-/** The names of a union, complete because the compiler demands each. */
+/** The names of a union; the compiler demands that none is missing. */
 function keys<Name extends string>(names: Record<Name, 1>): Name[] {
   return Object.keys(names) as Name[]
 }
 
-/** Labels; where HR has several sources, with the name of one. */
+/** Adds the name of the source to the labels if HR has several. */
 function ofSource(labels: Record<string, string>, source: string): Record<string, string> {
   return source === '' ? labels : { ...labels, source }
 }
@@ -187,7 +187,7 @@ function addFigures(add: AddMetric, figures: Figures): void {
   )
 }
 
-/** What alerts are raised by. */
+/** The figures that alert rules use. */
 function addHealth(add: AddMetric, health: Health): void {
   add(
     'dirsync_run_suspect',

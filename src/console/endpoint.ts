@@ -16,15 +16,15 @@ import { Problem, problemOf } from './problem.ts'
 
 export const API = '/api/v1'
 
-/** Whether a program asks, and not a page. */
+/** Whether the caller is a program rather than a page. */
 export function isApi({ url }: FastifyRequest): boolean {
   return url === API || url.startsWith(`${API}/`) || url.startsWith(`${API}?`)
 }
 
-/** A page, as a screen makes it; the frame is put around it. */
+/** A page as a screen builds it; the frame is put around it. */
 export interface Page {
   title: string
-  /** The entry of the navigation that it belongs to. */
+  /** The navigation entry that it belongs to. */
   nav: NavEntry
   body: SafeHtml
 }
@@ -48,14 +48,14 @@ export const NAV = [
 ] as const
 export type NavEntry = (typeof NAV)[number]
 
-/** What is told on the page that follows an action: a text of the catalogue with plain values. */
+/** The message on the page that follows an action: a text of the catalogue with plain values. */
 export interface Notice {
   key: TextKey
   values?: TextValues
 }
 
 type Shape = z.ZodObject
-/** Nothing is expected. Unknown names in a query are ignored, as browsers and proxies add some. */
+/** No input. Unknown names in a query are ignored, since browsers and proxies add some. */
 const NOTHING = z.object({})
 
 interface Input<Params extends Shape, Rest extends Shape> {
@@ -64,7 +64,7 @@ interface Input<Params extends Shape, Rest extends Shape> {
 }
 
 interface Described {
-  /** `/cases/:id`; under /api/v1 for programs. */
+  /** `/cases/:id`; for programs below /api/v1. */
   path: string
   /** One sentence for the API's description, in English. */
   summary: string
@@ -74,38 +74,42 @@ interface Described {
   role: AccessRole
 }
 
-/** What came is parsed by `parser`, in the same way for pages and programs; schemas describe it. */
+/**
+ * Accepts everything, because `parser` parses the input of pages and programs alike; the schemas serve as
+ * description.
+ */
 const PARSED = () => () => true
 
-/** A route of both kinds, ready to be registered. */
+/** A page and an API route, ready to be registered. */
 export interface Endpoint extends Described {
   method: 'GET' | 'POST'
   register(app: FastifyInstance, kit: Kit): void
 }
 
-/** What registering needs of the application. */
+/** What registering an endpoint needs from the application. */
 export interface Kit {
   askOf(request: FastifyRequest): Ask
   /** Puts the frame around a page and sends it. */
   send(request: FastifyRequest, reply: FastifyReply, ask: Ask, page: Page): Promise<FastifyReply>
-  /** Remembers a notice for the next page. */
+  /** Stores a notice for the next page. */
   notify(reply: FastifyReply, notice: Notice): void
   keys: IdempotencyKeys
   /**
-   * Notes in the audit that somebody is about to look beyond dirsync's own tables, or to take a file along.
-   * @throws Problem `too_many` for one who does so all the time
+   * Records in the audit that a user is about to look beyond dirsync's own tables, or to export data.
+   * @throws Problem `too_many` if the user does so too often
    */
   look(ask: Ask, look: { command: Look; values: Record<string, unknown> }): Promise<void>
 }
 
-/** What the audit calls a look: it changes nothing, but asks the platform or HR, or takes data along. */
+/** Reads that are audited: they change nothing, but ask the platform or HR, or export data. */
 export type Look = 'explain' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
 
 /**
- * Something to look at.
+ * A read.
  * @param definition.query parsed from the address; every field has a default or is optional
- * @param definition.result the API's answer; what it does not name is left out
- * @param definition.page how people see it, or where they find it; absent: it is for programs and parts of pages only
+ * @param definition.result the API's answer; fields that it does not name are left out
+ * @param definition.page the page for people, or a redirect to it; absent for reads that only programs and page parts
+ * use
  */
 export function read<
   Result extends z.ZodType,
@@ -154,18 +158,18 @@ export function read<
   }
 }
 
-/** Where the browser goes on after an action, and what it says there. */
+/** Where the browser goes after an action, and the notice that it shows there. */
 export interface Next {
   to: string
   notice?: Notice
 }
 
 /**
- * Something to do. It has been recorded by the time it takes effect: `run` goes through Commands, or notes it itself.
- * @param definition.looks it changes nothing and goes through no Commands: what the audit calls it
- * @param definition.starts true: /api/v1 takes an Idempotency-Key, so that a repeated request starts nothing twice
- * @param definition.page instead of `next`: the answer is shown at once (for what reads much, and changes nothing)
- * @param definition.refused the page with what was typed, for input that cannot be taken; absent: an error page
+ * An action. It is recorded before it takes effect: `run` goes through Commands, or records it itself.
+ * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
+ * @param definition.starts true: /api/v1 accepts an Idempotency-Key, so that a repeated request starts nothing twice
+ * @param definition.page shows the answer at once, instead of `next` (for actions that read much and change nothing)
+ * @param definition.refused the form again with what was typed, for invalid input; absent: an error page
  */
 export function action<
   Result extends z.ZodType,
@@ -252,12 +256,12 @@ const IDEMPOTENCY = z.object({
     .describe('Made by the caller. The same key with the same request gives the first answer, for a day.'),
 })
 
-/** A file to download, line by line. It has no twin of its own: /api/v1 gives the same file. */
+/** A file to download, line by line. /api/v1 serves the same file, so it has no separate twin. */
 export function download<Params extends Shape = typeof NOTHING, Query extends Shape = typeof NOTHING>(
   definition: Described & {
     params?: Params
     query?: Query
-    /** Name of the file for the browser. */
+    /** The file name for the browser. */
     fileName(asked: Input<Params, Query>): string
     lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string>
   },
@@ -303,10 +307,10 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
   }
 }
 
-/** Lines in pieces of a size that is worth sending. */
+/** Collects lines into chunks of a size that is worth sending. */
 async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
-  let text = '\ufeff' // so that spreadsheets take it for UTF-8
+  let text = '\ufeff' // so that spreadsheets recognise UTF-8
   for await (const line of lines) {
     text += `${line}\r\n`
     if (text.length < 16_384) continue
@@ -316,7 +320,7 @@ async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array
   yield encoder.encode(text)
 }
 
-/** Parses what an endpoint is asked with: the parameters of its path, and a query or a form. */
+/** Parses the input of an endpoint: path parameters, and the query or form. */
 function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = typeof NOTHING>(
   params = NOTHING as unknown as Params,
   rest = NOTHING as unknown as Rest,
@@ -324,7 +328,8 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
 ) {
   const askedOf = (request: FastifyRequest): Input<Params, Rest> => ({
     params: parsed(params, request.params, 'not_found'),
-    // A misspelt filter would be no filter, and match everything. In the address of a page, others than we add names.
+    // The API rejects unknown names, because a misspelt filter would match everything. Page addresses may carry names
+    // that others add.
     input: parsed(
       where === 'body' || isApi(request) ? rest.strict() : rest.strip(),
       withoutEmpty(request[where] ?? {}),
@@ -333,24 +338,24 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
   return { params, rest, askedOf }
 }
 
-/** @throws Problem that names what is wrong, in one sentence */
+/** @throws Problem with one sentence that names what is wrong */
 function parsed<Schema extends z.ZodType>(
   schema: Schema,
   given: unknown,
   kind: 'invalid' | 'not_found' = 'invalid',
 ): z.output<Schema> {
   const result = schema.safeParse(given, { reportInput: true })
-  // What PostgreSQL cannot hold, U+0000 above all, nobody has typed.
+  // PostgreSQL cannot store U+0000, and no person types it.
   if (result.success) return storable(result.data)
-  // An address that can be no number of anything is an address of nothing: there is no more to say.
+  // An address with an impossible number is simply not found.
   throw new Problem(kind, kind === 'not_found' ? '' : result.error.issues.map(sentenceOf).join('; '))
 }
 
-/** What is wrong with a value, as a person would say it. */
+/** What is wrong with a value, in one sentence. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
   const name = issue.path.join('.')
   const { message } = issue
-  // What a schema says in words of its own stays.
+  // Messages that a schema words itself are kept.
   if (!/^(?:Invalid|Unrecognized) /.test(message)) return name === '' ? message : `${name}: ${message}`
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -366,7 +371,7 @@ function sentenceOf(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** Forms send fields that were left empty as empty texts: they were not given. */
+/** Forms send empty fields as empty strings; treat them as absent. */
 function withoutEmpty(given: unknown): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
@@ -382,23 +387,23 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-// Pieces of schemas that screens share
+// Schemas that several screens use
 
 /** One or several values of a form field or a query parameter of that name. */
 export const oneOrMore = <Item extends z.ZodType>(item: Item) =>
   z.preprocess(value => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
 
-/** What somebody looks for, or says. PostgreSQL takes no text with a NUL. */
+/** Text that a person types. PostgreSQL cannot store a NUL. */
 export const plainText = (most: number) =>
   z
     .string()
     .max(most)
     .transform(text => text.replaceAll('\0', '').trim())
 
-/** The number of a row, in an address. */
+/** The id of a row, in an address. */
 export const rowNumber = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER)
 
-/** Where a page of a list begins: made by the list that gave it, opaque to everybody else. */
+/** The position in a list, opaque to everyone but the list that issued it. */
 export const cursor = z
   .string()
   .max(500)

@@ -3,7 +3,7 @@ import { onlyRow } from '../lib/database.ts'
 import type { Services } from './services.ts'
 import type { Frame } from './ui/layout.ts'
 
-/** What stands around every page: read from a few rows. */
+/** What surrounds every page, read from a few rows. */
 export async function readFrame({ pool }: Services, own: Pick<Frame, 'notice' | 'version'>): Promise<Frame> {
   const { rows } = await pool.query<{
     name: string | null

@@ -1,9 +1,9 @@
 import type { Pool } from '../lib/database.ts'
 import { Problem, problemOf } from './problem.ts'
 
-/** What tells one request with an Idempotency-Key from another. */
+/** Identifies a request with an Idempotency-Key. */
 interface Once {
-  /** Who sent it: keys of different people never meet. */
+  /** The sender: keys of different people do not collide. */
   owner: string
   key: string
   /** Digest of the route and its input. */
@@ -13,7 +13,10 @@ interface Once {
 /** As the API's description says. */
 const MAX_KEY = 200
 
-/** Answers of `/api/v1` to requests with an Idempotency-Key, kept for a day: a repeated request starts nothing twice. */
+/**
+ * Stores answers of `/api/v1` to requests with an Idempotency-Key for a day, so that a repeated request starts
+ * nothing twice.
+ */
 export class IdempotencyKeys {
   readonly #pool: Pool
 
@@ -22,8 +25,8 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Does the work once per key, and gives its first answer, a JSON text, from then on.
-   * @throws Problem when the key was used for another request, or the first one is still under way
+   * Does the work once per key; later calls get the first answer, a JSON text.
+   * @throws Problem if the key was used for another request, or the first one is still running
    */
   async once({ owner, key, request }: Once, work: () => Promise<string>): Promise<string> {
     if (key === '' || key.length > MAX_KEY)
@@ -39,7 +42,7 @@ export class IdempotencyKeys {
     try {
       answer = await work()
     } catch (error) {
-      // What was refused has started nothing, and the key is free again. Of anything else nobody knows.
+      // A refused request has started nothing, so its key is free again. After any other error the result is unknown.
       if (isRefusal(error))
         await this.#pool.query('delete from dirsync.idempotency_key where owner = $1 and key = $2', [
           owner,
@@ -72,7 +75,9 @@ export class IdempotencyKeys {
   }
 }
 
-/** Whether an error says that the work was not begun; a connection that is lost while it commits says nothing. */
+/**
+ * Whether an error proves that the work was not begun. A connection that is lost during the commit proves nothing.
+ */
 function isRefusal(error: unknown): boolean {
   const { kind } = problemOf(error)
   return kind !== 'internal' && kind !== 'database'

@@ -3,8 +3,9 @@ import type { Pool } from '../lib/database.ts'
 import { Problem } from './problem.ts'
 
 /*
- * What moves, told to browsers by server-sent events. While anybody watches, a process looks at a few figures once a second, and
- * whenever PostgreSQL notifies it, however many browsers there are. An event names topics; pages ask for their parts anew.
+ * Live updates by server-sent events. While a browser watches, each process checks a few figures once a second, and
+ * whenever PostgreSQL notifies it, however many browsers there are. An event names topics; pages then refresh their
+ * parts.
  */
 
 /** What parts of pages may follow. */
@@ -26,18 +27,18 @@ const TOPICS = [
 export type Topic = (typeof TOPICS)[number]
 
 const LOOK_MS = 1000
-/** A page takes no longer from being made to listening. */
+/** The longest time between making a page and its stream being open. */
 const RECENT_MS = 5000
 /** Keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 20_000
-/** More streams than this are refused: a browser opens one per page that is looked at. */
+/** More streams than this are refused. A browser opens one per visible page. */
 const MOST_STREAMS = 1000
-/** Nobody takes those of everybody else. */
+/** Streams that one user may hold, so that one cannot take them all. */
 const MOST_OF_ONE = 100
-/** A stream ends after so long, and comes back by itself if whoever reads it still may. */
+/** How long a stream lasts. The browser then opens it again, if its user still may. */
 const STREAM_MS = 10 * 60_000
 
-/** Somebody who watches. */
+/** An open stream. */
 interface Watcher {
   name: string
   since: number
@@ -47,7 +48,7 @@ export class Live {
   readonly #pool: Pool
   readonly #streams = new Map<FastifyReply, Watcher>()
   readonly #marks = new Map<Topic, string>()
-  /** When each topic moved last. */
+  /** When each topic changed last. */
   readonly #moved = new Map<Topic, number>()
   readonly #timer: NodeJS.Timeout
   #looking: Promise<void> | undefined
@@ -69,7 +70,7 @@ export class Live {
 
   /** Adds the route of the stream. */
   register(app: FastifyInstance): void {
-    // To HEAD there would be no end either, and whatever came next on that connection would wait for it.
+    // No route for HEAD: its answer would never end and would block the connection.
     app.get(
       '/events',
       { schema: { hide: true }, config: { access: 'viewer' }, exposeHeadRoute: false },
@@ -78,7 +79,7 @@ export class Live {
         const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
         if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
           throw new Problem('too_many', '', { retryAfter: 30 })
-        // The frame has set its headers on the reply; from here on the stream is ours.
+        // The frame has set its headers on the reply. From here on we write the stream ourselves.
         reply.hijack()
         const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
         reply.raw.writeHead(200, {
@@ -87,7 +88,7 @@ export class Live {
           'x-accel-buffering': 'no',
         })
         reply.raw.write('retry: 3000\n\n')
-        // Tell now what moved after the page was made and before it listened.
+        // Send what changed after the page was made and before its stream was open.
         const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
         if (recent.length > 0) reply.raw.write(movedEvent(recent))
         this.#streams.set(reply, { name, since: Date.now() })
@@ -98,7 +99,7 @@ export class Live {
     )
   }
 
-  /** Looks at once, or once more after the look that is under way. */
+  /** Checks now, or once more after the check that is running. */
   wake(): void {
     this.#endOld()
     if (this.#streams.size === 0) return
@@ -113,7 +114,7 @@ export class Live {
       this.#isWoken = false
       const marks = await readMarks(this.#pool).catch(() => null)
       const moved = marks === null ? [] : TOPICS.filter(topic => this.#isNew(topic, marks[topic]))
-      // Every part is asked for when the database goes away, so that the page says so, and when it comes back.
+      // When the database goes away, refresh every part so that the page says so; and again when it comes back.
       const turned = this.#isAway !== (marks === null)
       this.#isAway = marks === null
       if (turned) this.#tell(movedEvent(TOPICS))
@@ -129,7 +130,7 @@ export class Live {
     return true
   }
 
-  /** Whoever was disabled, or has signed out, watches no longer than that. */
+  /** Ends the streams of users who have been disabled or have signed out. */
   #endOld(): void {
     for (const [reply, { since }] of this.#streams) {
       if (Date.now() - since <= STREAM_MS) continue
@@ -141,7 +142,7 @@ export class Live {
   #tell(text: string): void {
     this.#keptAlive = Date.now()
     for (const { raw } of this.#streams.keys()) {
-      // A browser that does not read any more is left: its stream comes back by itself.
+      // Close the stream of a browser that has stopped reading; it reconnects by itself.
       if (raw.writableLength > 65_536) raw.destroy()
       else raw.write(text)
     }
@@ -152,7 +153,7 @@ function movedEvent(topics: readonly Topic[]): string {
   return `event: moved\ndata: ${topics.join(' ')}\n\n`
 }
 
-/** A text per topic that is another one as soon as something has changed. Reads some hundred rows at most. */
+/** A fingerprint per topic, which changes whenever its data does. Reads some hundred rows at most. */
 async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
   const { rows } = await pool.query<{ topic: Topic; mark: string }>({
     name: 'console marks',

@@ -1,37 +1,37 @@
 import type { Ask } from './ask.ts'
 import { Problem } from './problem.ts'
 
-/** As a field of the type `datetime-local` sends it: a wall clock's time, without a zone. */
+/** The format of a `datetime-local` field: a wall-clock time without a zone. */
 const WALL_CLOCK = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/
 
 /**
- * The moment that somebody means: ISO 8601, and without an offset what their clock shows.
- * @returns an invalid date where the text is none
+ * Parses a moment: ISO 8601, in the person's own zone if it has no offset.
+ * @returns an invalid date if the text is not one
  */
 export function momentOf(zone: string, text: string): Date {
   return WALL_CLOCK.test(text) ? wallClock(zone, text) : new Date(text)
 }
 
 /**
- * The moment that a field of a query holds; undefined where it was left out.
- * @throws Problem where it is none
+ * The moment in a query field; undefined if it was left out.
+ * @throws Problem if it is not a moment
  */
 export function givenMoment(ask: Ask, name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const moment = momentOf(ask.zone, text)
   const year = moment.getUTCFullYear()
-  // Outside of these years PostgreSQL and we might not mean the same.
+  // Beyond these years, PostgreSQL and JavaScript may read a date differently.
   if (!(year >= 1900 && year <= 9999)) throw new Problem('invalid', `${name}: ${ask.t('common.no_moment')}`)
   return moment
 }
 
-/** The platform's days are those of GMT+8. */
+/** The platform's days are in GMT+8. */
 const PLATFORM_ZONE = '+08:00'
 const DAY_MS = 86_400_000
 
 /**
- * The beginning of a day of the platform, or of the day after it; undefined where none was given.
- * @throws Problem where it is none
+ * The beginning of a day on the platform, or of the day after it; undefined if none was given.
+ * @throws Problem if it is not a day
  */
 export function platformDayOf(
   ask: Ask,
@@ -44,23 +44,23 @@ export function platformDayOf(
   return begins && new Date(begins.getTime() + (end === 'begins' ? 0 : DAY_MS))
 }
 
-/** The moment of the next day at which the clocks of a zone show this hour. */
+/** The moment tomorrow at which clocks in a zone show this hour. */
 export function tomorrowAt(zone: string, hour: number, now: Date): Date {
   const local = new Date(now.getTime() + offsetAt(zone, now.getTime()))
   const day = new Date(Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate() + 1, hour))
   return wallClock(zone, day.toISOString().slice(0, 19))
 }
 
-/** The moment at which the clocks of a zone show this time. */
+/** The moment at which clocks in a zone show this time. */
 function wallClock(zone: string, text: string): Date {
   const asUtc = new Date(`${text}Z`).getTime()
   if (Number.isNaN(asUtc)) return new Date(Number.NaN)
-  // Once for the zone, once more where the clocks are changed in between.
+  // Once for the zone, and again in case the clocks change in between.
   const first = asUtc - offsetAt(zone, asUtc)
   return new Date(asUtc - offsetAt(zone, first))
 }
 
-/** How far the clocks of a zone are ahead of UTC at a moment. */
+/** How far clocks in a zone are ahead of UTC at a moment, in milliseconds. */
 function offsetAt(zone: string, moment: number): number {
   const parts = new Intl.DateTimeFormat('en', {
     timeZone: zone,

@@ -7,7 +7,7 @@ const DESCRIPTION = `Everything that the console shows and does. Send \`Authoriz
 \`dirsync tokens add\` printed. Errors are problem documents (RFC 9457). Lists have \`next\`: give it as \`cursor\` for the next page.
 What starts something takes an \`Idempotency-Key\`.`
 
-/** Answers carry what their schema names and nothing else; the same schemas describe them at /api/v1/openapi.json. */
+/** Answers hold only what their schema names. The same schemas describe them at /api/v1/openapi.json. */
 export function describeApi(app: FastifyInstance, version: string): void {
   app.setSerializerCompiler(serializerCompiler)
   app.register(swagger, {

@@ -11,7 +11,7 @@ const Preferences = z.object({
 })
 const KEPT_FOR_S = 31_536_000
 
-/** Keeps language and theme in cookies of the browser, also of somebody who has not signed in. */
+/** Keeps language and theme in cookies, also for visitors who are not signed in. */
 export function preferences(app: FastifyInstance): void {
   app.post('/preferences', { schema: { hide: true }, config: OPEN }, async (request, reply) => {
     const { success, data } = Preferences.safeParse(request.body)
@@ -24,7 +24,7 @@ export function preferences(app: FastifyInstance): void {
   })
 }
 
-/** The page that the form stood on: its path alone, so that it is always one of ours. */
+/** The page that held the form. Only the path is used, so it is always a page of ours. */
 function pageBefore(referer: string | undefined): string {
   if (!referer || !URL.canParse(referer)) return '/'
   const { pathname, search } = new URL(referer)

@@ -1,6 +1,6 @@
 import type { TextKey, TextValues } from '../texts/texts.ts'
 
-/** What an error page says beside its status; each has the texts `error.<kind>` and `error.<kind>.remedy`. */
+/** The kinds of error pages; each has the texts `error.<kind>` and `error.<kind>.remedy`. */
 type Kind =
   | 'not_found'
   | 'forbidden'
@@ -27,8 +27,8 @@ const STATUS: Record<Kind, number> = {
 }
 
 /**
- * Why a request is not carried out: an error page for people, a problem document (RFC 9457) for programs.
- * The message is a sentence that may be shown; it holds no personal data.
+ * Why a request is refused: an error page for people, a problem document (RFC 9457) for programs. The message is a
+ * sentence that may be shown; it holds no personal data.
  */
 export class Problem extends Error {
   readonly kind: Kind
@@ -54,13 +54,13 @@ export class Problem extends Error {
     return `error.${this.kind}`
   }
 
-  /** Null where the detail says what to do. */
+  /** Null if the detail already says what to do. */
   get remedyKey(): TextKey | null {
     return this.kind === 'invalid' ? null : `error.${this.kind}.remedy`
   }
 }
 
-/** What a person asked for cannot be done, in the words of src/sync/commands.ts and src/lib/cursor.ts. */
+/** Codes of src/sync/commands.ts and src/lib/cursor.ts for a request that cannot be carried out. */
 const COMMANDS: Record<string, Kind> = {
   COMMAND_NOT_FOUND: 'not_found',
   COMMAND_INVALID: 'invalid',
@@ -69,13 +69,13 @@ const COMMANDS: Record<string, Kind> = {
 }
 
 /**
- * Errors of `pg` and of the system that mean: the database is away, too slow, or for a moment one that cannot be written to.
- * A container that is stopped takes its name along (EAI_AGAIN, ENOTFOUND), a host its address (EHOSTUNREACH).
+ * Errors of `pg` and of the system which mean that the database is down, too slow, or temporarily read-only. A
+ * stopped container also takes its name away (EAI_AGAIN, ENOTFOUND), a stopped host its address (EHOSTUNREACH).
  */
 const DATABASE_AWAY =
   /^(08...|57P0.|53...|57014|25006|40P01|E(CONN(REFUSED|RESET|ABORTED)|AI_AGAIN|NOTFOUND|TIMEDOUT|PIPE|(HOST|NET)UNREACH)|STATEMENT_TIMEOUT)$/
 
-/** The problem that an error is; `internal` where nothing is known of it. */
+/** Maps an error to a problem; unknown errors become `internal`. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, message, statusCode } = error as { code?: unknown; message?: string; statusCode?: number }

@@ -4,18 +4,18 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 import type { CallReport } from '../platform/caller.ts'
 import type { OnSettled } from '../sync/job-processor.ts'
 
-/** Seconds. A call ends within its time-out of 10 s. */
+/** Seconds. A call ends within its timeout of 10 s. */
 const CALL_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** A call of a full run may wait while others are sent. */
 const WAIT_BUCKETS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** The objective is 10 minutes: `le="600"` counts those that kept it. */
+/** The objective is 10 minutes: `le="600"` counts the changes that met it. */
 const CHANGE_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400]
 /** A job waits for the pacer before each of its calls. */
 const JOB_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
 /**
- * What this process did, counted in memory since its start, and how Node.js fares in it. Labels come from closed lists:
- * operations, outcomes, and codes that the platform's specification names.
+ * Counters of this process since its start, and Node.js' own metrics. Labels come from closed lists: operations,
+ * outcomes, and codes that the platform's specification names.
  */
 export class ProcessMetrics {
   readonly #registry = new Registry()
@@ -82,7 +82,7 @@ export class ProcessMetrics {
     return new Histogram({ name, help, labelNames: ['operation'], buckets, registers: [this.#registry] })
   }
 
-  /** Fits `onCall` of the platform client. */
+  /** Pass as `onCall` to the platform client. */
   readonly observeCall = (call: CallReport): void => {
     const { operation } = call
     this.#calls.inc({ operation, code: this.#labelOf(call) })
@@ -91,7 +91,10 @@ export class ProcessMetrics {
     this.#tooFast.inc({ operation }, call.tooFast ? 1 : 0)
   }
 
-  /** `timeout`, `connection` … for our own errors. Of HTTP statuses only 429 stands alone, the others by their class. */
+  /**
+   * `timeout`, `connection` … for our own errors. Of HTTP statuses only 429 has its own label; the others are grouped
+   * by class.
+   */
   #labelOf({ code, httpStatus }: CallReport): string {
     if (typeof code === 'number') return this.#platformCodes.has(String(code)) ? String(code) : 'unlisted'
     const kind = code.replace(/^PLATFORM_/, '').toLowerCase()
@@ -99,7 +102,7 @@ export class ProcessMetrics {
     return httpStatus === 429 ? 'http_429' : `http_${Math.floor(httpStatus / 100)}xx`
   }
 
-  /** Fits `onSettled` of the job processor. */
+  /** Pass as `onSettled` to the job processor. */
   readonly observeJob = (job: Parameters<NonNullable<OnSettled>>[0]): void => {
     const { operation, outcome, durationMs, changeMs } = job
     if (changeMs !== null) this.#changeSeconds.observe(changeMs / 1000)
@@ -107,10 +110,10 @@ export class ProcessMetrics {
     this.#jobSeconds.observe({ operation }, durationMs / 1000)
   }
 
-  /** Fits `onOutcome` of the receiver of notifications. */
+  /** Pass as `onOutcome` to the receiver of notifications. */
   readonly observeNotification = (outcome: string): void => this.#notifications.inc({ outcome })
 
-  /** Shows how many connections of a pool of this process there are, and who waits for one, at each scrape. */
+  /** Exposes the size of a connection pool and the number of waiting clients at each scrape. */
   watchPool(name: string, pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>): void {
     this.#pools.set(name, pool)
   }
@@ -130,7 +133,7 @@ export class ProcessMetrics {
     },
   })
 
-  /** Shows how the pacer of this process stands at the moment of each scrape. */
+  /** Exposes the state of this process's pacer at each scrape. */
   watchPacer(snapshot: () => PacerSnapshot): void {
     const gauge = (name: string, help: string, of: (now: PacerSnapshot) => number | null) =>
       new Gauge({
@@ -162,7 +165,7 @@ export class ProcessMetrics {
     )
   }
 
-  /** The present values in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   text(): Promise<string> {
     return this.#registry.metrics()
   }

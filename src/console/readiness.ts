@@ -6,10 +6,10 @@ import { readHalts } from '../sync/halts.ts'
 
 const TIMEOUT_MS = 2000
 
-/** Where the process is in its life; it can work while it is `running`. */
+/** The stage of the process's life; it can work only while it is `running`. */
 export type Phase = 'starting' | 'running' | 'stopping'
 
-/** Something that the process cannot work without. It says nothing about the inside: anybody may ask. */
+/** Something that the process cannot work without. It reveals no internals, because the probe is public. */
 interface Missing {
   part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources'
   problem: string
@@ -19,13 +19,13 @@ interface Missing {
 interface ReadinessReport {
   status: 'ready' | 'not_ready'
   missing: Missing[]
-  /** Why work stands still although the process could do it. They do not make it unready. */
+  /** Why no work is done although the process could do it. Halts do not make it unready. */
   halts: { scope: 'everything' | 'one enterprise'; category: string; since: Date; remedy: string }[]
 }
 
 /**
- * Finds out whether this process can work, within 2 s, however the database and the queue fail. A change for the worse or the
- * better is logged once, with its cause.
+ * Finds out within 2 s whether this process can work, however the database and the queue fail. A change for the worse
+ * or the better is logged once, with its cause.
  */
 export class Readiness {
   phase: Phase = 'starting'
@@ -37,8 +37,8 @@ export class Readiness {
   #checking: Promise<ReadinessReport> | undefined
 
   /**
-   * @param options.checkQueue rejects when the queue is away or refuses writes; null: the process works without it
-   * @param options.isOutdated whether the process has other HR sources than one that was started later
+   * @param options.checkQueue rejects if the queue is down or refuses writes; null if the process works without it
+   * @param options.isOutdated whether a process that started later has other HR sources than this one
    */
   constructor(options: {
     pool: Pool
@@ -52,7 +52,7 @@ export class Readiness {
     this.#logger = options.logger
   }
 
-  /** Probes that come while one is under way get the same answer. */
+  /** Concurrent probes share one check. */
   check(): Promise<ReadinessReport> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined
@@ -94,7 +94,7 @@ export class Readiness {
   }
 
   #tell(missing: Missing[], causes: string[]): void {
-    // Starting and stopping are not news.
+    // Starting and stopping are not logged as changes.
     if (this.phase !== 'running') return
     const parts = missing.map(({ part }) => part)
     const now = parts.join()

@@ -14,33 +14,33 @@ import { Live } from './live.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
 
-/** Pages are answered within milliseconds: a few connections serve many readers. */
+/** Pages are answered within milliseconds, so a few connections serve many readers. */
 const CONNECTIONS = 6
-/** Where a statement of the console takes longer, the database counts as away. */
+/** If a statement of the console takes longer, the database counts as down. */
 const STATEMENT_TIMEOUT_MS = 3000
-/** How long requests under way may take to end when the console closes. */
+/** How long open requests may take to finish when the console closes. */
 const CLOSE_GRACE_MS = 2000
 
 interface Console {
-  /** Where it listens, as a person would type it. */
+  /** The address to type into a browser. */
   readonly url: string
-  /** Told what this process does. */
+  /** Metrics of this process. */
   readonly metrics: ProcessMetrics
-  /** Called whenever PostgreSQL notifies: pages that follow what happens look at once. */
+  /** Called whenever PostgreSQL notifies, so that live pages are refreshed at once. */
   wake(): void
-  /** `starting` at first. `/readyz` says no unless the process is `running`. */
+  /** `starting` at first. `/readyz` reports ready only while the process is `running`. */
   setPhase(phase: Phase): void
-  /** Answers the requests under way, closes every connection and ends. Takes some seconds at most. Idempotent. */
+  /** Finishes open requests and closes every connection. Takes some seconds at most. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections: a busy worker does
- * not make it look dead, and a scrape does not hold up the work.
- * @param options.checkQueue rejects when the queue is away; null: the process does not need it
- * @param options.isOutdated as of `Readiness`
- * @param options.platformCodes the platform's codes that may stand in metrics
- * @throws ConsoleError when it cannot listen on CONSOLE_HOST and CONSOLE_PORT
+ * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections, so a busy
+ * worker does not make it look dead, and a scrape does not slow the worker.
+ * @param options.checkQueue rejects if the queue is down; null if the process does not need it
+ * @param options.isOutdated see `Readiness`
+ * @param options.platformCodes the platform's codes that may become labels of metrics
+ * @throws ConsoleError if it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
 export async function startConsole(options: {
   config: Config
@@ -50,11 +50,11 @@ export async function startConsole(options: {
   isOutdated: () => boolean
   platformCodes: Iterable<string>
   hr: HrSources
-  /** Connects to the platform when somebody first needs it; closed with the process. */
+  /** Connects to the platform on first use; closed with the process. */
   platform: () => PlatformClient
   /** Where the settings came from. */
   env: Environment
-  /** How a person types the program, for hints. */
+  /** How a person types the program's name, for hints. */
   program: string
   logger: Logger
 }): Promise<Console> {
@@ -127,14 +127,14 @@ export async function startConsole(options: {
   }
 }
 
-/** Where the embedded default is looked for first; others on the machine may be there already. */
+/** The ports that the embedded default tries; earlier ones may be in use by other programs. */
 const EMBEDDED_PORTS = Array.from({ length: 20 }, (_, i) => 8080 + i)
 
 function portsOf({ embedded, CONSOLE_PORT }: Config): number[] {
   return embedded && CONSOLE_PORT === 0 ? [...EMBEDDED_PORTS, 0] : [CONSOLE_PORT]
 }
 
-/** Listens on the first of the ports that nothing else listens on. */
+/** Listens on the first free port. */
 async function listenOn(app: FastifyInstance, host: string, [port = 0, ...others]: number[]): Promise<void> {
   try {
     await app.listen({ host, port })
@@ -152,7 +152,7 @@ function listenError(host: string, port: number, cause: unknown): unknown {
 /**
  * The console cannot listen. The message is one sentence that names the setting.
  *
- * - `CONSOLE_PORT_TAKEN`: something else listens on CONSOLE_PORT
+ * - `CONSOLE_PORT_TAKEN`: another program listens on CONSOLE_PORT
  * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
  */
 class ConsoleError extends Error {

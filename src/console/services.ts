@@ -6,22 +6,22 @@ import type { PlatformClient } from '../platform/client.ts'
 import { Commands } from '../sync/commands.ts'
 import type { Ask } from './ask.ts'
 
-/** What screens work with. */
+/** What screens have access to. */
 export interface Services {
   readonly config: Config
-  /** The console's own connections: a busy worker does not slow a page. */
+  /** The console's own connections, so that a busy worker does not slow a page. */
   readonly pool: Pool
   readonly hr: HrSources
-  /** The platform, behind the pacer that all processes share; connected when somebody first needs it. */
+  /** The platform, behind the pacer that all processes share; connected on first use. */
   platform(): PlatformClient
-  /** Where the settings came from: shown to administrators without secrets, and examined by the doctor. */
+  /** The environment with the settings: shown to administrators without secrets, and examined by the doctor. */
   readonly env: Environment
-  /** How a person types the program, for hints. */
+  /** How a person types the program's name, for hints. */
   readonly program: string
   readonly logger: Logger
 }
 
-/** What somebody may ask for, in their name: everything is recorded before it takes effect. */
+/** The commands available to the user, in their name. Each is recorded before it takes effect. */
 export function commandsOf({ pool }: Services, ask: Ask): Commands {
   return new Commands(pool, ask.asker)
 }

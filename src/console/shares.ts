@@ -3,15 +3,15 @@ import { TokenBucket } from '../lib/token-bucket.ts'
 import { BoundedLine, BusyError } from './bounded-line.ts'
 import { Problem } from './problem.ts'
 
-/** Requests of one viewer that are carried out at a time: the console's other connections serve the others. */
+/** Concurrent requests of one viewer. The console's remaining connections serve the others. */
 const AT_A_TIME = 3
-/** More of them wait; the parts of every page that one browser may have open ask anew at the same moment. */
+/** How many more may wait: all parts of all pages that one browser has open may refresh at the same moment. */
 const WAITING = 60
-/** Requests of one viewer. A script that reads every page of a long list stays below. */
+/** The rate of requests of one viewer. A script that reads every page of a long list stays below it. */
 const REQUESTS = { burst: 1500, perSecond: 25 }
-/** Of those, the ones that ask the platform, read HR on demand or write a file. */
+/** The rate of costly requests: those that ask the platform, read HR on demand or write a file. */
 const LOOKS = { burst: 20, perSecond: 0.5 }
-/** Shares that are kept; beyond these, the viewer who has asked for nothing the longest begins anew. */
+/** How many viewers are remembered; beyond that, the least recently active one is forgotten. */
 const VIEWERS = 1000
 
 class Share {
@@ -20,12 +20,12 @@ class Share {
   readonly looks = new TokenBucket(LOOKS)
 }
 
-/** What each viewer may have of this process, so that one takes neither another's time nor the platform's. */
+/** Limits the requests of each viewer in this process, so that one cannot starve the others or the platform. */
 export class Shares {
   readonly #shares = new Map<string, Share>()
 
   /**
-   * Waits for a place, which the request has until its answer is sent or its caller has gone.
+   * Waits for a place. The request keeps it until its answer is sent or its caller has gone.
    * @throws Problem `too_many`
    */
   async admit(viewer: string, { raw }: FastifyReply): Promise<void> {
@@ -42,14 +42,14 @@ export class Shares {
     }
   }
 
-  /** @throws Problem `too_many` when this viewer has asked for too many things of the costly kind */
+  /** @throws Problem `too_many` if this viewer has made too many costly requests */
   look(viewer: string): void {
     demand(this.#of(viewer).looks)
   }
 
   #of(viewer: string): Share {
     const share = this.#shares.get(viewer) ?? new Share()
-    // Maps keep the order in which entries came: the first is the one that was used longest ago.
+    // Maps keep insertion order, so the first entry is the least recently used.
     this.#shares.delete(viewer)
     this.#shares.set(viewer, share)
     if (this.#shares.size > VIEWERS) this.#shares.delete(this.#shares.keys().next().value ?? viewer)

@@ -4,10 +4,10 @@ import { momentOf, tomorrowAt } from './moment.ts'
 import { Problem } from './problem.ts'
 import type { Field } from './ui/parts.ts'
 
-/* Until when something holds that a person sets and that ends by itself: a lower rate, a mute. */
+/* How long something lasts that a person sets and that ends by itself: a lower rate, a mute. */
 
 const HOUR_MS = 3_600_000
-/** As long as the SQL functions take. */
+/** The limit of the SQL functions. */
 const MOST_MS = 30 * 24 * HOUR_MS
 
 const PERIODS = ['1h', '4h', 'tomorrow'] as const
@@ -37,9 +37,9 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** @throws Problem where no time is given, or one that is over or too far away */
+/** @throws Problem if no time is given, or one that is past or too far away */
 export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>): Date {
-  // The form says for which zone it was shown: the browser may have told another one since.
+  // Use the zone that the form was shown in: the browser may have sent another one since.
   const zone = given.zone ?? ask.zone
   const until =
     given.until !== undefined
@@ -56,7 +56,7 @@ export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>):
   return until
 }
 
-/** The same fields in a form. */
+/** The same as form fields. */
 export function untilFields({ t, zone }: Ask): Field[] {
   return [
     {

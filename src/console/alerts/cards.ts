@@ -23,7 +23,7 @@ import {
 } from '../ui/parts.ts'
 import { untilFields } from '../until.ts'
 
-/* Alerts as they are shown: in full while somebody has to do something, in a line where not. */
+/* Alerts as pages show them: in full while action is needed, otherwise in one line. */
 
 type Standing = AlertsReport['alerts'][number]
 
@@ -67,7 +67,7 @@ export function alertCard(
         ],
         [
           t('alerts.kept_back'),
-          // The page of a rule tells its mute before all else.
+          // On the page of a rule, its mute is shown first.
           kept_back && (kept_back.why !== 'mute' || !isOnRulePage) ? keptBackText(ask, kept_back) : null,
         ],
         [
@@ -99,7 +99,7 @@ function acknowledgeForm(ask: Ask, id: number): SafeHtml {
   })
 }
 
-/** What is known and nobody is told of, with the reason. */
+/** Alerts that are known but not sent to anyone, with the reason. */
 export function notTold(ask: Ask, alerts: readonly Standing[]): SafeHtml {
   const { t } = ask
   return section(
@@ -135,7 +135,7 @@ function keptBackText(ask: Ask, { why, until, rule, by, reason }: KeptBack): Saf
   }
 }
 
-/** Which channels were told, or why none was. */
+/** Which channels were told, or why none were. */
 function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
   const { t } = ask
   const reached = told.filter(({ event }) => event !== 'withheld')
@@ -159,7 +159,7 @@ export function plainAgo(ask: Ask, date: Date): string {
   return String(since(ask, date)).replace(/<[^>]*>/g, '')
 }
 
-/** Where what an alert is about can be seen and mended; null: nowhere in the console. */
+/** The screen where the subject of an alert can be seen and fixed; null if the console has none. */
 function screenOf({
   rule,
   subject,
@@ -177,8 +177,8 @@ function screenOf({
 }
 
 /**
- * Keeps the alerts of a rule from all channels for a time, or those about one subject.
- * @param rule rules to choose from, where it is not for one
+ * Form to mute a rule, or its alerts about one subject, on all channels for a time.
+ * @param rule rules to choose from, if the form is not for a single rule
  */
 export function muteForm(
   ask: Ask,

@@ -7,7 +7,7 @@ import { rulePath } from './cards.ts'
 import type { HistoryInput } from './query.ts'
 import { alertTabs } from './view.ts'
 
-/** What was wrong, for how long, and who was told. */
+/** Past alerts: what was wrong, for how long, and who was told. */
 export function historyBody(ask: Ask, { alerts, next }: AlertHistory, input: HistoryInput): SafeHtml {
   const { t } = ask
   const isFiltered = input.rule !== undefined || input.since !== undefined
@@ -35,7 +35,10 @@ export function historyBody(ask: Ask, { alerts, next }: AlertHistory, input: His
   )}`
 }
 
-/** Alerts that are over. @param none what to say where there is none */
+/**
+ * Table of alerts that have ended.
+ * @param none text to show if the table is empty
+ */
 export function endedTable(ask: Ask, alerts: AlertHistory['alerts'], none: string): SafeHtml {
   const { t } = ask
   return table(

@@ -9,16 +9,16 @@ import type { Services } from '../services.ts'
 
 export const ruleName = z.enum(RULE_NAMES)
 
-/** What `/api/v1/alerts` answers. */
+/** The answer of `/api/v1/alerts`. */
 export const AlertsResult = AlertsReport
 export type AlertsResult = AlertsReport
 
-/** Reads how alerts stand, with the channels and figures that this process has among its settings. */
+/** Reads the current alerts, with the channels and thresholds from this process's settings. */
 export function readConsoleAlerts({ pool, config }: Services, ask: Ask): Promise<AlertsResult> {
   return readAlerts(pool, config, { language: ask.language })
 }
 
-/** What the history is filtered by; it stands in the address. */
+/** Filters of the history; they are kept in the page's address. */
 export const HistoryInput = z.object({
   rule: ruleName.optional(),
   since: z.string().max(40).optional().describe('A moment (ISO 8601); what ended from then on is listed'),
@@ -33,7 +33,7 @@ export function readConsoleHistory({ pool }: Services, ask: Ask, input: HistoryI
   return readAlertHistory(pool, ask.language, filter, { after: cursor, limit })
 }
 
-/** What `/api/v1/alerts/rules/:rule` answers. */
+/** The answer of `/api/v1/alerts/rules/:rule`. */
 export const RuleResult = RuleReport.extend({
   runbook: z.array(z.string()).describe('What to do, step by step'),
   alerts: AlertsReport.shape.alerts.describe('What goes on or is about to be raised'),
@@ -41,7 +41,7 @@ export const RuleResult = RuleReport.extend({
 })
 export type RuleResult = z.infer<typeof RuleResult>
 
-/** Alerts of a rule that are over, on its own page. */
+/** How many ended alerts the page of a rule lists. */
 const LATELY = 20
 
 export async function readRule({ pool, config }: Services, ask: Ask, name: RuleName): Promise<RuleResult> {

@@ -33,7 +33,7 @@ const subject = z
   .transform(given => given || null)
   .describe('The subject of the alerts that are meant, such as an enterprise code; absent: all of the rule')
 
-/** A test is a message to people: one per channel within this time is enough. */
+/** Minimum time between two test messages to the same channel: a test is sent to real people. */
 const BETWEEN_TESTS_MS = 10_000
 
 const clock = z
@@ -49,13 +49,13 @@ const QuietHoursInput = z.object({
 
 const rulePath = (rule: string) => `/alerts/rules/${rule}`
 
-/** What is wrong now, who is told of it, and what nobody wants to hear. */
+/** Current alerts, who is told of them, and what is muted. */
 export function alerts(services: Services): Endpoint[] {
   const { pool, config } = services
   const pageOf = (ask: Ask, result: AlertsResult, test: TestAnswer | null): Page => ({
     title: ask.t('alerts.title'),
     nav: 'alerts',
-    // What asks for its parts anew asks the page, also where the answer to a form is shown.
+    // Refreshes of page parts use the page's own address, even when the page answers a form.
     body: alertsBody({ ...ask, url: '/alerts' }, result, test),
   })
   const lastTests = new Map<string, number>()
@@ -204,7 +204,7 @@ export function alerts(services: Services): Endpoint[] {
   ]
 }
 
-/** @throws Problem where the channel was tested a moment ago */
+/** @throws Problem if the channel was tested a moment ago */
 function assertRested(lastTests: Map<string, number>, { name }: ChannelSettings, now: Date): void {
   const restMs = (lastTests.get(name) ?? -Infinity) + BETWEEN_TESTS_MS - now.getTime()
   if (restMs > 0) throw new Problem('too_many', '', { retryAfter: Math.ceil(restMs / 1000) })

@@ -18,7 +18,7 @@ import { alertCard, muteForm, notTold, plainAgo, rulePath, severityState } from 
 import { endedTable } from './history-view.ts'
 import type { RuleResult } from './query.ts'
 
-/** What a rule means, and what to do when it raises an alert: where messages lead. */
+/** Page of a rule: what it means and what to do about its alerts. Messages link to it. */
 export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
   const { t } = ask
   const { rule, title, severity, figure, settings, inhibited_by, mutes, runbook, alerts, channels } = result
@@ -62,7 +62,7 @@ export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
   )}`
 }
 
-/** What nobody wants to hear of, with the way to hear of it again. */
+/** A mute in force, with the button to lift it. */
 function muteAlert(ask: Ask, mute: RuleResult['mutes'][number]): SafeHtml {
   const { t } = ask
   const { rule, subject, muted_by, muted_at, until, reason } = mute

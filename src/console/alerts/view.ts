@@ -28,7 +28,7 @@ import {
 import { alertCard, muteForm, notTold, plainAgo, rulePath } from './cards.ts'
 import type { AlertsResult } from './query.ts'
 
-/** Is anything wrong, does anybody know, and would anybody be told? */
+/** Is anything wrong, and is someone told about it? */
 export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | null): SafeHtml {
   const { t } = ask
   const { alerts, channels } = result
@@ -69,7 +69,9 @@ export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | nu
   )}`
 }
 
-/** Nothing that anybody would be woken for: because nothing is wrong, or because somebody wanted it so. */
+/**
+ * Text for when no alert needs attention: either nothing is wrong, or the remaining alerts are muted or unsubscribed.
+ */
 function quietText({ t }: Ask, others: AlertsResult['alerts']): SafeHtml {
   const keptBack = others.filter(({ state }) => state === 'firing').length
   return keptBack === 0
@@ -84,7 +86,7 @@ export function alertTabs({ t }: Ask, current: 'now' | 'history'): SafeHtml {
   ])
 }
 
-/** Nobody judges: then what the page shows is old, and nothing new is raised. */
+/** Warning that alerts are not being evaluated: the page shows old data, and no new alert will be raised. */
 function judgementAlert(ask: Ask, { judged_at, is_judged }: AlertsResult): SafeHtml {
   const { t } = ask
   if (is_judged) return html``
@@ -97,7 +99,7 @@ function judgementAlert(ask: Ask, { judged_at, is_judged }: AlertsResult): SafeH
   )
 }
 
-/** What a first channel looks like, to be pasted. */
+/** Example of a first channel, to copy and paste. */
 const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…
 ALERT_CHANNEL_OPS_SECRET=SEC…`
 
@@ -180,7 +182,7 @@ function channelState(ask: Ask, channel: ChannelReport): SafeHtml {
   }${waiting > 0 ? html`<br><small class="soft">${t('alerts.channel.waiting', { count: waiting })}</small>` : ''}`
 }
 
-/** Whether anybody would notice that dirsync as a whole is away. */
+/** Whether an outside monitor would notice that dirsync itself is down. */
 function heartbeatText(ask: Ask, { heartbeat }: AlertsResult): SafeHtml {
   const { t } = ask
   const { is_set, run, called_at, answer } = heartbeat

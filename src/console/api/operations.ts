@@ -33,14 +33,14 @@ const Operations = z.record(
   ),
 )
 
-/** One operation of the API, as its description has it. */
+/** One operation of the API, as the OpenAPI document describes it. */
 export type ApiOperation = z.infer<typeof Operations>[string][string] & {
   method: string
   path: string
   role: string
 }
 
-/** The operations of the OpenAPI document, with the role that each takes. */
+/** The operations of the OpenAPI document, with the role that each needs. */
 export function operationsOf(document: { paths?: object }): ApiOperation[] {
   return Object.entries(Operations.parse(document.paths ?? {})).flatMap(([path, methods]) =>
     Object.entries(methods).map(([name, operation]) => ({

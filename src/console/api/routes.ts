@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts'
 import { type ApiOperation, operationsOf } from './operations.ts'
 import { apiBody, operationBody } from './view.ts'
 
-/** Who is asking: for a program that wants to know whether its token still holds. */
+/** Who is asking: lets a program check whether its token is still valid. */
 export function me(): Endpoint[] {
   return [
     read({
@@ -24,7 +24,7 @@ export function me(): Endpoint[] {
   ]
 }
 
-/** The page that renders /api/v1/openapi.json: every operation, the role that it takes, and how to call it. */
+/** The page that renders /api/v1/openapi.json: every operation, the role that it needs, and how to call it. */
 export function apiReference(app: FastifyInstance, kit: Kit): void {
   let operations: ApiOperation[] | undefined
   app.get<{ Querystring: { operation?: string } }>(

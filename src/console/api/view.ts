@@ -5,7 +5,7 @@ import type { Ask } from '../ask.ts'
 import { code, copyable, empty, facts, head, section, table } from '../ui/parts.ts'
 import type { ApiOperation } from './operations.ts'
 
-/** Every operation, under the screen that it belongs to. */
+/** Every operation, grouped by screen. */
 export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: string): SafeHtml {
   const { t } = ask
   const byTag = Map.groupBy(operations, ({ tags }) => tags[0] ?? '')
@@ -105,7 +105,7 @@ function fieldsTable(ask: Ask, caption: string, schema: Schema): SafeHtml {
   )
 }
 
-/** Fields below each other, those of inner objects and lists with their path: `cases[].id`. */
+/** Flattens a schema to a list of fields. Nested fields are named by their path: `cases[].id`. */
 function fieldsOf(schema: Schema, prefix = ''): FieldRow[] {
   const properties = (schema.properties ?? {}) as Record<string, Schema>
   const required = new Set((schema.required ?? []) as string[])

@@ -1,15 +1,15 @@
 /*
- * What makes the console pleasant and is not needed for reading it: parts that follow what happens, keys, copying, ticking
- * all rows, and curves. Everything works without this file but these.
+ * Conveniences of the console: live parts, keys, copy buttons, ticking all rows, and curves. Everything else works
+ * without this file.
  */
 
-// The viewer's time zone, told to the server for the next page.
+// Sends the viewer's time zone to the server, from the next page on.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 if (zone && !document.cookie.includes(`dirsync_zone=${encodeURIComponent(zone)}`))
   // biome-ignore lint/suspicious/noDocumentCookie: the cookie store exists only behind TLS
   document.cookie = `dirsync_zone=${encodeURIComponent(zone)};path=/;max-age=31536000;samesite=lax`
 
-// A page that Back brings up as it was left is of a time when somebody may have been signed in: it is asked for anew, unseen.
+// A page that Back restores from the cache may date from before a sign-out: hide it and load it again.
 addEventListener('pagehide', event => {
   document.documentElement.hidden = event.persisted
 })
@@ -17,13 +17,13 @@ addEventListener('pageshow', event => {
   if (event.persisted) location.reload()
 })
 
-// Parts that follow what happens: one stream per page. A page is asked for at most every two seconds, and all of its parts are taken
-// from the same answer: of two readings one part could contradict the other.
+// Live parts: one event stream per page. The page is fetched at most every two seconds, and all parts are taken from
+// the same answer, because parts from two readings could contradict each other.
 const REFRESH_MS = 2000
-/** Ids of the parts to ask for, by address. */
+/** Ids of the parts to refresh, by address. */
 const due = new Map()
 
-/** Somebody is writing in it, or has opened a form: it is left alone until they are done. */
+/** Whether the user is typing in the part or has opened a form there: it is not refreshed until they are done. */
 function isInUse(part) {
   return (
     (part.contains(document.activeElement) && document.activeElement.matches('input, textarea, select')) ||
@@ -58,7 +58,7 @@ function refreshAll() {
   for (const part of document.querySelectorAll('[data-live]')) refresh(part)
 }
 
-// A browser has six connections to a console without TLS: pages that nobody looks at leave theirs to the others.
+// A browser opens only six connections to a console without TLS, so hidden pages close their stream.
 const TRY_AGAIN_MS = 10_000
 let stream = null
 let isSignedOut = false
@@ -66,7 +66,7 @@ let isSignedOut = false
 function listen() {
   if (stream || document.hidden || isSignedOut || !document.querySelector('[data-live]')) return
   stream = new EventSource('/events')
-  // What moved since the page was made, or while the stream was away, was told to nobody here.
+  // Changes since the page was made, or while the stream was closed, were missed.
   stream.addEventListener('open', refreshAll)
   stream.addEventListener('moved', event => {
     const topics = event.data.split(' ')
@@ -74,7 +74,7 @@ function listen() {
       if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
   })
   stream.addEventListener('error', () => {
-    // A browser comes back by itself unless it was answered: that the database is away, or nobody signed in.
+    // The browser reconnects by itself, except after an error status: the database is down, or nobody is signed in.
     if (stream?.readyState !== EventSource.CLOSED) return
     leave()
     refreshAll()
@@ -92,7 +92,7 @@ document.addEventListener('visibilitychange', () => (document.hidden ? leave() :
 addEventListener('pagehide', leave)
 addEventListener('pageshow', listen)
 
-// The last answer says whether the page shows how things stand; a part that was refused stays as it is.
+// The latest answer decides whether the page is marked as outdated; a part that was refused keeps its content.
 function tellState(status) {
   isSignedOut = status === 401
   const now = isSignedOut ? 'signed-out' : status === 0 || status >= 400 ? 'stale' : ''
@@ -105,7 +105,7 @@ document.addEventListener('htmx:error', event => {
   if (!event.detail.ctx?.response) tellState(0)
 })
 
-// Keys: / searches; j and k go through a list, Enter opens, x ticks.
+// Keys: / searches, j and k move through a list, Enter opens, x ticks.
 let row = null
 
 function goTo(next) {
@@ -117,7 +117,7 @@ function goTo(next) {
   row.scrollIntoView({ block: 'nearest' })
 }
 
-/** The rows that can be ticked, where there are some: what stands above them sums them up. */
+/** The rows to move through: those with check boxes if there are any, since the table above only sums them up. */
 function rowsToGoThrough() {
   const rows = [...document.querySelectorAll('[data-rows] tbody tr')]
   const tickable = rows.filter(each => each.querySelector('td.tick input'))
@@ -143,7 +143,7 @@ document.addEventListener('keydown', event => {
       open.open = false
 })
 
-// A click elsewhere closes what hangs over the page.
+// A click elsewhere closes open menus.
 document.addEventListener('click', event => {
   for (const open of document.querySelectorAll('details.action[open], details.menu[open]'))
     if (!open.contains(event.target)) open.open = false
@@ -163,7 +163,7 @@ document.addEventListener('change', event => {
     box.checked = all.checked
 })
 
-// A field that one of several actions needs is asked for before the form is sent; the server asks in any case.
+// Requires the fields of the chosen action before the form is sent; the server checks them in any case.
 function requireFields(form) {
   for (const part of form.querySelectorAll('[data-required-for]'))
     for (const input of part.querySelectorAll('input'))
@@ -174,7 +174,7 @@ document.addEventListener('change', event => {
   if (form) requireFields(form)
 })
 
-/** What is useless without this file is hidden until it has run. */
+/** Shows what is useless without this file. */
 function show(root) {
   for (const element of root.querySelectorAll('[data-copy][hidden], [data-tick-all][hidden]'))
     element.hidden = false
@@ -194,7 +194,7 @@ const FORMATS = {
 
 function draw(plot) {
   const { x, series, unit, language, zone, time } = JSON.parse(plot.dataset.curve)
-  // Nothing to draw yet: the sentence below says so.
+  // Nothing to draw yet; the sentence below says so.
   if (x.length < 2 || series.every(({ values }) => values.every(value => value == null))) return
   const style = getComputedStyle(document.documentElement)
   const probe = document.createElement('span')
@@ -213,7 +213,7 @@ function draw(plot) {
     colour('--text-soft'),
     colour('--ok'),
   ]
-  // The hour in a span of days, else the day; midnight is the day's beginning.
+  // Labels show the hour in a span of days, else the day; midnight is the beginning of the day.
   const isShort = x.at(-1) - x[0] <= 2 * 86_400
   const clock = new Intl.DateTimeFormat(language, {
     timeZone: zone,
@@ -234,7 +234,7 @@ function draw(plot) {
   }
   new uPlot(
     {
-      // The plot itself is not shown before something stands in it.
+      // The plot is hidden, and has no width, until there is something in it.
       width: plot.parentElement.clientWidth || 400,
       height: 150,
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
@@ -263,7 +263,7 @@ function draw(plot) {
           width: 1.5,
           dash: i === 0 ? undefined : [[], [6, 3], [2, 2], [8, 2, 2, 2]][i % 4],
           value: (_, value) => format(value),
-          // A few points are no line yet.
+          // A few points do not make a line yet, so they are drawn as dots.
           points: { show: (plot, i) => plot.data[i].filter(value => value != null).length < 6, size: 4 },
         })),
       ],

@@ -5,7 +5,7 @@ import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
 
-/** What the list and its export are filtered by; it stands in the address. */
+/** Filters of the list and its export; they are kept in the page's address. */
 export const AuditFilter = z.object({
   who: plainText(200).optional().describe('A part of who asked; capitals do not matter'),
   what: plainText(100).optional().describe('Name of a command, such as `approve`'),
@@ -24,10 +24,10 @@ export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<Audi
   return listCommands(pool, filterOf(ask, input), { after: input.cursor, limit: input.limit })
 }
 
-/** Rows that one query of an export reads. */
+/** Rows per query of an export. */
 const EXPORTED_AT_ONCE = 1000
 
-/** Everything that matches, the latest first, read as it is sent. */
+/** Streams every matching command, the latest first. */
 export async function* everyCommand(
   pool: Pool,
   ask: Ask,

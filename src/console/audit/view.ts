@@ -75,22 +75,22 @@ function columns(ask: Ask) {
   ]
 }
 
-/** Longer ones are cut, so that nobody can make the page long; the export has them whole. */
+/** Longer reasons are cut in the table; the export has them in full. */
 const MOST_REASON = 500
 const MOST_VALUE = 160
 
-/** What a command is called: `approve a held run`. */
+/** The name of a command in words: `approve a held run`. */
 export function commandName({ language }: Ask, name: string): string {
   return textOr(language, `command.${name}`, name)
 }
 
-/** A person by name; whom the database knows them as is on hover. */
+/** A person by name; the database user is shown on hover. */
 function asker(ask: Ask, requestedBy: string): SafeHtml {
   const name = html`<bdi>${shortened(actorText(ask, requestedBy), MOST_VALUE)}</bdi>`
   return html`<span title="${shortened(requestedBy, MOST_VALUE)}">${name}</span>`
 }
 
-/** The command in words, its name, and what it was about. */
+/** The command in words, its name, and its subject. */
 function what(ask: Ask, command: Command): SafeHtml {
   const { name } = command
   const words = commandName(ask, name)
@@ -138,7 +138,7 @@ function linksOf({ t }: Ask, command: Command): { href: string; text: string }[]
   ]
 }
 
-/** Arguments that stand elsewhere in the row. */
+/** Arguments that other columns of the row show. */
 const SHOWN_ELSEWHERE = new Set([
   'reason',
   'address',
@@ -150,14 +150,14 @@ const SHOWN_ELSEWHERE = new Set([
 ])
 const MOST_PAIRS = 12
 
-/** The other arguments, below each other, with their values in words where there are any. */
+/** The remaining arguments, one per line, with translated values where the catalogue has them. */
 function details(ask: Ask, command: Command): SafeHtml | null {
   const { arguments: given, dead_letter_id, requested_by } = command
   const pairs = Object.entries(given).filter(
     ([name, value]) =>
       !SHOWN_ELSEWHERE.has(name) &&
       !(name === 'id' && dead_letter_id !== null) &&
-      // A sign-in names its user as the asker already.
+      // The user of a sign-in is already shown as the person who asked.
       !(name === 'user' && requested_by.endsWith(`:${value})`)),
   )
   if (pairs.length === 0) return null
@@ -169,7 +169,7 @@ function details(ask: Ask, command: Command): SafeHtml | null {
     )}${pairs.length > MOST_PAIRS ? html`<li class="soft">${ask.t('audit.more', { count: pairs.length - MOST_PAIRS })}</li>` : ''}</ul>`
 }
 
-/** The list of the catalogue that has the names of an argument's values. */
+/** Which list of the catalogue translates an argument's values. */
 const LISTS: Record<string, string> = {
   kind: 'run_kind',
   category: 'category',

@@ -4,12 +4,15 @@ import type { Logger } from '../../lib/logger.ts'
 import { BoundedLine } from '../bounded-line.ts'
 import { inNameOf, note } from './audit.ts'
 
-/** Sign-ins that are slowed down, by address and by name, and the record of those that failed. */
+/** Rate limits for sign-ins, by address and by name, and the record of failed ones. */
 
-/** Failures that one process writes down in a minute; whoever tries thousands must not fill the audit. */
+/** Failures that one process records per minute, so that an attack cannot flood the audit. */
 const RECORDED_PER_MINUTE = 30
 
-/** A flood of attempts must not take the connections that pages need; beyond this line it is told to come later. */
+/**
+ * Limits the database connections that sign-ins may use, so that a flood of them leaves some for pages. When the line
+ * is full, callers are told to come back later.
+ */
 const line = new BoundedLine(2, 500)
 
 /** One attempt at signing in. */
@@ -19,8 +22,8 @@ export interface SignInAttempt {
 }
 
 /**
- * Asks for leave to look at the password of an attempt, which counts as failed from then on.
- * @returns 0, or for how many seconds it has to wait
+ * Asks for permission to check the password of an attempt. The attempt counts as failed until it is forgiven.
+ * @returns 0, or the number of seconds to wait
  * @throws BusyError
  */
 export async function admitAttempt(pool: Pool, { name, address }: SignInAttempt): Promise<number> {
@@ -34,7 +37,10 @@ export async function admitAttempt(pool: Pool, { name, address }: SignInAttempt)
   return onlyRow(rows).wait
 }
 
-/** Takes an admitted attempt off the failures again. @param succeeded false: nobody looked at its password */
+/**
+ * Removes an admitted attempt from the failures.
+ * @param succeeded false if its password was never checked
+ */
 export async function forgiveAttempt(
   pool: Pool,
   { name, address }: SignInAttempt,
@@ -43,7 +49,7 @@ export async function forgiveAttempt(
   await pool.query('select dirsync.forgive_sign_in($1, $2, $3)', [addressKey(address), name, succeeded])
 }
 
-/** What failures are counted by: whoever has one address of IPv6 has a network of them. */
+/** The key that failures are counted by. For IPv6 it is the network, since one client usually has a whole network. */
 export function addressKey(address: string): string {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
@@ -58,7 +64,7 @@ export function addressKey(address: string): string {
     .join(':')}::/64`
 }
 
-/** Writes failed sign-ins into dirsync.command, a few per minute; the rest is told to the log by its number. */
+/** Writes failed sign-ins into dirsync.command, a few per minute. Of the others, only the number is logged. */
 export class FailureRecord {
   readonly #pool: Pool
   readonly #logger: Logger
@@ -72,7 +78,8 @@ export class FailureRecord {
   }
 
   /**
-   * @param user the name where there is such a user; null: no name is kept, since people type passwords into the wrong field
+   * @param user the name of an existing user, else null: people type passwords into the wrong field, so unknown names
+   * are not kept
    * @param why such as `password`, `no_role`
    */
   async add(user: string | null, address: string, why: string): Promise<void> {

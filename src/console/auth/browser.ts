@@ -6,17 +6,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 const COOKIES = { session: 'dirsync', flow: 'dirsync-sign-in' } as const
 export type CookieKind = keyof typeof COOKIES
 
-/** Whether the browser talks to the console over TLS. @param publicUrl CONSOLE_URL; null: as the request says */
+/**
+ * Whether the browser reaches the console over TLS.
+ * @param publicUrl CONSOLE_URL; null to trust the request
+ */
 export function isSecure(request: FastifyRequest, publicUrl: string | null): boolean {
   return publicUrl === null ? request.protocol === 'https' : publicUrl.startsWith('https:')
 }
 
-/** The name of a cookie. Behind TLS it begins with __Host-: no other host, and no page without TLS, can plant one. */
+/**
+ * The name of a cookie. Behind TLS it begins with __Host-, so that neither another host nor a page without TLS can
+ * set it.
+ */
 function cookieName(kind: CookieKind, secure: boolean): string {
   return secure ? `__Host-${COOKIES[kind]}` : COOKIES[kind]
 }
 
-/** The value of a cookie; null where there is none, or more than one: then somebody else may have planted one. */
+/** The value of a cookie; null if there is none, or more than one, since another site may have set the second. */
 export function readCookie(request: FastifyRequest, kind: CookieKind, secure: boolean): string | null {
   const name = cookieName(kind, secure)
   const values = (request.headers.cookie ?? '')
@@ -28,7 +34,7 @@ export function readCookie(request: FastifyRequest, kind: CookieKind, secure: bo
   return values.length === 1 && value !== undefined && /^[\w-]{43}$/.test(value) ? value : null
 }
 
-/** @param seconds how long the browser keeps it; 0: it forgets it */
+/** @param seconds how long the browser keeps it; 0 deletes it */
 export function writeCookie(
   reply: FastifyReply,
   kind: CookieKind,
@@ -46,25 +52,25 @@ export function writeCookie(
 }
 
 /**
- * The token of an Authorization header: undefined where there is no such header, null where it is none that could be good,
- * such as two of them.
+ * The token of an Authorization header: undefined without such a header, null if the header cannot be valid, for
+ * example if it was sent twice.
  */
 export function bearerToken(request: FastifyRequest): string | null | undefined {
   const { authorization } = request.headers
   if (authorization === undefined) return undefined
-  // Node.js keeps the first of several; which one a proxy looked at, nobody knows.
+  // Node.js keeps the first of several headers, but a proxy may have checked another one.
   const sent = request.raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name))
   if (sent.length > 1) return null
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
 }
 
 /**
- * The page to show after a sign-in: a path of this console, whatever the address asked for.
- * @param text `?to=`, which anybody may have written
+ * The page to show after a sign-in: always a path of this console, whatever the address asked for.
+ * @param text `?to=`, which is untrusted
  */
 export function localPath(text: unknown): string {
   if (typeof text !== 'string' || text.length > 2000) return '/'
-  // Browsers drop control characters and read \ as /: what is left of them must not name another host.
+  // Browsers drop control characters and read \ as /, so reject both: the path could otherwise name another host.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (!text.startsWith('/') || /[\\\u0000-\u001f\u007f]/.test(text)) return '/'
   const here = 'http://console.invalid'
@@ -76,7 +82,7 @@ export function localPath(text: unknown): string {
     : path
 }
 
-/** After signing in, a browser must not land where one signs in or out. */
+/** Whether the path is a sign-in or sign-out page: neither is a place to land after signing in. */
 function isSignIn(path: string): boolean {
   return /^\/sign-(?:in|out)(?:[/?]|$)/.test(path)
 }

@@ -1,5 +1,6 @@
 /**
- * What was asked for about users or tokens cannot be done. One sentence says why, and what to do instead.
+ * A request about users or tokens that cannot be carried out. The message is one sentence: why, and what to do
+ * instead.
  *
  * - `ACCESS_NOT_FOUND`: there is no such user or token
  * - `ACCESS_INVALID`: a name, password or role is not acceptable

@@ -6,7 +6,7 @@ import { refusalPage } from './pages.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
 import { OPEN } from './viewer.ts'
 
-/** Signing in at the identity provider: the way there, and the way back. */
+/** Sign-in at the identity provider: the redirect there and the callback. */
 export function oidcRoutes(app: FastifyInstance, context: SignInContext, provider: IdentityProvider): void {
   const { pool, publicUrl, logger } = context
   const flowCookie = (request: FastifyRequest, reply: FastifyReply, secret: string | null) =>

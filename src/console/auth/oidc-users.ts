@@ -4,13 +4,13 @@ import type { OidcPerson } from './oidc.ts'
 import { endSessions, LOCAL, userName } from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
-/** What becomes of somebody who has come back from the identity provider. */
+/** The result of admitting a person who has come back from the identity provider. */
 export type OidcAdmission = { name: string } | { refused: 'no_role' | 'disabled' | 'taken'; name: string }
 
 /**
- * Adds a user at their first sign-in, and gives them the role that they have now. Whoever has none any more loses every
- * session that they have here. They are known by their subject, whatever they are called: a name that somebody here has
- * already is never taken over.
+ * Adds a user at their first sign-in, and updates their role at every later one. A person without a role loses all
+ * their sessions here. Users are identified by their subject, not by their name: the name of an existing user is
+ * never taken over.
  */
 export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcAdmission> {
   const { issuer, subject, role } = person
@@ -36,7 +36,7 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
          on conflict do nothing`,
         [name, role, issuer, subject],
       )
-      // Not there in spite of that: the name is somebody else's.
+      // The insert found a conflict, but not this subject: another user has the name.
       user = await known()
       if (!user) return { refused: 'taken', name }
     }
@@ -49,12 +49,12 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
   })
 }
 
-/** The name at the provider where it can be one here, else the subject. */
+/** The name at the provider if it is acceptable here, else the subject. */
 function acceptableName({ name, subject }: OidcPerson): string {
   try {
     return userName(name)
   } catch {
-    // A subject has at most 255 characters, of which a name here keeps what it may have.
+    // A subject may have 255 characters, which can be longer than a name here.
     return (
       subject
         .toLowerCase()

@@ -6,8 +6,8 @@ import { hashOf, newSecret } from './secret.ts'
 import { ACCESS_ROLES, type AccessRole } from './viewer.ts'
 
 /**
- * Sign-in at an identity provider: OpenID Connect, code flow with PKCE, state and nonce. Who somebody is and what they may do
- * is read from the claims at each sign-in; nothing of the provider is kept but the ID token, for signing out there.
+ * Sign-in at an identity provider: OpenID Connect, code flow with PKCE, state and nonce. Identity and role are read
+ * from the claims at each sign-in. Only the ID token is kept, for signing out at the provider.
  */
 
 export interface OidcSettings {
@@ -18,7 +18,7 @@ export interface OidcSettings {
   scopes: string
 }
 
-/** The settings of the identity provider; null where there is none. */
+/** The settings of the identity provider; null if none is configured. */
 export function oidcSettings(
   config: Pick<
     Config,
@@ -37,18 +37,18 @@ export function oidcSettings(
   }
 }
 
-/** How long somebody may take at the provider. */
+/** How long a person may take at the provider, in seconds. */
 export const FLOW_SECONDS = 600
-/** A provider that takes longer counts as away. */
+/** A provider that takes longer than this counts as unavailable. */
 const PROVIDER_TIMEOUT_S = 5
 
-/** Who came back from the provider. */
+/** A person who came back from the provider. */
 export interface OidcPerson {
   issuer: string
   subject: string
-  /** As the provider calls them; it may be anything. */
+  /** The name at the provider; it may be anything. */
   name: string
-  /** The highest that their claims give; null: none. */
+  /** The highest role that their claims give; null for none. */
   role: AccessRole | null
   idToken: string
 }
@@ -80,7 +80,7 @@ export class IdentityProvider {
 
   /**
    * Begins a sign-in.
-   * @returns the provider's address to go to, and the secret for a cookie: only this browser can come back
+   * @returns the provider's address to go to, and a secret for a cookie, so that only this browser can complete it
    * @throws OidcError
    */
   async begin(returnTo: string): Promise<{ url: string; secret: string }> {
@@ -113,13 +113,13 @@ export class IdentityProvider {
   }
 
   /**
-   * Ends a sign-in, with the address that the provider sent the browser back to.
+   * Completes a sign-in, with the address to which the provider sent the browser back.
    * @param path with its query
-   * @param secret the cookie; null where the browser has none
+   * @param secret the cookie; null if the browser has none
    * @throws OidcError
    */
   async finish(path: string, secret: string | null): Promise<{ person: OidcPerson; returnTo: string }> {
-    // Taken before anything else: an address that comes a second time, from whoever saw it, finds nothing.
+    // Deleted before anything else, so that the address cannot be used a second time.
     const { rows } = await this.#pool.query<{
       state: string
       nonce: string
@@ -146,7 +146,7 @@ export class IdentityProvider {
     }
   }
 
-  /** The provider's address for signing out there; null where it has none, or does not answer. */
+  /** The provider's address for signing out; null if it has none or does not answer. */
   async signOutUrl(idToken: string): Promise<string | null> {
     try {
       const configuration = await this.#configuration()
@@ -169,7 +169,7 @@ export class IdentityProvider {
     if (!claims || !tokens.id_token) throw new OidcError('refused', 'no ID token')
     let all: Record<string, unknown> = claims
     const { claim, roles } = this.#settings.roles
-    // Many providers give groups, and some the name too, only where they are asked a second time.
+    // Many providers send groups, and some the name too, only in answer to a userinfo request.
     const isComplete = valuesOf(all, claim) !== null && nameOf(all) !== claims.sub
     if (!isComplete && configuration.serverMetadata().userinfo_endpoint)
       all = { ...(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...all }
@@ -183,12 +183,12 @@ export class IdentityProvider {
     }
   }
 
-  /** Where the provider has what, asked for when it is first needed, and again after it did not answer. */
+  /** The provider's discovery document, fetched when first needed, and again after a failure. */
   async #configuration(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings
     this.#discovered ??= client.discovery(new URL(issuer), clientId, undefined, withSecret(clientSecret), {
       timeout: PROVIDER_TIMEOUT_S,
-      // The ID token has to be signed by the provider, although it comes from there over TLS.
+      // The ID token's signature is verified, although it comes directly from the provider over TLS.
       execute: [
         client.enableNonRepudiationChecks,
         ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
@@ -204,7 +204,10 @@ export class IdentityProvider {
   }
 }
 
-/** In the body where the provider takes it there, else in the header, which every provider has to take. */
+/**
+ * Client authentication: the secret goes in the body if the provider supports that, else in the header, which every
+ * provider must support.
+ */
 function withSecret(secret: string): client.ClientAuth {
   const [post, basic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
   return (server, ...request) => {
@@ -214,8 +217,8 @@ function withSecret(secret: string): client.ClientAuth {
 }
 
 /**
- * The values of a claim, which may be one text, or lie within another claim; null where it is absent. So is an address that
- * the provider has not verified: people may type any address there.
+ * The values of a claim, which may be a single text or nested in another claim; null if it is absent. An e-mail
+ * address that the provider has not verified counts as absent: people may type any address there.
  */
 export function valuesOf(claims: Record<string, unknown>, claim: string): string[] | null {
   if (claim === 'email' && claims.email_verified !== true) return null
@@ -246,7 +249,7 @@ function failureOf(error: unknown): OidcError {
     : new OidcError('refused', reasonOf(error), { cause: error })
 }
 
-/** A provider that cannot be reached, or fails itself. */
+/** Whether the provider cannot be reached or fails itself. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return error instanceof Response && error.status >= 500
   if ('status' in error && typeof error.status === 'number' && error.status >= 500) return true
@@ -257,7 +260,7 @@ function isAway(error: unknown): boolean {
   )
 }
 
-/** Why, in a word without anything personal: an OAuth error such as access_denied, or the library's code. */
+/** The reason in one word without personal data: an OAuth error such as access_denied, or the library's code. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { error: oauth, code } = error as Error & { error?: unknown; code?: unknown }

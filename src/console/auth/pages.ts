@@ -2,15 +2,15 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import type { TextKey, TextValues } from '../../texts/texts.ts'
 import { type BareTaste, bare } from '../ui/layout.ts'
 
-/** The pages of whoever is not signed in. They work without JavaScript. */
+/** Pages for visitors who are not signed in. They work without JavaScript. */
 
-/** What stands on the sign-in page. */
+/** The content of the sign-in page. */
 export interface SignIn {
   /** The page to show afterwards. */
   to: string
-  /** What was typed before. */
+  /** The name that was typed before. */
   name: string
-  /** Whether there is anybody with a password. */
+  /** Whether any user has a password. */
   hasUsers: boolean
   /** Whether people may sign in at an identity provider. */
   hasOidc: boolean
@@ -36,7 +36,7 @@ export function signInPage(taste: BareTaste, page: SignIn): SafeHtml {
 <button type="submit" class="main">${t('auth.submit')}</button>
 </form>`
   const oidc = html`<p><a class="button${page.hasUsers ? '' : ' main'}" href="/sign-in/oidc${query}">${t('auth.oidc')}</a></p>`
-  const nobody = html`<h2>${t('auth.no_users')}</h2>
+  const noUsers = html`<h2>${t('auth.no_users')}</h2>
 <p>${t('auth.no_users.remedy')}</p>
 <pre><code>dirsync users add NAME --role admin</code></pre>
 <p>${t('auth.link.remedy')}</p>
@@ -46,14 +46,14 @@ export function signInPage(taste: BareTaste, page: SignIn): SafeHtml {
     error,
     notice,
     ways.length === 0
-      ? nobody
+      ? noUsers
       : ways.length === 1
         ? ways
         : [form, html`<p class="or">${t('auth.or')}</p>`, oidc],
   ])
 }
 
-/** Asks for a click: a preview of the link, which reads it before its owner does, must not use the key up. */
+/** Asks for a click before it uses the key: a link preview that fetches the address must not use it up. */
 export function keyPage(taste: BareTaste, key: string): SafeHtml {
   const { t } = taste
   return wrap(taste, t('auth.key.title'), [
@@ -65,12 +65,12 @@ export function keyPage(taste: BareTaste, key: string): SafeHtml {
   ])
 }
 
-/** Why nobody was signed in. For each there is a text and one that says what to do. */
+/** Why a sign-in was refused. Each reason has a text, and a second one that says what to do. */
 type Refusal =
   | 'auth.key.used'
   | `auth.oidc.${'away' | 'refused' | 'expired' | 'no_role' | 'disabled' | 'taken'}`
 
-/** What went wrong and what to do about it, with the way back. */
+/** What went wrong and what to do about it, with a link back. */
 export function refusalPage(
   taste: BareTaste,
   key: Refusal,
@@ -84,7 +84,10 @@ export function refusalPage(
   ])
 }
 
-/** The way on to the identity provider, whose session ends too. A form must not lead to another host (form-action). */
+/**
+ * Page that goes on to the identity provider, to end the session there too. It is a link, since form-action forbids a
+ * form to lead to another host.
+ */
 export function signedOutPage(taste: BareTaste, url: string): SafeHtml {
   const { t } = taste
   return wrap(taste, t('auth.oidc.sign_out'), [

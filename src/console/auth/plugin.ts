@@ -16,30 +16,30 @@ import type { Viewer } from './viewer.ts'
 export interface AuthOptions {
   pool: Pool
   logger: Logger
-  /** CONSOLE_URL, where the console is known to browsers; null: as each request says. */
+  /** CONSOLE_URL, the address that browsers use; null to take the host of each request. */
   publicUrl: string | null
-  /** The identity provider, which needs `publicUrl`; null: none. */
+  /** The identity provider, which needs `publicUrl`; null for none. */
   oidc: OidcSettings | null
-  /** How whoever asks wants to see the pages. */
+  /** Display preferences of the visitor. */
   taste(request: FastifyRequest): BareTaste
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; null for somebody who is not signed in. Whether they may is decided elsewhere. */
+    /** The signed-in user, or null. Whether they may call the route is decided elsewhere. */
     viewer: Viewer | null
-    /** Names the session without giving it away; null without one. */
+    /** Identifies the session without revealing its secret; null without a session. */
     sessionId: string | null
   }
 }
 
-/** Routes that everybody may call and that say nothing about anybody: they work while the database is away. */
-const FOR_ANYBODY = new Set(['/healthz', '/readyz', '/metrics', '/assets/*'])
+/** Public routes that reveal nothing about anyone, and work while the database is down. */
+const PUBLIC_ROUTES = new Set(['/healthz', '/readyz', '/metrics', '/assets/*'])
 const ONE_YEAR_S = 31_536_000
 
 /**
- * Says who asks, from a session's cookie or a bearer token, and has the pages for signing in and out. A request with an
- * Authorization header is judged by that alone: a wrong token is not made good by a cookie.
+ * Identifies the caller by a session cookie or a bearer token, and serves the pages for signing in and out. A request
+ * with an Authorization header is judged by that alone: a valid cookie does not make up for a wrong token.
  */
 const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   const { pool, publicUrl, oidc } = options
@@ -50,7 +50,7 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   app.addHook('onRequest', async (request, reply) => {
     const secure = isSecure(request, publicUrl)
     if (secure) reply.header('strict-transport-security', `max-age=${ONE_YEAR_S}`)
-    if (FOR_ANYBODY.has(request.routeOptions.url ?? '')) return
+    if (PUBLIC_ROUTES.has(request.routeOptions.url ?? '')) return
     const token = bearerToken(request)
     if (token !== undefined) {
       request.viewer = token === null ? null : await viewerOfToken(pool, token)
@@ -64,7 +64,7 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
 
   const provider = oidc && publicUrl !== null ? new IdentityProvider(pool, oidc, publicUrl, logger) : null
   const context = { ...options, logger, provider, failures: new FailureRecord(pool, logger) }
-  // Forms are read by these routes alone, unless the whole console reads them.
+  // Only these routes parse forms, unless the whole console does.
   await app.register(async routes => {
     if (!routes.hasContentTypeParser('application/x-www-form-urlencoded')) await routes.register(formbody)
     signInRoutes(routes, context)
@@ -72,5 +72,5 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   })
 }
 
-/** Hooks and decorators are those of whoever registers this. */
+/** Hooks and decorators apply to the app that registers this plugin, not only inside it. */
 export const auth = Object.assign(plugin, { [Symbol.for('skip-override')]: true })

@@ -14,9 +14,9 @@ import { OPEN } from './viewer.ts'
 
 /** Signing in with a password or a one-time key, and signing out. */
 
-/** More than any of these forms holds. */
+/** More than any of these forms needs. */
 const bodyLimit = 16 * 1024
-/** Until some of the passwords in line have been looked at. */
+/** Retry-After when the password line is full: by then some of it has been worked off. */
 const BUSY_SECONDS = 2
 
 const text = z.string().optional().catch(undefined)
@@ -49,7 +49,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
 
   app.post('/sign-in', { bodyLimit, config: OPEN }, async (request, reply) => {
     const form = PasswordForm.safeParse(request.body)
-    // Beyond every limit of these fields there is no user and no password.
+    // Values beyond the limits of these fields cannot belong to any user.
     if (!form.success)
       return show(request, reply, 403, { to: '/', name: '', hasUsers: true, error: { key: 'auth.wrong' } })
     const name = storableText(comparableName(form.data.name))
@@ -95,7 +95,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     }
     const why = isRight && user?.disabled ? 'disabled' : 'password'
     await context.failures.add(user ? name : null, request.ip, why)
-    // The same words for a wrong name, a wrong password, and one who is disabled.
+    // One message for an unknown name, a wrong password and a disabled user.
     return show(request, reply, 403, { ...page, error: { key: 'auth.wrong' } })
   })
 

@@ -4,25 +4,28 @@ import { inNameOf, note } from './audit.ts'
 import { hashOf, newSecret } from './secret.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
-/** Sessions: from a sign-in to its end. The cookie is the secret; the database knows its hash. */
+/** Sessions, from sign-in to their end. The cookie holds the secret; the database holds its hash. */
 
-/** How long a session lasts. Through OIDC for as long as a role that was taken away may stay good. */
+/**
+ * How long a session lasts, in seconds. With OIDC it is shorter, because a role that the provider takes away stays in
+ * force until then.
+ */
 export const SESSION_SECONDS = { password: 12 * 3600, key: 12 * 3600, oidc: 3600 } as const
 
 const MAX_USER_AGENT = 200
 
-/** Where somebody signs in. */
+/** The browser that signs in. */
 export interface Origin {
   address: string
   userAgent: string
-  /** The secret of the session that this browser still had; it ends. */
+  /** The secret of the session that this browser still had; that session ends. */
   former: string | null
 }
 
 /**
- * Signs a user in: a new session, whatever the browser came with. Recorded in the same transaction.
- * @param user.passwordHash the hash that the password was compared with: if it has changed meanwhile, nobody is signed in
- * @returns the secret for the cookie; null where the user is disabled, gone, or has another password by now
+ * Signs a user in with a new session, whatever session the browser had before. Recorded in the same transaction.
+ * @param user.passwordHash the hash that the password was compared with; if it has changed since, the sign-in fails
+ * @returns the secret for the cookie; null if the user is disabled, deleted or has a new password
  */
 export async function openSession(
   pool: Pool,
@@ -36,7 +39,7 @@ export async function openSession(
 ): Promise<string | null> {
   const secret = newSecret()
   return inNameOf(pool, `console:${user.name}`, async client => {
-    // Locked: somebody who is being disabled in this moment is either too early for this or has it ended.
+    // The lock makes a concurrent disabling either see this session and end it, or be seen here.
     const { rows } = await client.query<{ role: AccessRole }>(
       `update dirsync.console_user set last_sign_in_at = now()
        where name = $1 and disabled_at is null and ($2::text is null or password_hash = $2)
@@ -74,7 +77,7 @@ export async function openSession(
   })
 }
 
-/** Who has this session, as of now: the role is the one that they have at this request. Null for one that is over. */
+/** The user of a session, with the role that they have now; null if the session has ended. */
 export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewer | null> {
   const { rows } = await pool.query<{
     name: string
@@ -97,8 +100,8 @@ export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewe
 }
 
 /**
- * Ends a session: its cookie is worth nothing from now on, whoever has a copy.
- * @returns the ID token of a session through OIDC, for signing out there; else null
+ * Ends a session. Copies of its cookie are worthless from now on.
+ * @returns the ID token of an OIDC session, for signing out at the provider; else null
  */
 export async function endSession(
   pool: Pool,

@@ -4,15 +4,15 @@ import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
 import { LOCAL } from './users.ts'
 
-/** One-time keys: whoever can read the terminal of dirsync may sign in as `local`, an admin. */
+/** One-time keys: anyone who can read dirsync's terminal may sign in as `local`, an admin. */
 
-/** A notebook left open overnight; nobody prints an address for longer. */
+/** Long enough for a notebook that is left open overnight. */
 const LIFE_HOURS = 24
 const AT_START = 'start'
 
 /**
- * Makes the key that the embedded default prints, as `/sign-in/key?key=…`. It is good for one sign-in within 24 hours, and
- * for none after the next start. Whoever has `local` disabled gets a key that nobody can use.
+ * Makes the key that the embedded default prints, as `/sign-in/key?key=…`. It is valid for one sign-in within 24
+ * hours, and the next start replaces it. If the user `local` is disabled, the key does not work.
  */
 export async function createSignInKey(pool: Pool): Promise<string> {
   await pool.query('delete from dirsync.sign_in_key where created_by = $1 and used_at is null', [AT_START])
@@ -22,8 +22,8 @@ export async function createSignInKey(pool: Pool): Promise<string> {
 }
 
 /**
- * Makes a key for somebody at the shell who cannot sign in any more.
- * @throws AccessError when the user `local` is disabled
+ * Makes a key at the shell for a person who cannot sign in any more.
+ * @throws AccessError if the user `local` is disabled
  */
 export async function createLinkKey(pool: Pool, actor: string): Promise<string> {
   const key = newSecret()
@@ -44,8 +44,8 @@ export async function createLinkKey(pool: Pool, actor: string): Promise<string> 
 }
 
 /**
- * Uses a key up, and makes sure that there is a user for it.
- * @returns whether it was good
+ * Uses up a key, and adds its user if there is none yet.
+ * @returns whether the key was valid
  */
 export async function useSignInKey(pool: Pool, key: string): Promise<boolean> {
   const { rows } = await pool.query<{ good: boolean }>(

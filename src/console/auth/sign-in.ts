@@ -8,21 +8,22 @@ import { isSecure, readCookie, writeCookie } from './browser.ts'
 import type { IdentityProvider } from './oidc.ts'
 import { openSession, SESSION_SECONDS } from './sessions.ts'
 
-/** What the routes for signing in and out share. */
+/** Shared by the routes for signing in and out. */
 export interface SignInContext {
   pool: Pool
   logger: Logger
   publicUrl: string | null
-  /** Null where people sign in with passwords alone. */
+  /** Null if people sign in with passwords only. */
   provider: IdentityProvider | null
   failures: FailureRecord
-  /** How whoever asks wants to see the pages. */
+  /** Display preferences of the visitor. */
   taste(request: FastifyRequest): BareTaste
 }
 
 /**
- * Signs somebody in who has shown who they are: a new session, its cookie, and on to the page that they wanted.
- * @returns false where they may not after all: disabled, gone, or with another password since
+ * Signs in a user whose identity has been verified: opens a session, sets its cookie and redirects to the page that
+ * they wanted.
+ * @returns false if the user is disabled, deleted or has a new password
  */
 export async function signIn(
   { pool, publicUrl }: SignInContext,

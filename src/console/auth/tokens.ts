@@ -4,9 +4,9 @@ import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
-/** Bearer tokens of the API, as `dirsync tokens` keeps them. */
+/** Bearer tokens of the API, managed by `dirsync tokens`. */
 
-/** Begins every token, so that scanners for leaked secrets know it. */
+/** Begins every token, so that scanners for leaked secrets recognise it. */
 const PREFIX = 'dirsync_'
 const FORMAT = /^dirsync_[\w-]{43}$/
 
@@ -22,7 +22,7 @@ export interface ApiToken {
   revoked_at: Date | null
 }
 
-/** @throws AccessError when it has other characters than letters, digits and . _ - */
+/** @throws AccessError if it has characters other than letters, digits and . _ - */
 export function tokenName(text: string): string {
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(text))
     throw new AccessError(
@@ -32,7 +32,7 @@ export function tokenName(text: string): string {
   return text
 }
 
-/** Adds a token and returns it. It is not kept: nobody can show it again. */
+/** Adds a token and returns it. Only its hash is stored, so it cannot be shown again. */
 export async function addToken(
   pool: Pool,
   actor: string,
@@ -41,7 +41,7 @@ export async function addToken(
   const token = PREFIX + newSecret()
   const { name, role, expiresAt } = wanted
   await inNameOf(pool, actor, async client => {
-    // One that has expired gives its name to the next.
+    // An expired token frees its name.
     await client.query(
       `update dirsync.api_token set revoked_at = now()
        where name = $1 and revoked_at is null and expires_at <= now()`,
@@ -62,7 +62,7 @@ export async function addToken(
   return token
 }
 
-/** The tokens that are good, or have been within the last 180 days; the newest first. */
+/** The tokens that are valid, or were within the last 180 days; the newest first. */
 export async function listTokens(pool: Pool): Promise<ApiToken[]> {
   const { rows } = await pool.query<ApiToken>(
     `select id, name, role, created_by, created_at, expires_at, last_used_at, revoked_at
@@ -71,7 +71,7 @@ export async function listTokens(pool: Pool): Promise<ApiToken[]> {
   return rows
 }
 
-/** Makes a token worthless at once. */
+/** Revokes a token at once. */
 export async function revokeToken(pool: Pool, actor: string, name: string): Promise<void> {
   await inNameOf(pool, actor, async client => {
     const { rowCount } = await client.query(
@@ -87,7 +87,7 @@ export async function revokeToken(pool: Pool, actor: string, name: string): Prom
   })
 }
 
-/** Who holds this token; null for one that is not, or no longer, good. */
+/** The holder of a token; null if the token is unknown, expired or revoked. */
 export async function viewerOfToken(pool: Pool, token: string): Promise<Viewer | null> {
   if (!FORMAT.test(token)) return null
   const { rows } = await pool.query<{ name: string; role: AccessRole }>(

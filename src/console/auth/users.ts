@@ -5,9 +5,9 @@ import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import type { AccessRole } from './viewer.ts'
 
-/** The users of the console, as `dirsync users` keeps them. Whoever signs in through OIDC is among them. */
+/** The users of the console, managed by `dirsync users`. Users who sign in through OIDC are among them. */
 
-/** The user of one-time keys. */
+/** The user that one-time keys sign in as. */
 export const LOCAL = 'local'
 
 /** A row of console_user, without the password. */
@@ -19,13 +19,13 @@ export interface ConsoleUser {
   created_by: string
   disabled_at: Date | null
   last_sign_in_at: Date | null
-  /** Sessions that are worth something now. */
+  /** Sessions that have not ended. */
   sessions: number
 }
 
 /**
- * A name as it is kept: people type capitals as they like.
- * @throws AccessError when it has other characters than letters, digits and . _ @ + -
+ * A user name in its stored form: lower case, because people type capitals as they like.
+ * @throws AccessError if it has characters other than letters, digits and . _ @ + -
  */
 export function userName(text: string): string {
   const name = comparableName(text)
@@ -37,7 +37,7 @@ export function userName(text: string): string {
   return name
 }
 
-/** The same for what somebody typed to sign in: whatever it is, it is compared and never kept. */
+/** The same for a name typed at sign-in. It is only compared, never stored, so anything is accepted. */
 export function comparableName(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase()
 }
@@ -70,7 +70,7 @@ export async function addUser(
   })
 }
 
-/** All users, by name. There are as many as there are people who may use the console. */
+/** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */
 export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleUser[]> {
   const { rows } = await db.query<ConsoleUser>(
     `select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at,
@@ -81,7 +81,10 @@ export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleU
   return rows
 }
 
-/** Keeps a user from signing in, and ends their sessions. Returns how many those were. */
+/**
+ * Prevents a user from signing in, and ends their sessions.
+ * @returns the number of sessions
+ */
 export function disableUser(pool: Pool, actor: string, name: string): Promise<number> {
   return change(pool, actor, 'users disable', name, {}, async (client, user) => {
     await client.query(
@@ -99,7 +102,10 @@ export async function enableUser(pool: Pool, actor: string, name: string): Promi
   )
 }
 
-/** Gives a user another password, and ends their sessions. Returns how many those were. */
+/**
+ * Gives a user a new password, and ends their sessions.
+ * @returns the number of sessions
+ */
 export async function setPassword(
   pool: Pool,
   actor: string,
@@ -123,7 +129,7 @@ export async function setPassword(
   })
 }
 
-/** Gives a user another role, which holds from their next request on. */
+/** Gives a user another role, which applies from their next request. */
 export async function setRole(pool: Pool, actor: string, name: string, role: AccessRole): Promise<void> {
   await change(pool, actor, 'users role', name, { role }, async (client, user) => {
     if (user.source === 'oidc')
@@ -135,12 +141,12 @@ export async function setRole(pool: Pool, actor: string, name: string, role: Acc
   })
 }
 
-/** Keeps the language that a user chose; null: as their browser asks. */
+/** Stores the language that a user chose; null to follow their browser. */
 export async function setLanguage(pool: Pool, name: string, language: Language | null): Promise<void> {
   await pool.query('update dirsync.console_user set language = $2 where name = $1', [name, language])
 }
 
-/** Whether anybody could sign in with a password. */
+/** Whether any user can sign in with a password. */
 export async function hasPasswordUsers(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from dirsync.console_user where source = 'password' and disabled_at is null limit 1`,
@@ -148,7 +154,10 @@ export async function hasPasswordUsers(pool: Pool): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-/** Ends all sessions of a user. Returns how many those were. */
+/**
+ * Ends all sessions of a user.
+ * @returns the number of sessions
+ */
 export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): Promise<number> {
   const { rowCount } = await db.query(
     `update dirsync.console_session set revoked_at = now(), id_token = null
@@ -158,7 +167,7 @@ export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): 
   return rowCount ?? 0
 }
 
-/** Changes one user, who has to be there, and writes it down. */
+/** Changes one user, who must exist, and records the command. */
 function change<T>(
   pool: Pool,
   actor: string,

@@ -1,21 +1,21 @@
 import type { Language } from '../../texts/texts.ts'
 
-/** What somebody may do, from the least to the most; each may do what those before it may. */
+/** Roles, lowest first; each includes the permissions of those before it. */
 export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AccessRole = (typeof ACCESS_ROLES)[number]
 
-/** Whether a role may do what takes another one. */
+/** Whether `role` includes the permissions of `needed`. */
 export function mayAs(role: AccessRole, needed: AccessRole): boolean {
   return ACCESS_ROLES.indexOf(role) >= ACCESS_ROLES.indexOf(needed)
 }
 
-/** Somebody who is signed in, or a token of the API. */
+/** A signed-in user, or a token of the API. */
 export interface Viewer {
-  /** As the audit names them. */
+  /** The name in the audit. */
   name: string
   role: AccessRole
   via: 'password' | 'oidc' | 'key' | 'token'
-  /** The language that they chose; absent or null: as their browser asks. */
+  /** The language that they chose; absent or null to follow their browser. */
   language?: Language | null
 }
 

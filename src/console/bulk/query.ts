@@ -11,7 +11,7 @@ import { Problem } from '../problem.ts'
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
 const BULK_STATES = ['preview', 'requested', 'running', 'done', 'stopped'] as const
 
-/** A form sends the filter as the text of an address. */
+/** A form sends the filter as one text, in the form of a query string. */
 const Filter = z.preprocess(
   given => (typeof given === 'string' ? Object.fromEntries(new URLSearchParams(given)) : given),
   FilterInput,
@@ -33,7 +33,7 @@ export const BulkInput = z.object({
 })
 type BulkInput = z.output<typeof BulkInput>
 
-/** @throws Problem that says what is missing */
+/** @throws Problem naming what is missing */
 export function requestOf(ask: Ask, input: BulkInput): BulkRequest {
   const { t } = ask
   const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
@@ -98,12 +98,12 @@ export const ResultsInput = z.object({
   limit: pageSize,
 })
 
-/** The row without what only the database needs. */
+/** The row without the columns that only the database needs. */
 export function bulkRow({ filter, states, ...row }: Bulk): BulkRow {
   return { ...row, filter, states: Object.fromEntries(Object.entries(states)) }
 }
 
-/** How many of the cases it could be done to as they stood at the preview. */
+/** How many of the cases could be acted on, in their states at the time of the preview. */
 function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   return Object.entries(states).reduce(
     (sum, [state, count]) => (POSSIBLE[action](state as CaseState) ? sum + count : sum),

@@ -13,11 +13,11 @@ import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
 const Position = z.tuple([z.int()])
-/** How many of the latest actions are shown; they are kept for 30 days. */
+/** How many of the latest actions are listed; actions are kept for 30 days. */
 const LATEST = 100
 
 export function bulk({ pool }: Services): Endpoint[] {
-  /** Starts or stops an action; if somebody else was quicker, says how it stands. */
+  /** Starts or stops an action. If another person was quicker, reports its current state. */
   const settle = async (ask: Ask, id: number, work: () => Promise<void>): Promise<{ id: number }> => {
     try {
       await work()

@@ -73,12 +73,12 @@ const STATES: Record<BulkRow['state'], Tone> = {
 }
 
 function bulkState({ language }: Ask, { state: name, failed }: BulkRow): SafeHtml {
-  // It is not well done while some of it has failed.
+  // A finished action in which some cases failed is a warning, not a success.
   const tone = name === 'done' && failed > 0 ? 'warn' : STATES[name]
   return state(tone, textOr(language, `bulk_state.${name}`, name))
 }
 
-/** Which cases it is about, in words. */
+/** Which cases the action covers, in words. */
 function filterText(ask: Ask, { filter }: BulkRow): string {
   const { t, language } = ask
   if (filter === null) return t('bulk.chosen')
@@ -100,7 +100,7 @@ function filterText(ask: Ask, { filter }: BulkRow): string {
 
 // One action
 
-/** Before: what would happen. Afterwards: how far it is, and what came of each case. */
+/** Before the start: what would happen. Afterwards: the progress, and the outcome of each case. */
 export function bulkBody(ask: Ask, page: BulkPage, outcome: (typeof OUTCOMES)[number] | undefined): SafeHtml {
   const { t } = ask
   const { bulk } = page

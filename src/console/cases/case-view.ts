@@ -28,7 +28,7 @@ import { caseState } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
 import { categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
 
-/** What is wrong, what to do, and the buttons for it; then everything that is known. */
+/** What is wrong, what to do and the buttons for it; then everything that is known. */
 export function caseBody(ask: Ask, story: CaseStory, appId: string): SafeHtml {
   const { t } = ask
   return live(
@@ -157,7 +157,7 @@ function verdict(ask: Ask, story: CaseStory): SafeHtml {
     )}</div>`
 }
 
-/** Who or what it is about, with the page that tells more. */
+/** The employee or department of the case, with a link to its page. */
 function whoOf(story: Pick<CaseStory, 'entity' | 'entity_key' | 'enterprise_code'>): SafeHtml {
   const name = keyOf(story)
   if (story.entity === 'employee')
@@ -211,7 +211,7 @@ function factsOf(ask: Ask, story: CaseStory): SafeHtml {
   ])
 }
 
-/** The list of what has failed in the same way. */
+/** Link to the list of cases that failed in the same way. */
 function sameCause({ category, platform_code }: CaseStory): string {
   return `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`
 }
@@ -261,7 +261,7 @@ function othersOf(ask: Ask, story: CaseStory): SafeHtml {
   return section(title, lines(ask, title, story.others))
 }
 
-/** Cases of somebody, as short as can be. */
+/** Other cases of the same employee, one short line each. */
 function lines(ask: Ask, caption: string, rows: CaseStory['others']): SafeHtml {
   const { t } = ask
   return table(
@@ -278,7 +278,7 @@ function lines(ask: Ask, caption: string, rows: CaseStory['others']): SafeHtml {
 
 // What has happened
 
-/** Decisions and attempts in one story. */
+/** Decisions and attempts in one timeline. */
 function timeline(ask: Ask, story: CaseStory): SafeHtml {
   const steps = [
     ...story.events.map(event => ({ at: event.at, body: eventStep(ask, event) })),
@@ -315,7 +315,7 @@ function eventStep(ask: Ask, { event, actor, run_id, note }: CaseStory['events']
   }</span></div>${said === null ? '' : html`<p class="words">${said}</p>`}`
 }
 
-/** @param known what the page says above already */
+/** @param known what the page already says further up */
 function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: string): SafeHtml {
   const { t, language } = ask
   const outcome = textOr(language, `outcome.${attempt.outcome}`, attempt.outcome)
@@ -351,7 +351,7 @@ function vendorOf(ask: Ask, story: CaseStory, appId: string): SafeHtml {
     ${copyable(t, vendorText(ask, story, appId))}</details>`
 }
 
-/** The interface that a job calls, as the vendor's documentation names it. */
+/** The platform interface that a job calls, by its name in the vendor's documentation. */
 const INTERFACES: Record<string, string> = {
   'update-employee': 'employee/update',
   'delete-department': 'department/delete',
@@ -362,8 +362,8 @@ const INTERFACES: Record<string, string> = {
 }
 
 /**
- * What the platform's people need to find a failed call and to explain it. It says nothing of the employee: instead of the
- * message, which may name one, it has what the catalogue says of the code.
+ * What the platform's support needs to find a failed call and to explain it. It holds no personal data: the message
+ * may name a person, so the catalogue's description of the code is given instead.
  */
 function vendorText(ask: Ask, story: CaseStory, appId: string): string {
   const { t } = ask

@@ -3,12 +3,12 @@ import type { Ask } from '../ask.ts'
 import { momentOf } from '../moment.ts'
 import { Problem } from '../problem.ts'
 
-/* What is given with a decision about cases, one or many. What must be there is said in the asker's language. */
+/* Inputs of decisions about one case or many. Missing inputs are reported in the asker's language. */
 
-/** What people can do about cases. */
+/** What people can do with cases. */
 export const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
 
-/** As long as the SQL functions take. */
+/** The limit of the SQL functions. */
 const MOST_TEXT = 2000
 
 export const version = z.coerce
@@ -29,8 +29,8 @@ export const Snooze = z.object({
 })
 
 /**
- * Until when a case is to rest: a moment (the time of a wall clock is one in the asker's zone) or else a period from now.
- * @throws Problem when neither is given, or it is over already
+ * When a snooze ends: at a given moment (a wall-clock time is in the asker's zone), or after a period from now.
+ * @throws Problem if neither is given, or the moment is past
  */
 export function snoozeEnd(
   ask: Ask,

@@ -26,11 +26,11 @@ import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } fro
 type Group = CaseGroups['groups'][number]
 type Listed = CaseList & { input: ListInput; categories: string[]; groups: Group[] }
 
-/** More causes than this are on a page of their own. */
+/** More causes than this are shown on a page of their own. */
 const CAUSES_ABOVE = 5
 const FORM = 'act'
 
-/** What has to be looked at: its causes first, then case by case. */
+/** Open cases: grouped by cause first, then one by one. */
 export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { t } = ask
   const { cases, next, count, more, input, groups } = listed
@@ -103,7 +103,7 @@ function groupTable(ask: Ask, groups: Group[]): SafeHtml {
   )
 }
 
-/** What the catalogue says to do about a cause. */
+/** The catalogue's remedy for a cause. */
 function todoOf({ t, language }: Ask, { category, platform_code }: Group): string {
   const known = `code.${platform_code}.remedy`
   if (isTextKey(known)) return t(known)
@@ -166,7 +166,7 @@ const OPERATIONS = [
 ]
 const ENTITIES = ['employee', 'department', 'enterprise', 'mirror']
 
-/** A form whose address can be kept; what is asked for rarely is folded away. */
+/** Filter form. It sends a GET, so that the address can be bookmarked; rarely used filters are folded away. */
 function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
   const { t, language } = ask
   const any = { value: '', text: t('cases.any') }
@@ -276,7 +276,9 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
 
 // Acting on many
 
-/** One form for ticked cases and for all that match; it leads to a preview. Style shows the fields of the chosen action. */
+/**
+ * One form for ticked cases and for all that match; it leads to a preview. CSS shows the fields of the chosen action.
+ */
 function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {
   const periods = SNOOZE_PERIODS.map(value => ({ value, text: t(`cases.for_${value}`) }))
   return html`<form class="act" method="post" action="/bulk" id="${FORM}" aria-label="${t('cases.act')}">

@@ -5,9 +5,9 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { code, tabs } from '../ui/parts.ts'
 
-/* What several pages of cases show in the same way. */
+/* Parts that several pages of cases share. */
 
-/** Longer names are cut in lists; the page of the case has them whole. */
+/** Longer names are cut in lists; the page of the case shows them in full. */
 const MOST_SHOWN = 60
 
 export function short(text: string): string {
@@ -45,7 +45,7 @@ export function keyOf(row: { enterprise_code: string; entity_key: string; entity
   return code(short(entity === 'enterprise' ? entity_key : qualified(enterprise_code, entity_key)))
 }
 
-/** The pages that cases are looked at on. */
+/** The tabs of the case pages. */
 export function caseTabs({ t }: Ask, current: 'list' | 'groups' | 'bulk'): SafeHtml {
   return tabs(t('cases.views'), [
     { href: '/cases', text: t('cases.tab_list'), current: current === 'list' },

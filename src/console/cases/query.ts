@@ -5,7 +5,7 @@ import { DeadLetter } from '../../report/review.ts'
 import { type CaseFilter, FIELDS } from '../../sync/case-filter.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 
-/** What an address says about which cases, in which order, and from where on. */
+/** Filter, order and position of a list, as an address holds them. */
 export const FilterInput = z.strictObject(FIELDS).partial()
 export const ListInput = FilterInput.extend({
   order: z
@@ -17,7 +17,7 @@ export const ListInput = FilterInput.extend({
 })
 export type ListInput = z.output<typeof ListInput>
 
-/** A case, as /api/v1 gives it. */
+/** A case as /api/v1 returns it. */
 const CaseRow = DeadLetter.omit({ source_hash: true })
 
 export const CaseList = z.object({
@@ -31,12 +31,12 @@ export type CaseList = z.infer<typeof CaseList>
 export const CaseGroups = z.object({ groups: z.array(CaseGroup) })
 export type CaseGroups = z.infer<typeof CaseGroups>
 
-/** The filter in what an address says. */
+/** The filter without order and paging. */
 export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListInput): CaseFilter {
   return filter
 }
 
-/** A search for old cases begins with the oldest, so as not to read all the newer ones first. */
+/** A search for old cases starts with the oldest, so that it need not read all newer ones first. */
 export function orderOf({ order, olderThan }: Pick<ListInput, 'order' | 'olderThan'>): 'latest' | 'oldest' {
   return order ?? (olderThan === undefined ? 'latest' : 'oldest')
 }
@@ -65,5 +65,5 @@ export async function presentCategories(pool: Pool): Promise<string[]> {
   return rows.map(({ category }) => category)
 }
 
-/** Columns of an exported list, in their order. */
+/** Columns of the exported list, in order. */
 export const CSV_COLUMNS = CaseRow.keyof().options

@@ -32,7 +32,10 @@ const Done = z.object({ id: z.number() })
 
 export function cases(services: Services): Endpoint[] {
   const { pool } = services
-  /** Every decision about one case has the same form: parameters, the version, and the page of the case afterwards. */
+  /**
+   * Every decision about one case has the same form: its parameters, the version, and a redirect to the page of the
+   * case.
+   */
   const decide = <Shape extends z.ZodRawShape>(
     name: (typeof ACTIONS)[number],
     summary: string,
@@ -185,7 +188,7 @@ function told(id: number, key: DoneKey, values: Record<string, string> = {}) {
 }
 
 /**
- * Carries out a decision. If somebody else was quicker, says in the asker's language who, and what they did.
+ * Carries out a decision. If another person was quicker, says in the asker's language who, and what they did.
  * @throws Problem
  */
 async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<T>): Promise<T> {
@@ -197,7 +200,7 @@ async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<
   }
 }
 
-/** @throws Problem when there is no such case */
+/** @throws Problem if there is no such case */
 async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
   const { t, language } = ask
   const { rows } = await pool.query<{

@@ -68,7 +68,7 @@ export const DepartmentsResult = z.object({
 })
 export type DepartmentsResult = z.infer<typeof DepartmentsResult>
 
-/** Candidates that are listed; the others come up as those are deleted. */
+/** How many candidates are listed. When they have been deleted, the next ones appear. */
 const CANDIDATES = 50
 
 export async function readDepartmentPage(
@@ -80,7 +80,7 @@ export async function readDepartmentPage(
   const { under } = query
   const after = decodeCursor(z.tuple([z.string()]), query.cursor)
   const own = config.PLATFORM_ENTERPRISE_CODE
-  // Where every row names its enterprise, nobody is of the one without a code.
+  // If every row names its enterprise, no department belongs to the enterprise without a code.
   const enterprises = await enterprisesWithDepartments(pool)
   const enterprise = query.enterprise ?? (enterprises.includes(own) ? own : (enterprises[0] ?? own))
   const [way, candidates, level] = await Promise.all([
@@ -154,7 +154,7 @@ export type DeletionsResult = z.infer<typeof DeletionsResult>
 
 const DELETIONS = 200
 
-/** @throws Problem where HR cannot be read */
+/** @throws Problem if HR cannot be read */
 export async function readDeletions({ pool, hr, config }: Services): Promise<DeletionsResult> {
   if (!hr.hasDepartments) return { total: 0, count: 0, held: false, deletions: [], unread: [] }
   try {

@@ -25,10 +25,10 @@ import {
 import { departmentPath } from '../ui/paths.ts'
 import type { DeletionsResult, Department, DepartmentsResult } from './query.ts'
 
-/** More than so many are not counted. */
+/** Beyond this, a count is shown as "more than". */
 const MOST = 1000
 
-/** Which departments go soon, what stands in their way, and the tree, level by level. */
+/** Departments that are about to be deleted, what prevents it, and the tree, level by level. */
 export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
   const { t } = ask
   const { way } = result
@@ -163,7 +163,7 @@ function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
       cell: row => employeesOf(ask, row.enterprise_code, row.dept_code, row.employees),
     },
     { title: t('departments.children'), kind: 'number', cell: row => counted(ask, row.children) },
-    // The platform has refused to delete few of them.
+    // Deletions that the platform refused are rare, so their column is shown only if there are any.
     ...(departments.some(({ case_id }) => case_id !== null)
       ? [
           {
@@ -206,7 +206,7 @@ function employeesOf(ask: Ask, enterprise: string, department: string, n: number
   return html`<a href="/employees?${query.toString()}">${count}</a>`
 }
 
-/** What a run would do, before anybody starts it. */
+/** What a run would do, shown before it is started. */
 export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
   const { t, language } = ask
   const { total, count, held, deletions, unread } = result

@@ -25,7 +25,7 @@ import { fieldNames, steps } from './steps-view.ts'
 
 // What is kept
 
-/** The steps of the latest attempt, and what dirsync remembers of the employee. */
+/** The steps of the latest attempt, and what dirsync has stored about the employee. */
 export function kept(ask: Ask, employee: EmployeeResult): SafeHtml {
   const { t, language } = ask
   const { record } = employee
@@ -56,7 +56,7 @@ export function kept(ask: Ask, employee: EmployeeResult): SafeHtml {
   )}`
 }
 
-/** What happened to an employee and what is to come: cases, work, attempts, payment orders. */
+/** History and future of an employee: cases, pending work, attempts, payment orders. */
 export function story(ask: Ask, employee: EmployeeResult): SafeHtml {
   const { t } = ask
   return html`${employee.cases.length === 0 ? '' : section(t('employees.cases'), cases(ask, employee))}

@@ -5,7 +5,7 @@ import { enterpriseCodes, findEmployees, present } from '../../sync/employee.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
-/** How an employee is called: the user id, with the enterprise before it where there are several. */
+/** The displayed name of an employee: the user id, preceded by the enterprise if there are several. */
 export function employeeName({ enterpriseCode, userid }: EmployeeKey): string {
   return qualified(enterpriseCode, userid)
 }

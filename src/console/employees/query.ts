@@ -66,7 +66,7 @@ export async function readEmployees(
   const { employees, next } = await listEmployees(
     pool,
     {
-      // Who is in step is nearly everybody: the list of all shows them.
+      // Nearly all employees are in sync, so that filter is left to the unfiltered list.
       standing: query.standing === 'in_step' ? undefined : query.standing,
       department:
         query.department === undefined
@@ -160,7 +160,7 @@ export type EmployeeResult = z.infer<typeof EmployeeResult>
 
 /**
  * @param options.hr whether to read HR
- * @param options.ask whether to ask the platform, too
+ * @param options.ask whether to ask the platform too
  */
 export async function readEmployee(
   services: Services,
@@ -224,7 +224,7 @@ async function readRun({ pool }: Services, id: number): Promise<RunState | null>
   return rows[0] ?? null
 }
 
-/** The steps of a run that was asked for by name: those of its attempt, or of how far it has come without one. */
+/** The steps of a requested run: those of its attempt, or its progress if there is no attempt yet. */
 export function stepsOfRun(run: RunState, story: EmployeeStory): Step[] {
   const attempts = story.attempts.filter(({ run_id }) => run_id === run.id)
   if (attempts.length > 0) return stepsOf({ ...story, attempts })

@@ -6,7 +6,7 @@ import { fieldName } from '../cases/parts.ts'
 import { foreign, since, state, type Tone, time } from '../ui/parts.ts'
 import type { StepResult } from './query.ts'
 
-/** Names of fields that stand in one text, as the steps of an attempt give them. */
+/** Translates a comma-separated list of field names, as the steps of an attempt hold it. */
 export function fieldNames(ask: Ask, list: string): string {
   return list
     .split(', ')
@@ -24,8 +24,8 @@ const STEP_TONES: Record<StepResult['state'], Tone> = {
 }
 
 /**
- * The five steps of an attempt, each with its state, what came of it, and what to do.
- * @param unread said of a row that was not read yet, where that is not because no run has seen the employee
+ * The five steps of an attempt, each with its state, its result and what to do.
+ * @param unread text for a row that was not read yet, unless that is because no run has seen the employee
  */
 export function steps(ask: Ask, items: readonly StepResult[], unread?: string): SafeHtml {
   const { t } = ask

@@ -35,9 +35,9 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
   const { t } = ask
   const key = { enterpriseCode: employee.enterprise_code, userid: employee.userid }
   const path = employeePath(key)
-  // What moves is dirsync's own: HR is read once per page, not at each movement.
+  // Live updates show dirsync's own data; HR is read once per page, not at each update.
   const moving = { ...ask, url: `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}` }
-  // An explanation is of one moment, with everything around it.
+  // An explanation describes one moment, so nothing on its page is updated.
   const follow = (id: string, topics: string[], body: SafeHtml) =>
     employee.platform === 'not_asked' ? live(moving, id, topics, body) : html`<div>${body}</div>`
   const now = html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`
@@ -76,7 +76,7 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtm
   })
 }
 
-/** In step, or why not and what to do. */
+/** In sync, or the reason why not and what to do. */
 function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
   const { t, language } = ask
   const { standing, record } = employee
@@ -86,7 +86,7 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
   const chip = html`<p>${standingState(ask, standing)}</p>`
   switch (standing) {
     case 'in_step':
-      // Asked just now: what dirsync remembers is not the latest.
+      // HR was asked just now, so what dirsync has stored may be out of date.
       if (employee.hr === 'present' && employee.fields.some(field => field.standing === 'to_send'))
         return html`<p>${state('busy', t('employees.now.differs'))}</p>`
       return html`<p>${state('ok', t('employees.now.in_step'))} <span class="soft">${since(ask, record?.acknowledged_at ?? null)}</span></p>${
@@ -139,7 +139,7 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
   }
 }
 
-/** HR has another row, and nobody has decided about the run that found it; or the plan came before this change. */
+/** HR has another row, and the run that found it awaits a decision; or the plan was made before this change. */
 function heldAlert({ t }: Ask, { record }: EmployeeResult): SafeHtml {
   const { run = 0, decided_at } = record?.held ?? {}
   if (decided_at) return alert('info', t('employees.now.held.decided', { run }), planLink(t, run))
@@ -313,7 +313,7 @@ function verdict(ask: Ask, { fields, hr }: EmployeeResult): SafeHtml {
   )
 }
 
-/** Why a field is held back, as src/report/preview.ts says it. */
+/** Why a field is held back, by the notes of src/report/preview.ts. */
 const NOTES: Record<string, TextKey> = {
   'its feature is switched off for the enterprise': 'employees.note.feature_off',
   'the platform accepted it before, and did not keep it': 'employees.note.not_kept',
@@ -330,7 +330,7 @@ function note({ t, language }: Ask, text: string): Part {
 
 // One value
 
-/** Shown once, on the answer to the request: it stands in no address and is not kept by the browser. */
+/** Shown once, in the answer to the request: no address leads to it and the browser does not cache it. */
 export function revealedBody(
   ask: Ask,
   revealed: { name: string; path: string; field: string; reason: string; value: string | null },

@@ -3,7 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { Halt, listHalts, listProcesses, Process } from '../../report/service.ts'
 import { NEEDED_ROLES } from '../../sync/process.ts'
 
-/** What `/api/v1/halts` answers. */
+/** The answer of `/api/v1/halts`. */
 export const HaltsResult = z.object({
   halts: z.array(Halt),
   processes: z.array(Process),

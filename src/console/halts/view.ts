@@ -22,7 +22,7 @@ import {
 } from '../ui/parts.ts'
 import type { HaltsResult } from './query.ts'
 
-/** Does anything stand still, why, and is everybody there who does the work? */
+/** Is anything halted, why, and are all the processes running that do the work? */
 export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
   const { t } = ask
   const { halts, processes, missing_roles, versions } = result
@@ -55,7 +55,7 @@ export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
   )}`
 }
 
-/** A halt with what ends it: first the reason, then what to do, then what dirsync does by itself. */
+/** A halt and what ends it: the reason, what to do, and what dirsync does by itself. */
 export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
   const { t } = ask
   const isPaused = !halt.may_probe
@@ -84,7 +84,7 @@ export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
   )
 }
 
-/** What stands still, why, and what ends it. Somebody who looks at the console can resume there. */
+/** What is halted, why, and what ends it. The console has a button to resume. */
 export function haltTexts(
   ask: Ask,
   halt: Pick<Halt, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
@@ -108,7 +108,7 @@ function scopeText({ t }: Ask, scope: string): string {
   return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
 }
 
-/** A part of a path is never empty: the enterprise without a code is `-` there. */
+/** A scope as a path segment, which must not be empty: the enterprise without a code is `-`. */
 export function scopeInPath(scope: string): string {
   return scope === '' ? '-' : scope
 }

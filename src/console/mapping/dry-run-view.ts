@@ -28,7 +28,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import type { DryRunResult, DryRunsResult } from './query.ts'
 
-/** What is wrong with a SELECT, and where. */
+/** An error in a SELECT, and where it is. */
 interface Mistake {
   message: string
   place: Place | null
@@ -42,15 +42,15 @@ const TONES: Record<DryRunResult['state'], Tone> = {
   cancelled: 'off',
 }
 
-/** What the form for another dry run begins with: kept where it was refused. */
+/** Initial values of the form for another dry run; kept when the form is refused. */
 interface Given {
   text: string
   source: string
-  /** Names of the HR sources; empty where there is only one. */
+  /** Names of the HR sources; empty if there is only one. */
   sources: readonly string[]
 }
 
-/** The list, and a form for another one. */
+/** The list of dry runs, and a form for another one. */
 export function dryRunsBody(
   ask: Ask,
   { dry_runs, next }: DryRunsResult,
@@ -133,10 +133,10 @@ function selectForm(ask: Ask, { text, source, sources }: Given): SafeHtml {
   </form>`
 }
 
-/** Lines around a mistake that are shown. */
+/** Lines shown around an error. */
 const AROUND = 2
 
-/** What is wrong, with the line and a mark below the column. */
+/** The error, with its line and a mark below the column. */
 function mistakeAlert(ask: Ask, text: string, { message, place }: Mistake): SafeHtml {
   const { language } = ask
   return html`<div class="mistake">${alert('bad', whereText(ask, place), foreign(inLanguage(language, message)))}${
@@ -150,7 +150,7 @@ function whereText({ t }: Ask, place: Place | null): string {
   return column === null ? t('mapping.wrong_in', { line }) : t('mapping.wrong_at', { line, column })
 }
 
-/** How many characters of a line are shown on each side of a mistake. */
+/** How many characters of a line are shown on each side of an error. */
 const WIDTH = 60
 
 function excerpt(text: string, { line, column }: Place): SafeHtml {
@@ -192,7 +192,7 @@ function isUnderWay({ state: name }: DryRunResult): boolean {
   return name === 'requested' || name === 'running'
 }
 
-/** Another one begins with what this one has tried, of the same source. */
+/** The form for another dry run starts with the mapping and source of this one. */
 function tried({ mapping: text, source }: DryRunResult): Given {
   return { text, source, sources: source === '' ? [] : [source] }
 }

@@ -41,10 +41,10 @@ export const MappingResult = z.object({
 })
 export type MappingResult = z.infer<typeof MappingResult>
 
-/** Mappings of earlier times that are listed. */
+/** How many earlier mappings are listed. */
 const HISTORY = 10
 
-/** @throws Problem where there is no source of that name */
+/** @throws Problem if there is no source of that name */
 export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {
   const source = name === undefined || name === '' ? hr.all[0] : hr.named(name)
   if (!source) throw new Problem('not_found', `There is no HR source ${JSON.stringify(name)}.`)
@@ -77,7 +77,7 @@ export function namesOf({ hr }: Services): string[] {
   return hr.areNamed ? hr.all.map(({ name }) => name) : []
 }
 
-// One employee, tried
+// Trying one employee
 
 export const TriedResult = z.object({
   enterprise_code: z.string(),

@@ -142,7 +142,7 @@ async function request(
 ): Promise<{ id: number }> {
   const { name } = sourceOf(services, source)
   try {
-    // Browsers end the lines of a form in their own way.
+    // Browsers send CRLF line ends in forms.
     return { id: await requestDryRun(services, asker, { sql: text.replaceAll('\r\n', '\n'), source: name }) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
@@ -150,7 +150,7 @@ async function request(
   }
 }
 
-/** What somebody begins with who wants to try something else; empty where the file cannot be read. */
+/** The current mapping, as a starting point for a dry run; empty if the file cannot be read. */
 async function todaysSelect({ hr }: NamedSource): Promise<string> {
   try {
     return (await hr.texts()).employees.sql

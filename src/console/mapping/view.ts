@@ -25,7 +25,7 @@ import {
 import { employeePath, mappingPath } from '../ui/paths.ts'
 import type { MappingResult, TriedResult } from './query.ts'
 
-/** What HR's columns become, how full they are, and which rows break rules in them. */
+/** What HR's columns become, how full they are, and which rows break rules. */
 export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult | null): SafeHtml {
   const { t, language } = ask
   const { employees, departments } = mapping
@@ -78,7 +78,7 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
   ${mapping.history.length < 2 ? '' : section(t('mapping.history'), history(ask, mapping))}`
 }
 
-/** Where there are several HR sources, which one is shown. */
+/** Choice of the HR source to show, if there are several. */
 function sourceChoice({ t }: Ask, { source, sources }: MappingResult): SafeHtml {
   if (sources.length === 0) return html``
   return html`<p>${t('runs.source')}: ${sources.map(

@@ -38,7 +38,7 @@ const MirrorStanding = z.object({
 export type MirrorStanding = z.infer<typeof MirrorStanding>
 export const Standings = z.object({ mirrors: z.array(MirrorStanding) })
 
-/** How each mirror stands: a few rows of the index on runs for each. */
+/** The status of each mirror, from a few rows of the index on runs. */
 export async function readStandings(pool: Pool, config: Config): Promise<z.infer<typeof Standings>> {
   const { rows } = await pool.query<Omit<MirrorStanding, 'on'>>(
     `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
@@ -73,7 +73,7 @@ const RUN = `
     'rows_read', r.result #> '{rows,read}', 'rows_changed', r.result #> '{rows,changed}') as run
   from dirsync.sync_run r`
 
-/** JSON has moments as texts. */
+/** Turns the texts that JSON has for moments into dates. */
 function withDates(run: z.infer<typeof Run>): z.infer<typeof Run> {
   return {
     ...run,
@@ -130,7 +130,7 @@ export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Prom
 
 // Limit accounts
 
-/** Of a check box. */
+/** A check box. */
 const gone = z
   .enum(['1', 'on', 'true'])
   .optional()

@@ -37,7 +37,7 @@ import type {
   TaxpayersInput,
 } from './query.ts'
 
-/** How each mirror stands. */
+/** The status of each mirror. */
 export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {
   const { t } = ask
   return html`${head(t('mirrors.title'))}
@@ -112,7 +112,7 @@ function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStanding): Pa
     : html`<a href="/schedules">${ask.t('mirrors.paused')}</a>`
 }
 
-/** The run that waits or goes on, how far it is, and where more is said. */
+/** The run that is waiting or under way, its progress, and a link to its page. */
 function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
   return html`<a href="/runs/${id}">${ask.t('mirrors.run_n', { id: String(id) })}</a> ${runState(ask, name)}${
     parts === null || parts === 0
@@ -121,7 +121,7 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
   }`
 }
 
-/** Above a mirror's rows: how old they are, and what is going on. */
+/** Shown above a mirror's rows: how old they are, and what is going on. */
 function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): SafeHtml {
   const { t } = ask
   const { last = null, present = null, on = false } = standing ?? {}
@@ -157,7 +157,7 @@ function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): 
   )}`
 }
 
-/** A value of the platform in words; the value itself where the specification does not name it. */
+/** A value of the platform in words; the value itself if the specification does not name it. */
 function named({ language }: Ask, list: string, value: string | number | null): string | null {
   return value === null ? null : textOr(language, `${list}.${value}`, String(value))
 }
@@ -172,18 +172,18 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
   ]
 }
 
-/** What stands instead of no rows. */
+/** Shown if there are no rows. */
 function noRows(ask: Ask, standing: MirrorStanding | null, isFiltered: boolean): SafeHtml {
   const { t, language } = ask
   if (isFiltered) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
-  // A run that had nothing to ask for says why, and tells nothing of what the platform has.
+  // A run that had nothing to ask for says why; it says nothing about what the platform has.
   const said = standing?.last && runMessage(language, standing.last)
   if (said) return empty(said)
   if (standing?.last) return empty(t('mirrors.none'))
   return empty(t('mirrors.never_read'), t(standing?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
 
-/** Whether somebody looks for something: a filter besides the page is given. */
+/** Whether a filter other than the paging is set. */
 function filtered({ cursor: _, limit: __, ...filter }: Record<string, unknown>): boolean {
   return Object.values(filter).some(value => value !== undefined)
 }
@@ -281,10 +281,10 @@ function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml |
   return html`<a href="${employeePath({ enterpriseCode, userid })}">${code(userid)}</a>`
 }
 
-/** Longer texts are cut: the API has them whole. */
+/** Longer texts are cut; the API has them in full. */
 const MOST_SHOWN = 200
 
-/** What the platform delivers may hold anything: it stays in its cell. */
+/** Text that the platform delivers: it may hold anything, so it is confined to its cell. */
 function words(text: string): SafeHtml {
   return html`<bdi class="words">${shortened(text, MOST_SHOWN)}</bdi>`
 }
@@ -363,7 +363,7 @@ function goneField(ask: Ask, given: string | undefined): Field {
   }
 }
 
-/** The platform's own word about a row that it still shows. */
+/** What the platform says about a row that it still lists. */
 function validity(
   ask: Ask,
   list: string,

@@ -121,7 +121,7 @@ function topUpLine(topUp: TopUp): Line {
   }
 }
 
-// One of them
+// One entry
 
 const Entry = z.object({
   enterprise_code: z.string(),

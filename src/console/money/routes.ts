@@ -123,7 +123,7 @@ export function money(services: Services): Endpoint[] {
     }),
   ]
 
-  /** @throws Problem 'changed' that says what became of it meanwhile */
+  /** @throws Problem 'changed' that says what happened to it meanwhile */
   async function resolve<Row extends Entry>(
     ask: Ask,
     journal: Journal<Row>,
@@ -153,7 +153,7 @@ function refundHref(number: string): string {
   return `/money/refunds/${encodeURIComponent(number)}`
 }
 
-/** Somebody or something was quicker: who, what came of it, and when. */
+/** Another person or the platform was quicker: who, with what result, and when. */
 function decidedAlready(
   ask: Ask,
   number: string,

@@ -52,7 +52,7 @@ function moneyState(ask: Ask, name: Line['state']): SafeHtml {
   return state(TONES[name], textOr(ask.language, `money_state.${name}`, name))
 }
 
-/** First whether any money's outcome is unknown, then everything else. */
+/** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyBody(ask: Ask, { counts, kind, entries, next }: MoneyList, input: MoneyInput): SafeHtml {
   const { t } = ask
   const isFiltered = Boolean(input.state || input.number || input.since)
@@ -148,7 +148,7 @@ function lines(ask: Ask, kind: Kind, entries: readonly Line[], isFiltered: boole
   )
 }
 
-// One of them
+// One entry
 
 export function refundBody(ask: Ask, { entry, events, outlook }: RefundDetails): SafeHtml {
   const { t } = ask
@@ -246,7 +246,7 @@ export function topUpBody(ask: Ask, { entry, events, outlook }: TopUpDetails): S
 
 type Details = RefundDetails | TopUpDetails
 
-/** Above all, what an open outcome means, and what to do about it. */
+/** What an open outcome means, and what to do about it; stands above everything else. */
 function meaning(
   ask: Ask,
   kind: 'refund' | 'topup',
@@ -291,13 +291,13 @@ function resolveForm(ask: Ask, to: string): SafeHtml {
   })
 }
 
-/** What is known about the outcome: what the platform answered, what its order record shows, or what a person said. */
+/** What is known about the outcome: the platform's answer, its order record, or what a person said. */
 function said(ask: Ask, entry: Details['entry']): SafeHtml {
   const { t, language } = ask
   const { platform_code, trace_id, message, resolved_by, resolution, settled_at, state: name } = entry
   if (resolved_by === null && platform_code === null && message === null)
     return html`<p class="soft">${t(name === 'requested' ? 'money.requested' : 'money.nothing_said')}</p>`
-  // Once the platform or a person has said it, the message tells of a doubt that is over.
+  // Once the platform or a person has settled it, the message describes a doubt that is over.
   const isOver = name === 'notified' || resolved_by !== null
   return facts([
     [t('money.resolved_by'), resolved_by && html`<bdi>${resolved_by}</bdi> ${time(ask, settled_at)}`],
@@ -338,7 +338,7 @@ function sentBy(ask: Ask, { sent_at, requested_by }: Details['entry']): SafeHtml
   return html`${time(ask, sent_at)} <span class="soft"><bdi>${actorText(ask, requested_by)}</bdi></span>`
 }
 
-/** The payment order, as far as the mirror has it. */
+/** Link to the payment order, if the mirror has it. */
 function tradeLink(tradeNo: string): SafeHtml {
   return html`<a href="/mirrors/orders?number=${encodeURIComponent(tradeNo)}">${code(tradeNo)}</a>`
 }

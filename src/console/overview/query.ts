@@ -10,7 +10,7 @@ import type { Language } from '../../texts/texts.ts'
 
 const Counts = z.record(z.string(), z.number())
 
-/** What `/api/v1/overview` answers. */
+/** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
   employees: Counts.describe('Employees whom HR has in service, by standing; in_scope is their sum'),
   share_in_step: z.number().nullable().describe('0 to 1; null: HR has nobody yet'),
@@ -69,7 +69,7 @@ export type SpanName = keyof typeof SPANS
 export const HistorySpan = z.object({ span: z.enum(['24h', '30d']).default('24h').describe('How far back') })
 
 const Line = z.array(z.number().nullable())
-/** What `/api/v1/overview/history` answers: columns of the same length. */
+/** The answer of `/api/v1/overview/history`: columns of equal length. */
 export const HistoryResult = z.object({
   step: z.number().describe('Seconds between two points'),
   x: z.array(z.number()).describe('Seconds since 1970'),
@@ -90,10 +90,10 @@ export function readSpan(db: Pool, span: SpanName, now: Date): Promise<HistoryRe
   return readHistory(db, { from: new Date(now.getTime() - SPANS[span] * 1000), to: now })
 }
 
-/** States of a case that ask a person for something, and not for patience. */
+/** States of a case that need a person; in the others dirsync goes on by itself. */
 const FOR_A_PERSON = new Set(['open', 'blocked'])
 
-/** Reads the figures of the whole deployment: the same work with a thousand employees and with a million. */
+/** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
 export async function readConsoleOverview(db: Pool, language: Language): Promise<OverviewResult> {
   const [overview, pace, processes, alerts, { rows: held }] = await Promise.all([
     readOverview(db),
@@ -153,10 +153,10 @@ export type Todo =
   | { what: 'alerts'; alerts: OverviewResult['alerts'] }
   | { what: 'cases'; count: number }
 
-/** Rules that raise an alert of what the overview lists by itself. */
+/** Alert rules about things that the overview lists anyway. */
 const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing']
 
-/** Decides what needs a person. Nothing: everything is in step, or dirsync is bringing it there by itself. */
+/** What needs a person. An empty list: everything is in sync, or dirsync is working on it. */
 export function todosOf(overview: OverviewResult): Todo[] {
   const { halts, held_runs, latest_runs, open_cases, roles_alive } = overview
   const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))

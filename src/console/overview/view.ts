@@ -28,7 +28,7 @@ import {
 import { runState } from '../ui/states.ts'
 import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
 
-/** Answers within five seconds: is everybody in step, and if not, what must I do? */
+/** Answers within five seconds: is everyone in sync, and if not, what must I do? */
 export function overviewBody(
   ask: Ask,
   overview: OverviewResult,
@@ -108,14 +108,14 @@ export function overviewBody(
   ${curves(ask, span, history)}`
 }
 
-/** The last 24 hours, or 30 days: what was, for somebody who comes in the morning. */
+/** History of the last 24 hours or 30 days. */
 function curves(
   ask: Ask,
   span: SpanName,
   { x, in_step, open_cases, pending, calls }: HistoryResult,
 ): SafeHtml {
   const { t } = ask
-  // They are written down together, every five minutes.
+  // The columns are recorded together, every five minutes.
   const latest = in_step.findLastIndex(value => value !== null)
   const share = in_step[latest] ?? null
   const cases = open_cases[latest] ?? null
@@ -199,15 +199,15 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
   }
 }
 
-/** What is said of a run, with the source of HR that it is about, where there are several. */
+/** A text about a run, with the name of its HR source if there are several. */
 function inSource({ hr_source }: { hr_source: string }, text: string): string {
   return hr_source === '' ? text : `${hr_source}: ${text}`
 }
 
-/** More alerts than this are counted. */
+/** Further alerts are only counted. */
 const MOST_ALERTS = 4
 
-/** What alerts say that nothing above does. */
+/** Alerts about things that nothing above shows. */
 function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): SafeHtml {
   const titles = alerts.slice(0, MOST_ALERTS).map(({ title }) => title)
   const more = alerts.length - titles.length
@@ -218,7 +218,7 @@ function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): SafeHtml {
   )
 }
 
-/** Which enterprise stands still, and why; a pause is told with its reason. */
+/** Which enterprise is halted, and why; a pause is shown with its reason. */
 function haltTodo(ask: Ask, halt: OverviewResult['halts'][number]): SafeHtml {
   const { what, message, remedy } = haltTexts(ask, halt)
   const isPaused = halt.category === 'paused'
@@ -255,7 +255,7 @@ function standings(ask: Ask, { employees }: OverviewResult): SafeHtml {
   return facts(
     Object.entries(byStanding).map(([standing, count]) => {
       const shown = state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))
-      // Whoever is in step has no list of their own; halted is what waits during a halt.
+      // Employees who are in sync have no list of their own. `halted` is the state `waiting` during a halt.
       const listed = standing === 'halted' ? 'waiting' : standing
       const href = listed !== 'in_step' && `/employees?standing=${listed}`
       return [

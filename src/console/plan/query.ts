@@ -63,7 +63,7 @@ export const PlanResult = z.object({
 })
 export type PlanResult = z.infer<typeof PlanResult>
 
-/** @throws Problem when there is no such run */
+/** @throws Problem if there is no such run */
 export async function readPlan(
   db: Pool,
   hr: EmployeeLookup,
@@ -122,10 +122,10 @@ function entryOf(
   }
 }
 
-/** Entities of a download that are looked up in HR together. */
+/** How many entities of a download are looked up in HR together. */
 const CHUNK = 1000
 
-/** A plan whole, as far as the filter goes, in the order of the page. */
+/** The entire plan, filtered, in the order of the page. */
 export async function* readWholePlan(
   db: Pool,
   hr: EmployeeLookup,

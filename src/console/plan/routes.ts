@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
 import { planBody, planTitle } from './view.ts'
 
-/** The stored plan of a held run: look at it, then approve or reject it. */
+/** The stored plan of a held run: view it, then approve or reject it. */
 export function plan(services: Services): Endpoint[] {
   const { pool, hr, config } = services
   const decision = z.object({ run: z.number() })

@@ -43,13 +43,15 @@ type Breakers = Pick<
   | 'BREAKER_DEPARTMENTS_PERCENT'
 >
 
-/** With the HR source, where there are several. */
+/** The title, with the HR source if there are several. */
 export function planTitle({ t }: Ask, { run, hr_source }: Pick<PlanResult, 'run' | 'hr_source'>): string {
   const title = t('plan.title', { run })
   return hr_source === '' ? title : `${title} (${hr_source})`
 }
 
-/** What would be sent, to whom and why it needs somebody: what an operator has to see before they decide. */
+/**
+ * What would be sent, to whom and why it needs a decision: everything that an operator should see before deciding.
+ */
 export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breakers: Breakers): SafeHtml {
   const { t } = ask
   return html`${live(
@@ -77,13 +79,13 @@ export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breaker
   ${plan.stored ? section(t('plan.entities', { fate: fateOf(plan) }), entities(ask, plan, filter), { id: 'entities' }) : ''}`
 }
 
-/** What has become of a plan: nobody is asked to decide any more about one that is over. */
+/** What became of the plan: it asks for a decision only while it is held. */
 function fateOf({ state, approved }: PlanResult): 'held' | 'approved' | 'dropped' {
   if (state === 'held') return 'held'
   return approved ? 'approved' : 'dropped'
 }
 
-/** Entities that approval changes; those that are only asked about are sent to nobody unasked. */
+/** How many entities approval changes. Those that are only read from the platform are not among them. */
 function changing({ reasons }: PlanResult): number {
   return sumOf(reasons) - (reasons.asked ?? 0)
 }
@@ -131,7 +133,7 @@ function alertsOf(ask: Ask, plan: PlanResult): SafeHtml[] {
   ]
 }
 
-/** Which breaker, and by how much. */
+/** Which breaker tripped, and by how much. */
 function why(ask: Ask, plan: PlanResult, breakers: Breakers): SafeHtml {
   const { t } = ask
   const isDepartments = plan.kind === 'departments'
@@ -202,7 +204,7 @@ function byReason(ask: Ask, plan: PlanResult): SafeHtml {
   )
 }
 
-/** How far the figures have been counted; nothing once they are. */
+/** How much of the plan has been counted; null once all of it has. */
 function countedAside(ask: Ask, { figures, planned }: PlanResult): Part {
   if (figures?.state !== 'running') return ''
   return ask.t('plan.counting', { done: figures.looked_at, total: planned ?? 0 })
@@ -233,7 +235,7 @@ function byField(ask: Ask, plan: PlanResult): SafeHtml {
   )
 }
 
-/** As many as one takes in; a filter finds the others. */
+/** How many departments are shown; filters find the others. */
 const DEPARTMENTS_SHOWN = 12
 
 function byDepartment(ask: Ask, plan: PlanResult): SafeHtml {
@@ -335,7 +337,7 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
   ${pager(ask, plan.next)}`
 }
 
-/** The masked differences of one employee, or that approval leaves it out. */
+/** The masked differences of one employee, or a note that approval leaves the employee out. */
 function changesOf(ask: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): SafeHtml {
   const { t, language } = ask
   if (changed_since) return state('warn', t('plan.not_sent'))

@@ -22,7 +22,7 @@ const Cap = z.object({
   reason: z.string(),
 })
 
-/** What `/api/v1/platform` answers. */
+/** The answer of `/api/v1/platform`. */
 export const PlatformResult = z.object({
   pace: z.object({
     workers: z.number().describe('Living processes that make calls for runs'),
@@ -61,19 +61,19 @@ export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
   return { ...platform, halts }
 }
 
-/** Names the lower rate that a form was made for, so that a form of an older one is noticed. */
+/** Identifies the lower rate that a form was made for, so that an outdated form is noticed. */
 export function versionOf(cap: PlatformResult['pace']['cap']): string {
   return cap ? `${cap.per_second} ${cap.until.toISOString()}` : 'none'
 }
 
-/** Sums of the last hour. */
+/** Totals of the last hour. */
 export function totalsOf(operations: readonly Operation[]): Pick<Operation, 'calls' | 'too_fast' | 'failed'> {
   const sum = (name: 'calls' | 'too_fast' | 'failed') =>
     operations.reduce((total, operation) => total + operation[name], 0)
   return { calls: sum('calls'), too_fast: sum('too_fast'), failed: sum('failed') }
 }
 
-/** What keeps calls from being made as fast as they may, the most severe first. */
+/** What keeps calls below the permitted rate, the most severe first. */
 export type Hindrance =
   | { what: 'halt'; halt: PlatformResult['halts'][number] }
   | { what: 'no_worker' }
@@ -82,7 +82,7 @@ export type Hindrance =
   | { what: 'cap' }
   | { what: 'refused'; set: number; permitted: number }
 
-/** An empty list: calls go as fast as permitted. */
+/** An empty list means that calls go as fast as permitted. */
 export function hindrancesOf({ pace, halts, holdoffs, token_creations }: PlatformResult): Hindrance[] {
   const { set_per_second: set, permitted_per_second: permitted, cap, learnt } = pace
   return [
@@ -99,5 +99,5 @@ export function hindrancesOf({ pace, halts, holdoffs, token_creations }: Platfor
   ]
 }
 
-/** Share of the permitted token creations from which somebody should know. */
+/** The share of the permitted token creations from which the page warns. */
 const FUSE_WARNING = 0.8

@@ -26,7 +26,7 @@ export function platform(services: Services): Endpoint[] {
   const { pool } = services
   const pageOf = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
     const history = await readHistory(pool, { from: new Date(ask.now.getTime() - DAY_MS), to: ask.now })
-    // What asks for its parts anew asks the page, also where the answer to a form is shown.
+    // Refreshes of page parts use the page's own address, even when the page answers a form.
     const shown = { ...ask, url: '/platform' }
     return {
       title: ask.t('platform.title'),
@@ -86,7 +86,7 @@ export function platform(services: Services): Endpoint[] {
       looks: 'ask_token',
       result: TokenState,
       run: () => askTokenState(services.platform()),
-      // Its parts are asked for anew where the page itself is.
+      // Page parts refresh from the page's own address.
       page: async (ask, token) => pageOf({ ...ask, url: '/platform' }, await readPlatformPage(pool), token),
     }),
   ]

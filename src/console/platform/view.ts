@@ -77,12 +77,12 @@ export function platformBody(
   ${curves(ask, history)}`
 }
 
-/** Shares are said in whole percent: the rate of ten seconds knows no more. */
+/** Shares are given in whole percent: a rate over ten seconds is no more precise. */
 function round(share: number): number {
   return Math.round(share * 100) / 100
 }
 
-/** Calls per second, with as many digits as matter. */
+/** Calls per second, with the digits that matter. */
 function rateText(ask: Ask, rate: number): string {
   return figure(ask, rate, rate < 10 ? 2 : 1)
 }
@@ -91,7 +91,7 @@ function operationText({ language }: Ask, operation: string): string {
   return textOr(language, `call.${operation}`, operation)
 }
 
-// The answer
+// The status
 
 function verdict(ask: Ask, result: PlatformResult): SafeHtml | SafeHtml[] {
   const hindrances = hindrancesOf(result)
@@ -165,7 +165,7 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
   }
 }
 
-/** The name of the one operation that a gate is for: `operation:employee/get`. */
+/** The name of the single operation that a gate limits: `operation:employee/get`. */
 function gateText(ask: Ask, gate: string): string {
   return operationText(ask, gate.replace(/^operation:/, ''))
 }
@@ -215,7 +215,7 @@ function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
           ),
     ],
     [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
-    // One that lies above what is permitted anyway.
+    // A cap above the permitted rate lowers nothing at the moment, but is listed.
     [t('platform.cap_fact'), pace.cap && !isCapped ? perSecond(pace.cap.per_second) : null],
   ])
 }
@@ -275,7 +275,7 @@ function operations(ask: Ask, { last_hour }: PlatformResult): SafeHtml {
   )
 }
 
-/** Milliseconds matter here. */
+/** A latency, with milliseconds. */
 function latency(ask: Ask, ms: number): string {
   if (ms >= 1000) return duration(ask, ms)
   return new Intl.NumberFormat(ask.language, {
@@ -317,7 +317,7 @@ function curves(ask: Ask, { x, calls }: History): SafeHtml {
   )
 }
 
-/** More lines than this are told apart by nobody. */
+/** More curves than this cannot be told apart. */
 const MOST_CURVES = 4
 
 // Actions

@@ -30,7 +30,7 @@ interface Filter {
 
 const PERIODS = ['24h', '7d', '30d']
 
-/** What has been going on, and what needs somebody. */
+/** What has been going on, and what needs a decision. */
 export function runsBody(ask: Ask, { runs, next, sources }: RunsResult, filter: Filter): SafeHtml {
   const { t } = ask
   const start = ask.may('operator')
@@ -93,7 +93,7 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
   const all = { value: '', text: t('common.all') }
   const choices = (values: readonly string[], text: (value: string) => string, given?: string) => [
     all,
-    // What an address asks for stays chosen, also where the list does not offer it.
+    // A value in the address stays selected even if the list does not offer it.
     ...[...new Set([...values, ...(given === undefined ? [] : [given])])].map(value => ({
       value,
       text: capitalised(text(value)),
@@ -141,7 +141,10 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
   ])
 }
 
-/** What is to be known first: progress of a run that goes on, the question of one that waits, else what came of it. */
+/**
+ * The most important fact about a run: the progress of one under way, the question of one that is held, else the
+ * outcome.
+ */
 function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return html`<a href="/runs/${run.id}/plan">${ask.t('runs.look_at_plan')}</a>`
@@ -154,12 +157,12 @@ function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
     : html`<span class="clip" title="${message}">${message}</span>`
 }
 
-/** A suspect source's differences are not a plan. */
+/** The differences to a suspect source are not a plan. */
 export function isPlan({ planned, state }: Pick<RunItem, 'planned' | 'state'>): boolean {
   return planned !== null && state !== 'source_suspect'
 }
 
-/** How far a running run is, for a glance. */
+/** The progress of a running run, for a glance. */
 export function progressOf(
   ask: Ask,
   run: Pick<RunItem, 'planned' | 'left' | 'time_left' | 'cancelled_at'>,

@@ -162,7 +162,7 @@ export type RunDetails = z.infer<typeof RunDetails>
 
 const MOST_KEYS = 200
 
-/** @throws Problem when there is no such run */
+/** @throws Problem if there is no such run */
 export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> {
   const [story, comparison, processes] = await Promise.all([
     readRunStory(db, id, MOST_CASES_COUNTED),
@@ -225,7 +225,7 @@ export function startedRuns(runs: readonly number[]): StartedRuns {
   return { run: runs[0] ?? 0, runs: [...runs] }
 }
 
-/** Kinds that a person starts by themselves; `retry` begins with its cases. */
+/** Kinds that people start directly; a `retry` is started from its cases. */
 export const STARTED = RUN_KINDS.filter(kind => kind !== 'retry')
 
 export const StartPageResult = z.object({

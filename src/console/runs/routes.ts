@@ -23,7 +23,7 @@ import { startBody } from './start-view.ts'
 export const RunParams = z.object({ id: rowNumber })
 export const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
-/** As many as a person pastes; more is a full run. */
+/** As many as a person would paste; for more, start a full run. */
 const MOST_NAMED = 1000
 
 const StartBody = z.object({
@@ -112,7 +112,7 @@ export function runs(services: Services): Endpoint[] {
   ]
 }
 
-/** Where somebody goes who has started runs. */
+/** Where the browser goes after runs were started. */
 export function toStarted({ run, runs }: StartedRuns) {
   return runs.length === 1
     ? { to: `/runs/${run}`, notice: { key: 'runs.started', values: { run } } as const }
@@ -154,9 +154,7 @@ function namesOf(given: string | string[]): string[] {
   return unique
 }
 
-/**
- * Decides about a run. A run that is there but has gone on meanwhile is no missing page: whoever asks is told what became of it.
- */
+/** Decides about a run. If the run has moved on meanwhile, the error says what became of it. */
 export async function decided(
   services: Services,
   ask: Ask,

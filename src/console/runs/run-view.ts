@@ -28,7 +28,7 @@ import { mappingPath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
-import { nobodyAlive, stack } from './start-view.ts'
+import { missingProcessAlerts, stack } from './start-view.ts'
 import { kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
@@ -41,7 +41,7 @@ export function runTitle(
   return ask.t('runs.heading', { run: id, kind: hr_source ? `${named}, ${hr_source}` : named })
 }
 
-/** One run: where it stands, what it came to, and how that compares. */
+/** One run: its state, its outcome, and a comparison with earlier runs. */
 export function runBody(ask: Ask, run: RunDetails, gate: GateSettings): SafeHtml {
   const { t } = ask
   const cases = casesOf(run)
@@ -74,12 +74,12 @@ export function runBody(ask: Ask, run: RunDetails, gate: GateSettings): SafeHtml
   )
 }
 
-/** Before it has been planned there are no figures. */
+/** There are no figures before the run has been planned. */
 function isBegun({ planned_at, finished_at }: RunDetails): boolean {
   return planned_at !== null || finished_at !== null
 }
 
-/** What is read first. */
+/** The figures at the top of the page. */
 function figuresOf(ask: Ask, run: RunDetails): SafeHtml {
   const { t } = ask
   const cases = casesOf(run)
@@ -137,12 +137,12 @@ function actionsOf(ask: Ask, run: RunDetails): Part[] {
   ]
 }
 
-/** What somebody has to know or do before anything else. */
+/** Warnings and questions, shown before anything else. */
 function alertsOf(ask: Ask, run: RunDetails): SafeHtml[] {
   const { t } = ask
   const message = runMessage(ask.language, run)
   const alerts: SafeHtml[] = []
-  if (UNDER_WAY.has(run.state)) alerts.push(...nobodyAlive(ask, run.roles_alive))
+  if (UNDER_WAY.has(run.state)) alerts.push(...missingProcessAlerts(ask, run.roles_alive))
   if (run.state === 'held')
     alerts.push(
       alert(
@@ -186,7 +186,7 @@ function inAll(ask: Ask, { dead_letters_total: total }: RunDetails): string {
   return total >= MOST_CASES_COUNTED ? `≥ ${figure(ask, MOST_CASES_COUNTED)}` : figure(ask, total)
 }
 
-/** Reasons of the plan, and what became of them. */
+/** Reasons in the plan, and the outcome of each. */
 function planAndOutcome(ask: Ask, run: RunDetails): SafeHtml {
   const { t, language } = ask
   const { outcomes, cases_by_category: categories } = run
@@ -230,7 +230,7 @@ function planAndOutcome(ask: Ask, run: RunDetails): SafeHtml {
 
 type Figures = RunDetails['figures']
 
-/** The run and the one before, side by side. */
+/** The run and the previous one, side by side. */
 function comparison(ask: Ask, { figures: now, before }: RunDetails): SafeHtml {
   const { t } = ask
   if (before === null) return empty(t('runs.first_of_kind'))
@@ -324,7 +324,7 @@ function allCases(ask: Ask, run: RunDetails): SafeHtml {
 const MOST_SHOWN = 50
 const SAMPLES = 20
 
-/** An employee or a department: the search knows which. */
+/** Link to the search, which knows whether a key is an employee or a department. */
 function found(key: string): SafeHtml {
   return html`<a href="/search?q=${encodeURIComponent(key)}">${key}</a> `
 }
@@ -362,7 +362,7 @@ function about(ask: Ask, run: RunDetails): SafeHtml {
   ])
 }
 
-/** Which rows of HR it read. */
+/** Which rows of HR the run read. */
 function readText({ t }: Ask, { kind, planned_at, sweep, named }: RunDetails): string | null {
   if (kind !== 'changes' || planned_at === null) return null
   if (sweep) return t('runs.read.all')
@@ -386,7 +386,7 @@ function commandsTable(ask: Ask, run: RunDetails): SafeHtml {
   )
 }
 
-// What the sanity gate saw
+// What the sanity gate measured
 
 function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Part {
   return before
@@ -394,7 +394,7 @@ function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Par
     : t('runs.no_good_run')
 }
 
-/** HR's rows and columns, those that turned empty most first. */
+/** HR's rows and columns; columns with the largest share of newly empty values first. */
 function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: GateSettings): SafeHtml {
   const { t, language } = ask
   const { before } = gate
@@ -445,7 +445,7 @@ function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: Gate
   )
 }
 
-/** A difference of shares, with its sign. */
+/** A difference of shares in percentage points, with its sign. */
 function points(ask: Ask, difference: number): string {
   if (difference === 0) return '='
   return `${difference > 0 ? '+' : '−'}${percent(ask, Math.abs(difference))}`

@@ -8,11 +8,11 @@ import { kindName } from './words.ts'
 
 type StartedKind = (typeof STARTED)[number]
 
-/** What can be started, what each does, and what it costs. */
+/** What can be started, what each kind does, and what it costs. */
 export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
   const { t } = ask
   return html`${head(t('runs.start'))}
-    ${stack(nobodyAlive(ask, page.roles_alive, true))}
+    ${stack(missingProcessAlerts(ask, page.roles_alive, true))}
     <ul class="choices">${STARTED.map(
       kind => html`<li>
         <h2>${capitalised(kindName(ask, kind))}</h2>
@@ -60,7 +60,7 @@ function fieldsOf({ t }: Ask, kind: StartedKind): Field[] {
   return []
 }
 
-/** Kinds that each of several HR sources has runs of its own for. */
+/** The choice of the source, for kinds that run separately for each HR source. */
 function sourceField({ t }: Ask, kind: StartedKind, { sources }: StartPageResult): Field[] {
   if (sources.length === 0 || !KINDS_BY_SOURCE.some(own => own === kind)) return []
   return [
@@ -75,7 +75,7 @@ function sourceField({ t }: Ask, kind: StartedKind, { sources }: StartPageResult
   ]
 }
 
-/** In calls, and in time where the rate is known. */
+/** The cost in calls, and in time if the rate is known. */
 function costOf(ask: Ask, kind: StartedKind, page: StartPageResult): string {
   const { t } = ask
   if (kind !== 'full' || page.employees === 0) return t(`runs.costs.${kind}`)
@@ -88,13 +88,16 @@ function costOf(ask: Ask, kind: StartedKind, page: StartPageResult): string {
     : t('runs.costs.full_calls', { calls: figure(ask, employees) })
 }
 
-/** Alerts below each other; nothing where there is none. */
+/** Alerts below each other. */
 export function stack(alerts: SafeHtml[]): SafeHtml {
   return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
 }
 
-/** Says that nobody would do the work of a run. @param ahead the run is still to be started */
-export function nobodyAlive(ask: Ask, roles: Record<string, number>, ahead = false): SafeHtml[] {
+/**
+ * Warns that no process is running that would do the work.
+ * @param ahead the run is still to be started
+ */
+export function missingProcessAlerts(ask: Ask, roles: Record<string, number>, ahead = false): SafeHtml[] {
   const missing = (['scheduler', 'worker'] as const).filter(role => !roles[role])
   return missing.map(role =>
     alert(

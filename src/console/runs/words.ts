@@ -6,13 +6,13 @@ import { duration, figure, state } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
 import type { TimeLeftResult } from './query.ts'
 
-/* How screens about runs say what runs are, in the viewer's language. */
+/* Texts about runs in the viewer's language, for all screens. */
 
 export function kindName({ language }: Pick<Ask, 'language'>, kind: string): string {
   return textOr(language, `run_kind.${kind}`, kind)
 }
 
-/** The state of a run, in honest words: `done` alone where nothing of it failed. */
+/** The state of a run. A run in which something failed is never shown as plain `done`. */
 export function runStanding(
   ask: Ask,
   run: { state: string; cases: number; cancelled_at: Date | null; finished_at: Date | null },
@@ -28,7 +28,7 @@ export function whoText(ask: Ask, by: string): string {
   return textOr(ask.language, `runs.by.${by}`, actorText(ask, by))
 }
 
-/** Outcomes in words, most first: `12 updated, 3 put up for review`. */
+/** Outcomes in words, the most frequent first: `12 updated, 3 put up for review`. */
 export function outcomesText(ask: Ask, counts: Record<string, number>): string {
   return Object.entries(counts)
     .filter(([, n]) => n > 0)
@@ -39,7 +39,7 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
     .join(ask.t('runs.and'))
 }
 
-/** How long a run still takes, or why that cannot be told. */
+/** How long a run will still take, or why that is unknown. */
 export function timeLeftText(ask: Ask, left: TimeLeftResult): string {
   if (left === null) return ''
   if (left.seconds !== null)

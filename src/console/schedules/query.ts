@@ -3,7 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { listSchedules, Schedule } from '../../report/schedules.ts'
 import { aliveProcesses } from '../../sync/process.ts'
 
-/** What `/api/v1/schedules` answers. */
+/** The answer of `/api/v1/schedules`. */
 export const SchedulesResult = z.object({
   schedules: z.array(Schedule).describe('The next one first'),
   scheduler_alive: z.boolean().describe('false: no cron job runs'),

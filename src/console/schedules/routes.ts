@@ -8,7 +8,7 @@ import { jobBody, schedulesBody } from './view.ts'
 const job = z.object({ job: z.string().max(100) })
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
-/** Where one job is shown with its ticks, and where what was done to it is seen. */
+/** The page of one job, with its ticks and controls. */
 const pageOf = (name: string) => `/schedules?job=${encodeURIComponent(name)}`
 
 export function schedules(services: Services): Endpoint[] {

@@ -22,7 +22,7 @@ import {
 } from '../ui/parts.ts'
 import type { SchedulesResult } from './query.ts'
 
-/** Does everything run on time? What is late, failed or paused stands first. */
+/** Does everything run on time? Jobs that are late, failed or paused come first. */
 export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): SafeHtml {
   const { t } = ask
   const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
@@ -65,12 +65,12 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
   )}`
 }
 
-/** When it runs, and in whose time: the expression is read by the scheduler, wherever the viewer is. */
+/** When the job runs, with the time zone: the scheduler reads the expression in its own zone, not the viewer's. */
 function whenText({ t, language }: Ask, { words, time_zone: zone }: Schedule): string {
   return zone === null ? words[language] : t('schedules.when_in_zone', { words: words[language], zone })
 }
 
-/** One cron job: what it is for, what can be done to it, and its latest ticks. */
+/** One cron job: its purpose, its controls, and its latest ticks. */
 export function jobBody(ask: Ask, schedule: Schedule, schedulerAlive: boolean): SafeHtml {
   const { t } = ask
   const { job, expression, paused_at, pause_reason, pause_effect } = schedule
@@ -177,7 +177,7 @@ function nextTick(
       : since(ask, next_due_at)
 }
 
-/** What became of the latest tick; its error beneath it. */
+/** The result of the latest tick, with its error below. */
 function latestTick(ask: Ask, [tick]: readonly Tick[]): SafeHtml | null {
   if (!tick) return null
   return html`${tickState(ask, tick)} <span class="soft">${since(ask, tick.claimed_at)}</span>${
@@ -208,7 +208,7 @@ function tookText(ask: Ask, { claimed_at, finished_at, skipped }: Tick): string 
   return duration(ask, finished_at.getTime() - claimed_at.getTime())
 }
 
-/** The latest ticks at a glance, the latest on the right; said in words to those who do not see them. */
+/** The latest ticks at a glance, the newest on the right, with a text for screen readers. */
 function marks(ask: Ask, ticks: readonly Tick[]): SafeHtml | null {
   if (ticks.length === 0) return null
   const failed = ticks.filter(({ error }) => error !== null).length
@@ -233,7 +233,7 @@ function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): S
   }</span>`
 }
 
-/** What it means that a job is paused, said before somebody pauses it. */
+/** What pausing the job means, shown before a person does it. */
 function pauseWarning({ t, language }: Ask, { job, pause_effect }: Schedule): string {
   return pause_effect === 'stalls'
     ? textOr(language, `schedules.pause.${job}`, t('schedules.pause.stalls'))

@@ -11,7 +11,7 @@ import { type Column, empty, foreign, head, section, since, state, table } from 
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { caseState, runState } from '../ui/states.ts'
 
-/** Hits of a kind that are shown; whoever needs more types more. */
+/** Hits shown per kind; type more to narrow them down. */
 const HITS = 20
 
 const SearchResult = z.object({
@@ -186,7 +186,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
   }`
 }
 
-/** A column where there are several enterprises. */
+/** The enterprise column, if there are several enterprises. */
 function enterpriseOf<Row extends { enterprise_code: string }>(
   { t }: Ask,
   rows: readonly Row[],

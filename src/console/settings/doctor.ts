@@ -2,19 +2,19 @@ import { examine } from '../../doctor/examine.ts'
 import type { Finding } from '../../doctor/finding.ts'
 import type { Services } from '../services.ts'
 
-/** What the doctor found when somebody last asked. */
+/** The findings of the doctor's latest examination. */
 export interface Examination {
   at: Date
   by: string
   findings: Finding[]
-  /** Whether it came to its end; else it was left after 30 s. */
+  /** Whether all checks ran; false if it was stopped after 30 s. */
   complete: boolean
 }
 
-/** How long somebody waits for the doctor: a database or a platform that does not answer takes the longest. */
+/** How long a user waits for the doctor. A database or platform that does not answer takes the longest. */
 const PATIENCE_MS = 30_000
 
-/** Runs the checks of `dirsync doctor` with the settings of this process, and keeps what they found last. */
+/** Runs the checks of `dirsync doctor` with the settings of this process, and keeps the latest findings. */
 export class Doctor {
   readonly #services: Services
   #last: Examination | null = null
@@ -24,12 +24,12 @@ export class Doctor {
     this.#services = services
   }
 
-  /** Null: nobody has asked since this process began. */
+  /** Null if the doctor has not run since this process began. */
   get last(): Examination | null {
     return this.#last
   }
 
-  /** The checks never run twice at a time: a second caller gets the findings of the first. */
+  /** Runs the checks. While they run, a second caller waits for the same findings. */
   run(by: string): Promise<Examination> {
     this.#running ??= this.#examine(by).finally(() => {
       this.#running = undefined
@@ -40,7 +40,7 @@ export class Doctor {
   async #examine(by: string): Promise<Examination> {
     const { config, env, program, logger } = this.#services
     const patience = AbortSignal.timeout(PATIENCE_MS)
-    // The log is not for findings: they are shown.
+    // Findings are shown to the user, so they are not logged.
     const quiet = logger.child({}, { level: 'silent' })
     const examined = examine({ config, env, program, logger: quiet })
     const findings: Finding[] = []
@@ -51,7 +51,7 @@ export class Doctor {
     for (;;) {
       const next = await Promise.race([examined.next(), late])
       if (next === 'late') {
-        // It ends and closes what it opened when the check that takes so long does.
+        // The generator ends, and closes what it opened, when the check that takes so long does.
         examined.return(undefined).catch(() => {})
         break
       }

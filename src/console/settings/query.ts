@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Finding } from '../../doctor/finding.ts'
 
-/** What `/api/v1/settings` answers. */
+/** The answer of `/api/v1/settings`. */
 export const SettingsResult = z.object({
   settings: z.array(
     z.object({
@@ -27,7 +27,7 @@ const ExaminationResult = z.object({
   findings: z.array(Finding),
 })
 
-/** What `/api/v1/doctor` answers. */
+/** The answer of `/api/v1/doctor`. */
 export const DoctorResult = z.object({
   examination: ExaminationResult.nullable().describe('null: nobody has asked since this process began'),
 })

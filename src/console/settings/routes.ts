@@ -6,7 +6,7 @@ import { Doctor } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
 import { doctorBody, settingsBody } from './view.ts'
 
-/** Settings as this process has them, and whether everything they name is there and right. */
+/** The settings of this process, and whether everything that they name exists and works. */
 export function settings(services: Services): Endpoint[] {
   const doctor = new Doctor(services)
   const doctorPage = (ask: Ask, result: DoctorResult): Page => ({

@@ -22,7 +22,7 @@ import type { DoctorResult, SettingResult, SettingsResult } from './query.ts'
 
 // Settings
 
-/** What holds in this process, and where it comes from. */
+/** The settings in force in this process, and where each comes from. */
 export function settingsBody(ask: Ask, { settings }: SettingsResult): SafeHtml {
   const { t } = ask
   const byGroup = Map.groupBy(settings, ({ group }) => group)
@@ -88,7 +88,7 @@ function sourceText({ t }: Ask, { source, file }: SettingResult): SafeHtml | str
 const TONES: Record<Finding['status'], Tone> = { ok: 'ok', warning: 'warn', failed: 'bad' }
 const SEVERITY: Record<Finding['status'], number> = { failed: 0, warning: 1, ok: 2 }
 
-/** Is everything that has to be right so? What is wrong stands first. */
+/** Does everything work? Failed checks come first. */
 export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
   const { t } = ask
   const check = actionForm(ask, {

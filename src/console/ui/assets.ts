@@ -8,7 +8,7 @@ const packageFile = (name: string, file: string) =>
   join(dirname(require.resolve(`${name}/package.json`)), file)
 const own = (file: string) => join(import.meta.dirname, '../assets', file)
 
-/** Everything that a browser loads beside pages: our own files, and two libraries that came with `npm ci`. */
+/** Files that pages load: our own, and those of two libraries from node_modules. */
 const FILES: Record<string, { path: string; type: string }> = {
   'console.css': { path: own('console.css'), type: 'text/css; charset=utf-8' },
   'console.js': { path: own('console.js'), type: 'text/javascript; charset=utf-8' },
@@ -27,7 +27,7 @@ const FILES: Record<string, { path: string; type: string }> = {
 interface Asset {
   type: string
   content: Buffer
-  /** Part of its address: another content has another address, so browsers may keep it for ever. */
+  /** Part of the asset's address, and derived from its content, so that browsers may cache it for ever. */
   version: string
 }
 

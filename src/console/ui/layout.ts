@@ -4,21 +4,21 @@ import { type Ask, type Taste, THEMES } from '../ask.ts'
 import { NAV, type NavEntry, type Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
 
-/** Names of the languages in themselves. */
+/** The name of each language, in that language. */
 export const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
 
-/** What the frame shows beside the page. */
+/** What the frame shows around the page. */
 export interface Frame {
-  /** What people call the deployment. */
+  /** The name that people use for the deployment. */
   deployment: string
-  /** Figures beside entries of the navigation, such as open cases. */
+  /** Counts beside navigation entries, such as open cases. */
   badges: Partial<Record<NavEntry, number>>
-  /** Told once, about what was just done. */
+  /** Shown once, about the action just taken. */
   notice: string | null
   version: string
 }
 
-/** A whole page of the console, for somebody who is signed in. */
+/** A whole page of the console, for a signed-in user. */
 export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
   const { t } = ask
   return document(
@@ -56,7 +56,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
   )
 }
 
-/** Whether somebody sees an entry of the navigation: what they may not open is not offered. */
+/** Whether a navigation entry is shown: only if the user may open it. */
 function isShown(ask: Ask, entry: NavEntry): boolean {
   return ask.viewer.role === 'admin' || (entry !== 'audit' && entry !== 'settings')
 }
@@ -82,7 +82,7 @@ function preferences({ t, language, theme }: BareTaste): SafeHtml {
   </form>`
 }
 
-/** How a page without the frame is seen. */
+/** Display preferences for a page without the frame. */
 export type BareTaste = Pick<Taste, 't' | 'language' | 'theme'>
 
 /** A page without the frame: for signing in, and for errors before that. */
@@ -98,7 +98,7 @@ export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }):
   )
 }
 
-/** What an error page says: what is wrong, and what to do about it. */
+/** The body of an error page: what is wrong, and what to do about it. */
 export function problemBody(
   t: Translate,
   problem: { title: string; detail: string; remedy: string; back?: string | null },

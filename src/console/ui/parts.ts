@@ -6,14 +6,14 @@ import type { Ask, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
 
 /*
- * The pieces that pages are made of. Texts come translated; what comes from HR or the platform is escaped by `html`.
+ * Building blocks of pages. Texts come translated; values from HR or the platform are escaped by `html`.
  */
 
 export type Part = SafeHtml | string | number
 
-// States: a shape and a word beside the colour
+// States: never by colour alone, but with a shape and a word
 
-/** What a state asks of a person: nothing, patience, a look, action; or that it is over. */
+/** What a state asks of a person: nothing, patience, a look, action; `off`: it is over. */
 export type Tone = 'ok' | 'busy' | 'wait' | 'warn' | 'bad' | 'off'
 
 export function state(tone: Tone, text: string): SafeHtml {
@@ -53,7 +53,7 @@ export function time(ask: Ask, date: Date | null): SafeHtml {
   return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${timeText(ask, date)}</time>`
 }
 
-/** The same within a sentence. */
+/** The same without markup, for use within a sentence. */
 export function timeText(ask: Ask, date: Date): string {
   const day = format(ask, { year: 'numeric', month: '2-digit', day: '2-digit' })
   const clock = { hour: '2-digit', minute: '2-digit' } as const
@@ -77,7 +77,7 @@ export function since(ask: Ask, date: Date | null): SafeHtml {
   return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
 }
 
-/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+/** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration({ language }: Pick<Taste, 'language'>, ms: number): string {
   return durationText(language, ms)
 }
@@ -86,19 +86,19 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
-/** An amount of money, a decimal text of the database, with both decimals; no digit of it is lost. */
+/** An amount of money, with both decimals. Takes the database's decimal text, so that no digit is lost. */
 export function amount({ language }: Pick<Taste, 'language'>, text: string | null): string {
   if (text === null) return '–'
   const decimals = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const
   return new Intl.NumberFormat(language, decimals).format(text as `${number}`)
 }
 
-/** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
+/** A share of 0 to 1 in percent. It never rounds up to 100 % or down to 0 %. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
   return percentText(language, share)
 }
 
-/** A share of 0 to 1 as a bar, for a glance beside its figure. */
+/** A share of 0 to 1 as a bar beside its figure. */
 export function bar(share: number, tone: Tone = 'ok'): SafeHtml {
   const width = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
   return html`<svg class="bar ${tone}" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="4" class="rest"/><rect width="${width}" height="4" class="share"/></svg>`
@@ -106,7 +106,7 @@ export function bar(share: number, tone: Tone = 'ok'): SafeHtml {
 
 // Blocks
 
-/** The head of a page: its title, what stands beside it, and what can be done. */
+/** The head of a page: its title, the text beside it, and its actions. */
 export function head(title: Part, options: { aside?: Part; actions?: Part[] } = {}): SafeHtml {
   return html`<header class="head"><h1>${title}</h1>${options.aside ?? ''}${
     options.actions?.length ? html`<div class="actions">${options.actions}</div>` : ''
@@ -120,13 +120,13 @@ export function section(title: string, body: Part, options: { aside?: Part; id?:
   }</h2>${body}</section>`
 }
 
-/** Names and values below each other; those without a value are left out. */
+/** A list of names and values; entries without a value are left out. */
 export function facts(items: readonly (readonly [name: string, value: Part | null | undefined])[]): SafeHtml {
   const present = items.filter(([, value]) => value !== null && value !== undefined && value !== '')
   return html`<dl class="facts">${present.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** Figures that are read first: a big one, and what it is. */
+/** The key figures of a page: a big number, and what it counts. */
 export function tiles(
   items: readonly { value: Part; name: string; note?: Part; href?: string; tone?: Tone }[],
 ): SafeHtml {
@@ -138,21 +138,21 @@ export function tiles(
   )}</ul>`
 }
 
-/** A text in which commands and settings stand in backticks, as the catalogue and failures have them. */
+/** Renders a text of the catalogue, or of a failure, with its commands and settings in backticks as code. */
 export function withCode(text: string): SafeHtml {
   const parts = text.split('`')
-  if (parts.length % 2 === 0) return html`${text}` // somebody's own words
+  if (parts.length % 2 === 0) return html`${text}` // an odd number of backticks: a person's own words
   return html`${parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`
 }
 
 const said = (part: Part): Part => (typeof part === 'string' ? withCode(part) : part)
 
-/** What stands where there is nothing, and what to do about it. */
+/** Shown instead of an empty list: what is absent, and what to do about it. */
 export function empty(what: string, todo: Part = ''): SafeHtml {
   return html`<div class="empty"><p>${said(what)}</p>${todo === '' ? '' : html`<p class="todo">${said(todo)}</p>`}</div>`
 }
 
-/** Something that asks for attention before everything else. */
+/** A box that needs attention before everything else. */
 export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
   return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
     body === '' ? '' : html`<div>${said(body)}</div>`
@@ -162,14 +162,14 @@ export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = '
 export interface Column<Row> {
   title: string
   cell(row: Row): Part | null
-  /** `number`: figures, to the right; `main`: what the row is, and its link; `spare`: hidden on a phone. */
+  /** `number`: right-aligned figures; `main`: identifies the row, and holds its link; `spare`: hidden on a phone. */
   kind?: 'number' | 'main' | 'spare'
 }
 
 /**
- * A list. Rows are reached by keyboard (j, k, Enter) where they have a link.
+ * A table. Rows with a link can be reached by keyboard (j, k, Enter).
  * @param options.href where a row leads
- * @param options.empty what stands there instead of no rows
+ * @param options.empty shown if there are no rows
  */
 export function table<Row>(
   rows: readonly Row[],
@@ -178,7 +178,9 @@ export function table<Row>(
     caption: string
     empty: SafeHtml
     href?(row: Row): string
-    /** Check boxes before the rows: the name of the field, and the value of a row; null: it cannot be ticked. */
+    /**
+     * Check boxes before the rows: the name of the field, and the value of a row; null if the row cannot be ticked.
+     */
     tick?: { name: string; label: string; all: string; value(row: Row): string | null; form: string }
   },
 ): SafeHtml {
@@ -209,7 +211,7 @@ export function table<Row>(
   </table></div>`
 }
 
-/** Leads to the next page of a list; nothing where this is the only one. */
+/** Link to the next page of a list; nothing on the last page. */
 export function pager(ask: Ask, next: string | null): SafeHtml {
   const { pathname, searchParams } = new URL(ask.url, 'http://console')
   const isFirst = !searchParams.has('cursor')
@@ -225,7 +227,7 @@ export function pager(ask: Ask, next: string | null): SafeHtml {
   }${next === null ? '' : html`<a rel="next" href="${to(next)}">${ask.t('common.next_page')}</a>`}</nav>`
 }
 
-/** Parts of a page side by side under one head, each at an address of its own. */
+/** Tabs: parts of a page under one head, each at its own address. */
 export function tabs(
   label: string,
   items: readonly { href: string; text: Part; current: boolean }[],
@@ -237,7 +239,7 @@ export function tabs(
 }
 
 /**
- * A part that follows what happens: it is asked for anew whenever one of the topics moves (see live.ts), and morphed in place.
+ * A live part: it is fetched again whenever one of its topics changes (see live.ts), and morphed in place.
  * @param id unique on the page
  */
 export function live(ask: Ask, id: string, topics: readonly string[], body: Part): SafeHtml {
@@ -263,7 +265,7 @@ export interface Field {
   label?: string
   type?: FieldType
   value?: string | number | undefined
-  /** Choices make it a list to choose from. */
+  /** If given, the field is a list to choose from. */
   choices?: readonly { value: string; text: string }[]
   required?: boolean
   hint?: string
@@ -297,7 +299,7 @@ export function field({ label, hint, choices, type = 'text', value, ...rest }: F
   }</p>`
 }
 
-/** A form above a list; its address can be kept as a bookmark. */
+/** A filter form above a list. It sends a GET, so that the address can be bookmarked. */
 export function filters(ask: Ask, action: string, items: readonly Field[]): SafeHtml {
   return html`<form class="filters" action="${action}" method="get">${items.map(field)}<p class="field"><button>${ask.t(
     'common.apply',
@@ -310,16 +312,16 @@ export interface ActionForm {
   /** The role that it takes, as its endpoint says: somebody who lacks it does not see the form. */
   role: AccessRole
   fields?: readonly Field[]
-  /** Said above the fields: what it means, for what is better thought over. */
+  /** Shown above the fields: the consequences, for actions that need thought. */
   warning?: string
   tone?: 'main' | 'danger'
-  /** Opened before it can be sent: for what needs a reason or more thought. */
+  /** Unfolds before it can be sent, for actions that need a reason or more thought. */
   folded?: boolean
-  /** Id, for fields elsewhere on the page that belong to it. */
+  /** Id, so that fields elsewhere on the page can belong to it. */
   id?: string
 }
 
-/** Something that can be done: a button, or a form that unfolds. Works without JavaScript. */
+/** An action: a button, or a form that unfolds. Works without JavaScript. */
 export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   if (!ask.may(options.role)) return html``
   const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
@@ -332,7 +334,7 @@ export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   return html`<details class="action"><summary class="button ${options.tone ?? ''}">${options.label}</summary><div class="action-body">${form}</div></details>`
 }
 
-/** The reason that an action asks for; it is kept in the audit. */
+/** The reason for an action; it is kept in the audit. */
 export function reasonField(t: Translate, required = true, hint: TextKey = 'common.reason_hint'): Field {
   return {
     name: 'reason',
@@ -344,7 +346,7 @@ export function reasonField(t: Translate, required = true, hint: TextKey = 'comm
   }
 }
 
-/** A text that can be copied at a click; without JavaScript it can be marked. */
+/** A text with a copy button; without JavaScript it can be selected. */
 export function copyable(t: Translate, text: string, label: string = t('common.copy')): SafeHtml {
   return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${label}</button></div>`
 }
@@ -354,21 +356,21 @@ export function code(text: string | number | null): SafeHtml {
   return text === null ? html`–` : html`<code>${text}</code>`
 }
 
-/** How much of a text from HR, the platform or a person is shown in a list. */
+/** How many characters of a text from HR, the platform or a person a list shows. */
 const FOREIGN = 300
 
 /**
- * A text that HR, the platform or a person wrote: it may be long, may have no spaces, and may be written from right to left;
- * none of that reaches what stands around it.
+ * A text from HR, the platform or a person. It may be long, have no spaces, or run from right to left, so it is
+ * isolated from the text around it.
  */
 export function foreign(text: string | null): SafeHtml {
   return text === null ? html`–` : html`<bdi class="foreign">${shortened(text, FOREIGN)}</bdi>`
 }
 
-/** What stands for a hidden value, or for what tells nothing: its length (see src/directory/masking.ts). */
+/** A hidden value, masked to its length (see src/directory/masking.ts). */
 const HIDDEN = /^(\*{4} )?\((\d+) characters\)$/
 
-/** A value as dirsync masks it; what is empty is said to be so. */
+/** A value as dirsync masks it; an empty one is labelled as such. */
 export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
   if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
   const [whole, stars = '', count] = HIDDEN.exec(value) ?? []
@@ -376,7 +378,7 @@ export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml 
 }
 
 /**
- * A curve, drawn by uPlot from data in the page; the table below it holds the same figures for those who do not see it.
+ * A curve that uPlot draws from data in the page. The table below it holds the same figures, for screen readers too.
  * @param options.x seconds since 1970
  */
 export function curve(
@@ -386,7 +388,7 @@ export function curve(
     x: readonly number[]
     series: readonly { name: string; values: readonly (number | null)[] }[]
     unit?: 'percent' | 'count' | 'per_second'
-    /** Said below the curve: what it shows now, or that there is nothing yet. */
+    /** Text below the curve: the latest value, or that there is no data yet. */
     summary: string
   },
 ): SafeHtml {

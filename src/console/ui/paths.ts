@@ -1,9 +1,9 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 
-/* Addresses of pages that many others lead to. */
+/* Addresses of pages that many others link to. */
 
 export function employeePath({ enterpriseCode, userid }: EmployeeKey): string {
-  // A user id may hold a slash itself: then the enterprise is told, even if it is none.
+  // A user id may contain a slash: then the enterprise is always given, even if it is empty.
   const name = userid.includes('/') ? `${enterpriseCode}/${userid}` : qualified(enterpriseCode, userid)
   return `/employees/${encodeURIComponent(name)}`
 }

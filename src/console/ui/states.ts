@@ -3,7 +3,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { state, type Tone } from './parts.ts'
 
-/* How states of the domain are shown: what each asks of a person decides its shape and colour, the catalogue its word. */
+/* How states of the domain are shown: the tone decides shape and colour, the catalogue the word. */
 
 const RUN: Record<string, Tone> = {
   requested: 'wait',
