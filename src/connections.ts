@@ -162,10 +162,17 @@ export function hrAddresses({ sources }: Config): Record<string, string> {
   return Object.fromEntries(sources.map(source => [source.name, placeOf(source)]))
 }
 
-/** Without user, password and parameters. */
+const DEFAULT_PORTS: Record<string, string> = {
+  'postgres:': '5432',
+  'postgresql:': '5432',
+  'mysql:': '3306',
+  'mariadb:': '3306',
+}
+
+/** Without user, password and parameters, so that the same place has the same text in every process. */
 function placeOf({ address }: SourceSettings): string {
-  const { host, pathname } = new URL(address)
-  return host + pathname
+  const { protocol, hostname, port, pathname } = new URL(address)
+  return [hostname, port || DEFAULT_PORTS[protocol]].filter(Boolean).join(':') + pathname
 }
 
 /** The account of the platform that the settings name. */

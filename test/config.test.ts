@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { RULES, type RuleName, settingOf } from '../src/alerts/rule.ts'
 import { ConfigError, type Environment, ESSENTIAL, isEmbedded, loadConfig, SETTINGS } from '../src/config.ts'
+import { hrAddresses } from '../src/connections.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 /** The defaults of the rules of alerts. */
@@ -441,4 +442,14 @@ describe('everything runs embedded', () => {
 test('schedules come by job name', () => {
   const env = { ...LEAST, SCHEDULE_SYNC_CHANGES: ' */2 * * * * ', SCHEDULE_PRUNE: 'off', SCHEDULE_SWEEP: '' }
   expect(loadConfig(env).schedules).toEqual({ 'sync-changes': '*/2 * * * *', prune: 'off' })
+})
+
+test.each([
+  ['postgres://reader:secret@hr.example/company', 'hr.example:5432/company'],
+  ['postgresql://reader@hr.example:5432/company?sslmode=require', 'hr.example:5432/company'],
+  ['postgres://reader@[::1]:6432/company', '[::1]:6432/company'],
+  ['mariadb://reader@hr.example/company', 'hr.example:3306/company'],
+  ['files:///deliveries', '/deliveries'],
+])('HR at %s is known to other processes as %s', (address, place) => {
+  expect(hrAddresses(loadConfig({ ...LEAST, HR_DATABASE_URL: address }))).toEqual({ '': place })
 })
