@@ -25,18 +25,18 @@ import {
   shortTime,
 } from './output.ts'
 
-/* What `dirsync alerts` lists: what is wrong, and where, when and why it is told. */
+/* The lists of `dirsync alerts`. */
 
 export interface Options {
   json?: true
 }
 
-/** How alerts stand, in the language of the shell. */
+/** The current alerts, in the language of the shell. */
 export function report({ pool, config }: CommandContext, options: Options): Promise<AlertsReport> {
   return readAlerts(pool, config, { language: languageFor(options) })
 }
 
-/** What is printed for programs is English. */
+/** Output for programs is English. */
 function languageFor({ json }: Options) {
   return json ? 'en' : shellLanguage()
 }
@@ -89,10 +89,10 @@ function printUrgent(alerts: readonly Standing[]): void {
   printArrow(alerts[0]?.remedy ?? '')
 }
 
-/** The state whose colour a severity has. */
+/** The state whose colour a severity takes. */
 const PAINTS: Record<Severity, string> = { critical: 'failed', warning: 'held', info: '' }
 
-/** Which channels were told, or why none was. */
+/** Which channels were told, or why none were. */
 function toldText({ kept_back, told }: Standing): string {
   const reached = told.filter(({ event }) => event !== 'withheld').map(({ channel }) => channel)
   if (reached.length > 0) return reached.join(say('shell.comma'))
@@ -101,7 +101,7 @@ function toldText({ kept_back, told }: Standing): string {
     : say('alerts.shell.nobody')
 }
 
-/** What is known, and nobody is told of. */
+/** Prints alerts that are known but sent to nobody. */
 function printOthers(alerts: readonly Standing[]): void {
   printTitle(say('alerts.not_told'))
   printTable(alerts, [
@@ -127,7 +127,7 @@ function warnWhenNobodyJudges({ judged_at, is_judged }: AlertsReport, program: s
   printAside(`${what} ${say('alerts.shell.start', { command: `${program} start` })}`)
 }
 
-/** What a first channel looks like. */
+/** Example of a first channel. */
 export const EXAMPLE = 'ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…'
 
 function warnWithoutChannels(channels: readonly ChannelReport[]): void {
@@ -156,7 +156,7 @@ export async function channels(options: Options): Promise<void> {
       paint: paintedBy(({ state }) => (state === 'failing' ? 'failed' : state === 'fine' ? 'ok' : '')),
     },
   ])
-  // Whole, since it says what is wrong with the settings.
+  // Printed in full, since it says what is wrong with the settings.
   for (const { name, state, last_answer } of channels)
     if (state === 'failing' && last_answer !== null)
       printText(say('shell.channel_answer', { name, answer: last_answer }))

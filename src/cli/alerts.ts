@@ -15,7 +15,7 @@ import { coloured, examples, longTime, print, printJson, printText, shortTime } 
 
 const ruleOf = oneOf('rule', RULE_NAMES)
 
-/** `dirsync alerts`: what is wrong, who is told of it, and what nobody wants to hear. */
+/** `dirsync alerts`: current alerts, who is told of them, and what is muted. */
 export function alertsCommand(program: Command): void {
   const command = program
     .command('alerts')
@@ -37,7 +37,7 @@ Examples:
   command
     .command('list', { isDefault: true })
     .description('list what is wrong now (the default)')
-    // What follows `alerts` and is no command ends up here.
+    // Anything after `alerts` that is not a command ends up here.
     .allowExcessArguments()
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync alerts', 'dirsync alerts list --json'))
@@ -145,7 +145,7 @@ Examples:
     .action(quiet)
 }
 
-// Whether messages get through
+// Test messages
 
 async function test(options: Options & { channel?: string }): Promise<void> {
   const { channels, CONSOLE_URL, DEPLOYMENT_NAME, DIRSYNC_LANG } = loadAlerts(environment())
@@ -166,7 +166,9 @@ async function test(options: Options & { channel?: string }): Promise<void> {
   if (answers.some(({ accepted }) => !accepted)) throw new FailedError('')
 }
 
-/** A channel that took a message is not dead any more. Without its database, dirsync learns that by the next message. */
+/**
+ * A channel that took a test message works again. Without its database, dirsync learns that from the next message.
+ */
 async function noteAnswers(answers: TestAnswer[]): Promise<void> {
   if (isEmbedded(environment())) return
   try {
@@ -174,7 +176,7 @@ async function noteAnswers(answers: TestAnswer[]): Promise<void> {
     for (const { channel, accepted, answer } of answers)
       if (accepted) await noteTaken(stores.pool, channel, answer)
   } catch {
-    // What was asked for is done.
+    // The test itself has succeeded.
   }
 }
 
@@ -186,7 +188,7 @@ function printAnswers(answers: TestAnswer[]): void {
   }
 }
 
-// Who takes care of it, and what nobody wants to hear
+// Acknowledging, muting, quiet hours
 
 async function acknowledge(id: number, options: Options & { reason?: string }): Promise<void> {
   await using context = await openContext()

@@ -4,7 +4,7 @@ import { UsageError } from './failure.ts'
 
 /** Parsers for the arguments and options of commands. Each throws a {@link UsageError}. */
 
-/** A parser for the number of a run or a dead letter. */
+/** Makes a parser for the number of a run or a dead letter. */
 export function numberOf(what: string): (text: string) => number {
   return text => {
     const number = Number(text)
@@ -43,7 +43,7 @@ export function employeeNames(text: string, previous: string[] = []): string[] {
   return [...new Set([...previous, employeeName(text)])]
 }
 
-/** A parser for one of a few words. */
+/** Makes a parser for one of a few words. */
 export function oneOf<const Word extends string>(what: string, allowed: readonly Word[]) {
   return (text: string): Word => {
     if (!(allowed as readonly string[]).includes(text))
@@ -52,13 +52,13 @@ export function oneOf<const Word extends string>(what: string, allowed: readonly
   }
 }
 
-/** `--reason`, which has to say something. */
+/** `--reason`, which must not be empty. */
 export function reasonOf(text: string): string {
   if (text.trim() === '') throw new UsageError('--reason is empty: say why')
   return text
 }
 
-/** A parser for how long, in milliseconds. */
+/** Makes a parser for a duration; the result is in milliseconds. */
 export function periodOf(flag: string): (text: string) => number {
   return text => {
     const period = millisecondsOf(text)
@@ -70,7 +70,7 @@ export function periodOf(flag: string): (text: string) => number {
   }
 }
 
-/** A parser for a moment that lies ahead. */
+/** Makes a parser for a moment in the future. */
 export function futureOf(flag: string): (text: string) => Date {
   return text => {
     const moment = momentOf(text)
@@ -84,7 +84,7 @@ export function futureOf(flag: string): (text: string) => Date {
   }
 }
 
-/** A parser for a moment: a time, or how long ago it was. */
+/** Makes a parser for a moment in the past: a time, or how long ago it was. */
 export function pastOf(flag: string): (text: string) => Date {
   return text => {
     const period = millisecondsOf(text)
@@ -97,7 +97,7 @@ export function pastOf(flag: string): (text: string) => Date {
   }
 }
 
-/** A parser for a day `yyyy-MM-dd` that exists. */
+/** Makes a parser for a day `yyyy-MM-dd` that exists. */
 export function dayOf(flag: string): (text: string) => string {
   return text => {
     if (normaliseDate(text) !== text)
@@ -108,33 +108,35 @@ export function dayOf(flag: string): (text: string) => string {
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
+/** The milliseconds in `30m`, `12h`, `3d` or `2w`; null for anything else. */
 function millisecondsOf(text: string): number | null {
   const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
   return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
 }
 
-/** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
+/** The moment given by `3d`, `12h`, `30m`, `2w` or an ISO time; null for anything else. */
 export function momentOf(text: string, now = new Date()): Date | null {
   const period = millisecondsOf(text)
   if (period !== null) return new Date(now.getTime() + period)
   const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
     text,
   )
-    ? // A day alone would be read as midnight in Greenwich; whoever types it means the local one.
+    ? // JavaScript reads a day alone as midnight UTC; a person means local midnight.
       new Date(text.length === 10 ? `${text}T00:00` : text)
     : null
   return date === null || Number.isNaN(date.getTime()) ? null : date
 }
 
-/** No letter or digit that is mistaken for another one. */
+/** Without letters and digits that are mistaken for each other. */
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
 
-/** Of a refund number and of a business number of a top-up (sections 2.9 and 4.12), in characters. */
+/**
+ * The form of a refund number, and of the business number of a top-up (sections 2.9 and 4.12); lengths in characters.
+ */
 export const REFUND_NUMBER = { mark: 'R', least: 2, most: 50 }
 export const TOP_UP_NUMBER = { mark: 'T', least: 30, most: 100 }
 
-/** A number that nobody else has: the application id, a mark, the second in UTC, and chance. */
+/** A unique number: the application id, a mark, the second in UTC, and random characters. */
 export function newNumber(appId: string, { mark, least, most }: typeof REFUND_NUMBER, now: Date): string {
   const stem = `${appId}${mark}${now.toISOString().slice(0, 19).replace(/\D/g, '')}`
   const places = Math.min(Math.max(8, least - stem.length), most - stem.length)

@@ -16,11 +16,14 @@ import { named, said, say } from './language.ts'
 import { colours, countsText, print, printArrow, printTable, printText, printTitle } from './output.ts'
 import type { Progress } from './progress.ts'
 
-/** HR held against the platform, field by field: one employee, or all of them. Nothing is written; values are masked. */
+/**
+ * Compares HR with the platform field by field, for one employee or all of them. Nothing is written; values are
+ * masked.
+ */
 
 /**
- * Looks at one employee, named as a person does.
- * @throws FailedError when nobody knows such an employee, UsageError when several are meant
+ * Compares one employee, by the name that a person typed.
+ * @throws FailedError if no such employee is known, UsageError if the name is ambiguous
  */
 export async function lookAtEmployee(context: CommandContext, name: string): Promise<EmployeeView> {
   const hr = await context.hr()
@@ -31,9 +34,9 @@ export async function lookAtEmployee(context: CommandContext, name: string): Pro
   return hrError === null ? view : { ...view, hrError }
 }
 
-/** Why HR cannot be asked: then dirsync's own memory has to do. Null when it can. */
+/** Why HR cannot be read; dirsync's own memory is then used instead. Null if it can. */
 async function failureOf(hr: HrSources): Promise<string | null> {
-  // One of several may be away: whoever is asked about says so.
+  // One of several sources may be down; an employee of that source reports it.
   if (hr.areNamed) return null
   try {
     await hr.fingerprint()
@@ -44,7 +47,7 @@ async function failureOf(hr: HrSources): Promise<string | null> {
   }
 }
 
-/** The one employee whom a person means. Without HR, dirsync's own memory has to know. */
+/** The employee whom a person means. Without HR, dirsync's own memory has to know them. */
 async function findEmployee(
   { pool, config }: CommandContext,
   hr: HrSources | null,
@@ -69,7 +72,7 @@ async function findEmployee(
   return first
 }
 
-/** Whom HR has by that name, and which of several sources could not be asked. */
+/** Employees of that name in HR, and the sources that could not be read. */
 async function findInHr(
   pool: Pool,
   hr: HrSources,
@@ -153,11 +156,11 @@ export function viewDocument({ key, preview, hrError, platform, platformError }:
   }
 }
 
-/** Employees whose memories are read at once, and who are asked about side by side. */
+/** Employees whose memories are read together, and who are compared concurrently. */
 const BATCH = 100
 const SAMPLE = 10
 
-/** What asking the platform about every employee came to. */
+/** The result of comparing all employees. */
 export interface Comparison {
   asked: number
   in_step: number
@@ -167,16 +170,16 @@ export interface Comparison {
   invalid_hr_row: number
   /** The platform gave no usable answer. */
   unanswered: number
-  /** Employees per field that differs. */
+  /** Number of employees per differing field. */
   fields: Record<string, { to_send: number; held_back: number }>
   /** Some of the differences. */
   sample: { employee: string; field: string; hr: string | null; platform: string | null }[]
 }
 
 /**
- * Asks the platform about every one of the employees whose rows of HR these are.
- * @param total about how many there are
- * @throws PlatformError, FailedError when it answers none of a batch
+ * Asks the platform about each employee in `rows`.
+ * @param total the approximate number of rows
+ * @throws PlatformError, FailedError if it answers none of a batch
  */
 export async function compareAll(
   context: CommandContext,
@@ -234,7 +237,7 @@ async function compareOne(
   comparison.asked += 1
   if (answer instanceof PlatformError) {
     const { disposition, scope } = answer.verdict
-    // It stands in the way of every other call too.
+    // Any other call would fail in the same way.
     if (disposition === 'halt' && scope === 'all') throw answer
     comparison.unanswered += 1
     return answer
@@ -258,9 +261,9 @@ function count(comparison: Comparison, key: EmployeeKey, { fields }: EmployeePre
   }
 }
 
-/** Prints what asking about every employee came to. */
+/** Prints the result of comparing all employees. */
 export function printComparison(comparison: Comparison): void {
-  // Without how many were asked, the figures add up to those in scope.
+  // Without `asked`, the counts add up to the number in scope.
   const { fields, sample, asked: _, ...counts } = comparison
   printTitle(say('shell.title.on_the_platform'))
   printText(countsText(counts, 'shell.compared'))
@@ -288,7 +291,7 @@ export function printComparison(comparison: Comparison): void {
 /** What reconciling an employee would do, given the platform's answer. */
 type Preview = (row: HrEmployeeRow, actual: EmployeeFields | null) => EmployeePreview
 
-/** Reads what dirsync's memory holds of some employees. */
+/** Reads dirsync's memory of some employees. */
 async function previewer(pool: Pool, rows: readonly HrEmployeeRow[]): Promise<Preview> {
   const memories = await employeeMemories(pool, rows.map(keyOf))
   return (row, actual) => previewOf(row, actual, memories.get(keyText(keyOf(row))))

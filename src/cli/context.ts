@@ -16,7 +16,7 @@ import { type CheckedSettings, checkSettings, openSettings } from './settings.ts
 
 export { missingAmong, NEEDED_ROLES } from '../sync/process.ts'
 
-/** dirsync's own database, and the settings that name it. */
+/** dirsync's own database, and the settings with its address. */
 interface Stores<Settings> extends AsyncDisposable {
   readonly config: Settings
   readonly checked: CheckedSettings
@@ -24,16 +24,16 @@ interface Stores<Settings> extends AsyncDisposable {
   readonly pool: Pool
 }
 
-/** What a command works with. Everything that was opened is closed with it. */
+/** What a command works with. Disposing it closes everything that was opened. */
 export interface CommandContext extends AsyncDisposable {
   readonly config: Config
   readonly embedded: boolean
-  /** How a person types the program, for hints. */
+  /** How a person types the program's name, for hints. */
   readonly program: string
   readonly logger: Logger
-  /** dirsync's own database, which answers and has the schema. */
+  /** dirsync's own database; it has been checked to answer and to have the schema. */
   readonly pool: Pool
-  /** Who asks, for the audit: `cli:` and the shell user. */
+  /** Who runs the command, for the audit: `cli:` and the shell user. */
   readonly actor: string
   /** The same, for `Commands`. */
   readonly asker: Asker
@@ -41,23 +41,26 @@ export interface CommandContext extends AsyncDisposable {
   hr(): Promise<HrSources>
   /**
    * Connects to the platform, behind the pacer and the token that all processes share.
-   * @throws AccountError when the database is the memory of another account
+   * @throws AccountError if the database belongs to another account
    */
   platform(): Promise<PlatformClient>
-  /** For what compares with the memory, or asks others to. @throws AccountError when it is another account's */
+  /**
+   * For commands that compare with the memory, or request work.
+   * @throws AccountError if the database belongs to another account
+   */
   assertAccount(): Promise<void>
 }
 
 /**
  * Opens what a command needs.
- * @param options.handlesSignals the command ends by itself when a signal asks it to
+ * @param options.handlesSignals the command reacts to signals itself
  * @throws ConfigError, EmbeddedError, FailedError
  */
 export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
   await using opened = new AsyncDisposableStack()
   const { config, checked, logger, pool } = opened.use(await open(loadConfig, options.handlesSignals))
   await assertMigrated(pool, checked)
-  // Most commands call neither HR nor the platform, and start faster without their clients.
+  // Most commands call neither HR nor the platform, and start faster without loading those clients.
   const connections = () => import('../connections.ts')
   const assertOurs = async () => assertAccount(pool, (await connections()).accountOf(config))
   const actor = `cli:${shellUser()}`
@@ -85,14 +88,14 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
 }
 
 /**
- * Opens dirsync's own database alone, whether or not it has the schema. No other setting is needed.
+ * Opens only dirsync's own database, whether or not it has the schema. Needs no other setting.
  * @throws ConfigError, EmbeddedError, FailedError
  */
 export async function openStores(): Promise<Stores<Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>>> {
   return await open(loadStores)
 }
 
-/** Renewing a token needs a second connection beside the one in hand, a plan a third. */
+/** Renewing a token needs a second connection, planning a third. */
 const CONNECTIONS = 4
 
 async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG' | 'LOG_LEVEL'>>(
@@ -115,7 +118,7 @@ async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG
   return { config, checked, logger, pool, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/** Ctrl-C ends the command at once, but not without taking the embedded parts down. */
+/** Ctrl-C ends the command at once, but stops the embedded parts first. */
 function closedBySignal(settings: AsyncDisposable): Disposable {
   const program = io()
   const end = () => {
@@ -129,7 +132,7 @@ function closedBySignal(settings: AsyncDisposable): Disposable {
   }
 }
 
-/** @throws FailedError when dirsync's own database does not answer */
+/** @throws FailedError if dirsync's own database does not answer */
 export async function assertAnswers(pool: Pool): Promise<void> {
   try {
     await pool.query('select 1')
@@ -154,17 +157,17 @@ function shellUser(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container the user id may have no name.
+    // In a container, the user id may have no name.
     return String(process.getuid?.() ?? 'unknown')
   }
 }
 
-/** The roles that a run needs and that no living process has. */
+/** The roles that a run needs and that no running process has. */
 export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
   return missingAmong(await aliveProcesses(pool))
 }
 
-/** Says that nobody is there to do the work, and how to start somebody. */
+/** Says that no running process has these roles, and how to start one. */
 export function nobodyAlive(missing: readonly string[], program: string): string {
   const isAll = missing.length === NEEDED_ROLES.length
   return isAll
@@ -175,7 +178,7 @@ export function nobodyAlive(missing: readonly string[], program: string): string
       })
 }
 
-/** Warns on standard error when a request has to wait because nobody is there to do it. */
+/** Warns on standard error if a request has to wait because no running process would carry it out. */
 export async function warnWhenNobodyWorks({ pool, program }: CommandContext): Promise<void> {
   const missing = await missingRoles(pool)
   if (missing.length > 0) printAside(say('shell.request_waits', { reason: nobodyAlive(missing, program) }))

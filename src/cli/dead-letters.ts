@@ -24,7 +24,7 @@ import {
   shortTime,
 } from './output.ts'
 
-/** `dirsync dead-letters`: the review of what failed. */
+/** `dirsync dead-letters`: review of what failed. */
 export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
@@ -149,7 +149,7 @@ Examples:
     .action(exportAll)
 }
 
-/** Fields of the filter that have an option in the singular. */
+/** Fields of the filter whose option is in the singular. */
 const SINGULAR: Partial<Record<keyof CaseFilter, string>> = { states: 'state', categories: 'category' }
 const FILTERS = (Object.keys(FIELDS) as (keyof CaseFilter)[]).map(field => {
   const option = SINGULAR[field] ?? field
@@ -257,7 +257,7 @@ async function exportAll(options: FilterOptions & { csv?: true; json?: true }): 
   for await (const row of cases) print(csvLine(columns.map(column => row[column])))
 }
 
-/** Categories that a dead letter may have: those of the platform's answers, and what dirsync itself finds. */
+/** Categories that a dead letter may have: those of the platform's answers, and those that dirsync itself assigns. */
 const CATEGORIES: readonly string[] = [
   ...Object.values(PLATFORM_CODES)
     .filter(({ disposition }) => disposition === 'park')
@@ -280,7 +280,7 @@ async function filterOf(context: CommandContext, options: FilterOptions): Promis
   return filter
 }
 
-/** @throws UsageError for a category that neither the catalogue nor any case knows */
+/** @throws UsageError for a category that is neither in the catalogue nor in any case */
 async function assertCategories({ pool }: CommandContext, categories: string[]): Promise<void> {
   if (categories.length === 0) return
   const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
@@ -291,7 +291,7 @@ function swapColumn(): Column<DeadLetter> {
   return { title: say('shell.column.swap'), of: row => row.swap_id, align: 'right' }
 }
 
-/** A list of cases, and how to look closer. */
+/** A list of cases, with a hint for details. */
 function printCases(cases: DeadLetter[], total: number, program: string): void {
   const [first] = cases
   if (!first) {
@@ -397,7 +397,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
   if (found.entity === 'employee') print(`  ${program} employee ${entityName(found)}`)
 }
 
-/** The note of an event: a category, how the case ended, or a sentence. */
+/** The note of an event: a category, an ending, or a sentence. */
 function noteOf(note: string | null): string | null {
   return said(named('resolution', named('category', note)))
 }

@@ -6,7 +6,7 @@ import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
 
-/** A person's decision about a run: `dirsync approve`, `reject`, `cancel`; about all calls: `pause`, `resume`. */
+/** A person's decisions about a run: `dirsync approve`, `reject`, `cancel`; about all calls: `pause`, `resume`. */
 export function decideCommands(program: Command): void {
   aboutRun(program, 'approve')
     .description(

@@ -10,7 +10,7 @@ import { said, say, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
-/** `dirsync doctor`: everything that has to be right, one line each. */
+/** `dirsync doctor`: every check, one line each. */
 export function doctorCommand(program: Command): void {
   program
     .command('doctor')
@@ -52,14 +52,14 @@ async function examineAll(): Promise<{ findings: Finding[]; language: Language }
     if (!(error instanceof ConfigError)) throw error
     return { findings: settingsFailures(error, env), language: 'en' }
   }
-  // Whatever is wrong is a finding; the log would say it a second time.
+  // Problems are reported as findings; the log would repeat them.
   const logger = createLogger({ level: 'silent', pretty: false })
   await using opened = new AsyncDisposableStack()
   let config: Config
   try {
     config = opened.use(await openSettings(checked, loadConfig, logger)).config
   } catch (error) {
-    // The embedded parts do not start.
+    // The embedded parts failed to start.
     const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
     return { findings, language: checked.language }
   }

@@ -26,7 +26,7 @@ import { oneSource } from './source.ts'
 const SAMPLE = 20
 const POLL_MS = 500
 
-/** What would become of a run, in documents. */
+/** The state that a run would reach, in JSON documents. */
 export const VERDICTS = {
   running: 'would run',
   held: 'would be held',
@@ -54,7 +54,7 @@ export async function dryRunOf(file: string, options: { json?: true; source?: st
   const hr = await context.hr()
   const source = oneSource(hr.all, options.source)
   const progress = createProgress(say('shell.reading'), options.json === true)
-  // The new SELECT is read twice, today's once; about as many rows each time as the last run found.
+  // The new SELECT is read twice, today's once. The last run tells about how many rows each has.
   const total = 3 * ((await lastSweep(pool, source))?.statistics.rows ?? 0)
   let number: number | null = null
   const telling = setInterval(async () => {

@@ -18,7 +18,7 @@ import {
   words,
 } from './output.ts'
 
-/** `dirsync employee`: one employee's story. */
+/** `dirsync employee`: the story of one employee. */
 export function employeeCommand(program: Command): void {
   program
     .command('employee')
@@ -61,7 +61,7 @@ async function employee(name: string, options: { json?: true }): Promise<void> {
   printOrders(story)
 }
 
-/** With the run that waits for a decision, or was rejected. */
+/** The status, with the run that awaits a decision or was rejected. */
 function standingText({ standing, held }: NonNullable<EmployeeStory['record']>): string {
   const name = named('standing', standing)
   return held ? `${name} (#${held.run})` : name

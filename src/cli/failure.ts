@@ -8,9 +8,11 @@ export class UsageError extends Error {
   readonly exitCode = 2
 }
 
-/** What was asked for failed or is held: one sentence, exit 1. The message is empty where it is already printed. */
+/**
+ * The command failed, or its run is held: one sentence, exit 1. The message is empty if it has been printed already.
+ */
 export class FailedError extends Error {
-  /** Without a message it has nothing to say, not even its name. */
+  /** Without a message, nothing must be printed, not even the name. */
   override readonly name = ''
   readonly exitCode = 1
 }

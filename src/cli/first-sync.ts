@@ -23,25 +23,25 @@ import {
 } from './output.ts'
 import { followRun, isHrAway, isUnfinished } from './progress.ts'
 
-/** How often to check whether HR may be read again, for rows that changed since their plan. */
+/** How often to check whether HR may be read again, for rows that changed after they were planned. */
 const EARLY_MS = 100
 
-/** What a sync of everything came to. */
+/** The outcome of a sync of everything. */
 interface SyncResult {
   ok: boolean
-  /** Numbers of the runs by kind; `replan` and `retry` are the runs that followed from them. */
+  /** Numbers of the runs by kind; `replan` and `retry` are the follow-up runs. */
   runs: Record<string, number[]>
   summary: SyncSummary
   halts: Halt[]
-  /** Why a run did not come to its end, or what it has to say, by its number. */
+  /** Why a run did not finish, or its message, by run number. */
   messages: { run: number; state: RunState; source: string; message: string }[]
   seconds: number
 }
 
 /**
- * Syncs employees, then departments, open ids and the mirrors that are switched on, then what HR changed meanwhile and
- * whatever became due on the way, with a progress bar.
- * @returns null when it was told to stop meanwhile
+ * Syncs employees, then departments, open ids and the mirrors that are on, then whatever HR changed or became due
+ * meanwhile, with a progress bar.
+ * @returns null if it was told to stop meanwhile
  */
 export async function firstSync(options: {
   pool: Pool
@@ -57,7 +57,7 @@ export async function firstSync(options: {
   void stopped.then(() => {
     isStopped = true
   })
-  /** Everything is halted or paused: what is requested waits, and there is nothing to follow. */
+  /** Everything is halted or paused: requested runs wait, so there is nothing to follow. */
   let isHalted = false
   const runs: Record<string, number[]> = {}
   const messages: SyncResult['messages'] = []
@@ -67,7 +67,7 @@ export async function firstSync(options: {
     const end = await followRun({ pool, id, label, quiet, stopped })
     if (!end) return false
     const message = end.message ?? (end.state === 'done' ? null : end.state)
-    // What halts everything is reported once, for the first run that it stopped; what is wrong with two sources twice.
+    // A halt of everything is reported once, with the first run that it stopped; a fault of a source once per source.
     if (message !== null && !messages.some(told => told.message === message && told.source === source))
       messages.push({ run: id, state: end.state, source, message })
     isHalted ||= isUnfinished(end.state)
@@ -81,7 +81,7 @@ export async function firstSync(options: {
     const requested: { id: number; source: string }[] = []
     for (const { name: source } of await sourcesFor(pool, kind))
       requested.push({ id: await requestRun(pool, kind, [], 'start', source), source })
-    // One source that cannot be synced is no reason to leave the others.
+    // If one source cannot be synced, the others still are.
     for (const { id, source } of requested) ok = (await follow(kind, id, source)) && ok
   }
   for (;;) {
@@ -107,7 +107,7 @@ export async function firstSync(options: {
   }
 }
 
-/** A run that plans or sends what HR changed since the last plan; null when there is none, or only held ones. */
+/** A run that plans or sends what HR has changed since the last plan; null if there is none, or only held ones. */
 async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   let under: number | 'early' | null = null
   for (const source of await sourcesFor(pool, 'changes')) {
@@ -120,7 +120,7 @@ async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   return under
 }
 
-/** Prints what a sync came to: one JSON document for machines, a few aligned lines for a person. */
+/** Prints the outcome of a sync: one JSON document for programs, a few aligned lines for people. */
 export function printSummary(
   sync: SyncResult,
   options: { json: boolean; program: string; psql: boolean },

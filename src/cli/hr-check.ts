@@ -39,7 +39,7 @@ interface CheckOptions {
   json?: true
 }
 
-/** `dirsync hr check`: what HR holds, and what is wrong with it, before anything is planned. */
+/** `dirsync hr check`: what HR contains, and what is wrong with it, before anything is planned. */
 export function hrCheckCommand(hr: Command): void {
   hr.command('check')
     .description('read all of HR once, and report what is in it and what is wrong with it')
@@ -91,7 +91,7 @@ async function check(options: CheckOptions): Promise<void> {
   })
     .catch(error => {
       if (stop.signal.aborted) throw new FailedError(say('hr_check.stopped'))
-      // The one thing that is written: what shared values are found by.
+      // This temporary file, used to find shared values, is the only thing that is written.
       if (error.code === 'ERR_SQLITE_ERROR')
         throw new FailedError(say('hr_check.no_room', { reason: error.message }))
       throw error
@@ -102,7 +102,7 @@ async function check(options: CheckOptions): Promise<void> {
   if (!found.isClean) throw new FailedError('')
 }
 
-// For people
+// Output for people
 
 function printCheck(found: HrCheck, program: string, options: CheckOptions): void {
   const { source, rows, active, leavers, departments, columns } = found
@@ -147,7 +147,7 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
   printNext(found, program, options)
 }
 
-/** Of HR in files: which delivery this is about, and why what lies in the folder now is not it. */
+/** For HR in files: which delivery was read, and why the folder's present content was not. */
 export function printDelivery(delivery: HrDelivery | null): void {
   if (delivery === null) return
   const { files, writtenAt, problem } = delivery
@@ -173,7 +173,7 @@ function printNext(
   else print(say('hr_check.again', { command: `${program} hr check${given}` }))
 }
 
-/** An argument as a shell takes it. */
+/** Quotes an argument for the shell. */
 function shellWord(text: string): string {
   return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
@@ -207,12 +207,12 @@ function distinctText({ distinct: { count, isExact } }: ColumnFigures): string {
   return isExact ? figure(count) : `≈${figure(Number(count.toPrecision(3)))}`
 }
 
-/** `active` and `updated_at` are for dirsync alone. */
+/** `active` and `updated_at` are not fields of the platform. */
 function fieldText({ name }: ColumnFigures): string | null {
   return name === 'active' || name === 'updated_at' ? null : named('field', name)
 }
 
-/** What was found, each with its samples below it. */
+/** Prints the findings, each with its samples below it. */
 function printFindings(title: string, facts: Fact[]): void {
   const present = facts.filter(([, value]) => value)
   if (present.length === 0) return
@@ -251,7 +251,7 @@ function likenessFacts({ column, same, alike }: LikenessFound): Fact[] {
   return [...facts(same, text, name), ...facts(alike, 'hr_check.alike', same.groups > 0 ? '' : name)]
 }
 
-/** `e1 138****0001 = e7 138****0001`; of user ids, which differ by a blank perhaps, in quotes. */
+/** `e1 138****0001 = e7 138****0001`; user ids are quoted, as they may differ only by a blank. */
 function groupText(group: (EmployeeKey & { value: string | null })[]): string {
   const texts = group.map(employee =>
     employee.value === null
@@ -289,7 +289,7 @@ function fieldsFact(what: 'write_only' | 'unmanaged', fields: string[]): Fact {
   return [say(`hr_check.${what}`), fields.length > 0 ? text : null]
 }
 
-// For programs
+// Output for programs
 
 function documentOf(found: HrCheck) {
   const { source, rows, columns, broken, alike, departments } = found

@@ -34,15 +34,15 @@ import {
 } from './output.ts'
 import type { Questions } from './questions.ts'
 
-/** What a mapping is of. */
+/** What kind of mapping is made. */
 export type Subject = 'employees' | 'departments'
 
-/** What `dirsync hr init` asks about the columns of a table. */
+/** The questions that `dirsync hr init` asks about the columns of a table. */
 
 const LEAVE_OUT = '-'
 const ALL_THE_REST = '.'
 
-/** What each column means; the one that a mapping cannot do without comes first. */
+/** Asks what each column means, beginning with the one that a mapping cannot do without. */
 export async function askMeanings(
   questions: Questions,
   columns: readonly HrColumn[],
@@ -74,7 +74,7 @@ export async function askMeanings(
   return [...chosen.values()].sort((a, b) => order.indexOf(a.meaning) - order.indexOf(b.meaning))
 }
 
-/** As it is typed, with what people call it; null of nothing. */
+/** The name of a meaning, as typed and as people call it; null without a meaning. */
 export function meaningName(meaning: Meaning | undefined): string | null {
   return meaning ? namedWithValue('field', meaning.column) : null
 }
@@ -113,7 +113,7 @@ function understood(
   return { answer: meaning.column }
 }
 
-/** Without the first of the meanings, the user id or the code, there is no mapping. */
+/** Asks for the first of the meanings, the user id or the code, without which there is no mapping. */
 async function askForNeeded(
   questions: Questions,
   columns: readonly HrColumn[],
@@ -132,11 +132,11 @@ async function askForNeeded(
   chosen.set(needed.column, { column, meaning: needed.column })
 }
 
-// Men and women
+// Gender
 
 /**
- * Of a gender that HR does not write as the platform does: what its values are, by all rows. What may mean one thing or the
- * other is asked; without anybody to ask, it is left out.
+ * Asks what HR's gender values mean if HR does not write them as the platform does; looks at all rows. Ambiguous
+ * values are asked about; if no questions can be asked, they are left out.
  */
 export async function askGender(
   questions: Questions,
@@ -187,7 +187,10 @@ function printStates(states: readonly CountedValue[]): void {
   ])
 }
 
-/** Some of the values, typed as they are shown. @param given.guess null: there is none */
+/**
+ * Asks for some of the values, typed as they are shown.
+ * @param given.guess null for none
+ */
 async function askValues(
   questions: Questions,
   question: string,
@@ -209,17 +212,17 @@ async function askValues(
 
 // Who has left
 
-/** A way to tell who has left. */
+/** A way to find out who has left. */
 interface Way {
   text: string
   ask: () => Promise<ActiveRule>
-  /** What it comes to unless other values are named; null: only a person can say. */
+  /** The rule, unless the person names other values; null if only a person can decide. */
   guess: ActiveRule | null
   /** Whether the guess leaves at least half of the rows in service. */
   isPlausible: boolean
 }
 
-/** How HR tells who is in service, or which departments are open. */
+/** Asks how HR marks who is in service, or which departments are open. */
 export async function askActive(
   questions: Questions,
   server: HrServer,
@@ -255,7 +258,7 @@ export async function askActive(
   const first = ways.findIndex(({ guess, isPlausible }) =>
     questions.isAsking ? guess === null || isPlausible : guess !== null && isPlausible,
   )
-  // Of a first way that makes most people leave, a person has to say that it is so.
+  // If the first way would make most people leave, there is no default: a person has to choose.
   const proposed = questions.isAsking && first > 0 ? null : String(first + 1)
   const ask = await questions.ask(say('hr_init.which_rule'), proposed, async text => {
     const answer = ways[Number(text) - 1]?.ask
@@ -276,7 +279,7 @@ export async function askActive(
   return active
 }
 
-/** Null where HR cannot tell days by it. */
+/** Null if HR has no usable day in that column. */
 async function wayByDay(server: HrServer, table: HrTable, named: HrColumn): Promise<Way | null> {
   const column = await withDays(server, table, named)
   const guess: ActiveRule = { by: 'day', column }
@@ -314,14 +317,17 @@ async function wayByStates(
   }
 }
 
-/** That most have left is hardly ever so, and does harm where it is not. */
+/**
+ * Whether at least half of the rows stay in service: it is hardly ever right that most have left, and harmful if
+ * wrong.
+ */
 function isPlausible({ active, of }: { active: number; of: number }): boolean {
   return active >= of / 2
 }
 
 /**
- * The values that mean in service, or open. Of employees each value has to say what it means; a department stays open unless
- * its value says that it is closed.
+ * Guesses which values mean in service, or open. For employees, every value must be recognised; a department stays
+ * open unless its value says that it is closed.
  */
 function guessedStates(states: readonly CountedValue[], subject: Subject): string[] | null {
   const values = states.map(({ value }) => value)
@@ -352,11 +358,11 @@ function ruleOf(
   subject: Subject,
 ): ActiveRule {
   const values = states.map(({ value }) => value)
-  // What says true and false already can stay as it is.
+  // A column that already reads as true and false can stay as it is.
   const isFlag = values.every(state => parseActive(state) === active.includes(state))
   if (isFlag) return { by: 'flag', column: column.name }
   if (subject === 'employees') return { by: 'states', column: column.name, active }
-  // A value that nobody has seen yet must close no department: closed ones are deleted.
+  // A value not seen yet must not close a department, because closed departments are deleted.
   const closed = values.filter(state => !active.includes(state))
   return closed.length === 0 ? { by: 'nothing' } : { by: 'closed states', column: column.name, closed }
 }

@@ -91,7 +91,7 @@ async function init(options: InitOptions): Promise<void> {
   const active = await askActive(questions, server, table, columns, chosen, subject)
 
   const sql = selectOf(table, chosen, active, server.dialect, additionsOf(subject, chosen, active))
-  // Shown first: where nothing can be written, as in a container, it can be copied.
+  // Print it first: if no file can be written, as in a container, it can be copied.
   print('', ...sql.split('\n').map(plain))
   await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
     throw new FailedError(say('hr_init.unwritable', { file, code: error.code ?? '' }))
@@ -162,9 +162,9 @@ function printColumns(table: HrTable, columns: HrColumn[], meaningOf: (name: str
   printText(say('hr_init.sample_note'))
 }
 
-// The end
+// The remaining columns
 
-/** Departments have to say whether they are open, and who their parents are. */
+/** A mapping of departments also needs to say which are open, and who their parents are. */
 function additionsOf(subject: Subject, chosen: readonly Chosen[], active: ActiveRule): string[] {
   if (subject === 'employees') return []
   return [

@@ -4,12 +4,12 @@ import { inLanguage } from '../texts/failures.ts'
 import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
 
 /**
- * The language in which commands speak to people: results and their titles. Help, refused options and `--json` are English
- * whatever the language, for scripts and for search engines.
+ * The language in which commands answer people: results and their titles. Help, usage errors and `--json` are always
+ * English, for scripts and for search engines.
  */
 const speech = perRun<{ language: Language }>(() => ({ language: 'en' }))
 
-/** Chooses the language of this command, once its settings are known. */
+/** Sets the language of this command, once its settings are known. */
 export function speak(wish: Language): void {
   speech().language = wish
 }
@@ -24,12 +24,12 @@ export function say(key: TextKey, values?: TextValues): string {
   return translator(shellLanguage())(key, values)
 }
 
-/** Who did something, as people call them. */
+/** The name of who did something, for display. */
 export function who(actor: string): string {
   return actorText({ t: say }, actor)
 }
 
-/** A list of names in the catalogue: what stands before the dot. */
+/** A list of names in the catalogue: the part of its keys before the dot. */
 export type Names =
   | 'alert_rule'
   | 'call'
@@ -53,29 +53,29 @@ export type Names =
   | 'shell.compared'
   | 'shell.row_count'
 
-/** The name of a value. In English that is the value as it is stored, which is also what options take. */
+/** The name of a value. In English that is the stored value itself, which is also what options take. */
 export function named<Value extends string | null | undefined>(list: Names, value: Value): Value | string {
   const language = shellLanguage()
   return language === 'en' || !value ? value : textOr(language, `${list}.${value}`, value)
 }
 
-/** Names in a row. */
+/** Names, separated by commas. */
 export function namedList(list: Names, values: readonly string[]): string {
   return values.map(value => named(list, value)).join(say('shell.comma'))
 }
 
-/** The name, with the value beside it where that differs: for what people pass on to an option. */
+/** The name, with the value beside it if it differs, because people pass the value to an option. */
 export function namedWithValue(list: Names, value: string): string {
   const name = named(list, value)
   return name === value ? value : `${name} (${value})`
 }
 
-/** A message or remedy as it is stored, in the language of this command. */
+/** A stored message or remedy, in the language of this command. */
 export function said<Text extends string | null | undefined>(stored: Text): Text | string {
   return stored ? inLanguage(shellLanguage(), stored) : stored
 }
 
-/** The meaning of one of the platform's own values; the value itself where nobody knows it. */
+/** The meaning of one of the platform's own values; the value itself if it is unknown. */
 export function meaning(
   list: 'asset_code' | 'payment_order_status',
   value: string | number | null,

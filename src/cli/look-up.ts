@@ -6,7 +6,7 @@ import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { factLines, print, printJson } from './output.ts'
 
-/** What the commands share that ask the platform while a person waits. */
+/** Shared by the commands that ask the platform while a person waits. */
 
 export interface LookUpOptions {
   enterprise?: string
@@ -16,13 +16,13 @@ export interface LookUpOptions {
 /** The option, for `command.option(...ENTERPRISE)`. */
 export const ENTERPRISE = ['--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)'] as const
 
-/** A person waits: before the work of the service. */
+/** A person waits, so these calls go before the work of the service. */
 export const ASKED_BY_PERSON = { priority: 1 } satisfies CallOptions
 
 /**
- * Asks the platform one thing.
+ * Asks the platform something.
  * @param ask makes the calls; `enterprise` belongs into their parameters
- * @returns what it gave, and how a person types the program, for hints
+ * @returns its result, and how a person types the program's name, for hints
  * @throws UsageError, FailedError
  */
 export async function lookUp<T>(
@@ -37,7 +37,9 @@ export async function lookUp<T>(
   return { found, program: context.program }
 }
 
-/** The enterprise that a command asks about: the one named, else the setting's; none for a single enterprise. */
+/**
+ * The enterprise that a command asks about: the one named, else that of the settings; empty for a single enterprise.
+ */
 export function enterpriseOf({ config }: CommandContext, named?: string): { enterprise_code?: string } {
   const enterprise_code = named ?? config.PLATFORM_ENTERPRISE_CODE
   return enterprise_code === '' ? {} : { enterprise_code }
@@ -49,10 +51,10 @@ export function enterpriseFlag({ enterprise }: LookUpOptions): string {
 }
 
 /**
- * Makes a call, and tells a person why it failed: code, meaning, remedy, trace. With `json` that is the document on
- * standard output, too.
+ * Makes a call, and explains to a person why it failed: code, meaning, remedy, trace. With `json`, the document on
+ * standard output says so too.
  * @param flagOf how a person names a field
- * @throws UsageError where a field breaks a rule, FailedError where the platform, or the way to it, failed
+ * @throws UsageError if a field breaks a rule, FailedError if the platform or the connection failed
  */
 export async function orExplained<T>(
   operation: string,
@@ -76,7 +78,7 @@ function brokenRules(
 ): UsageError {
   // A field within an object has no flag of its own.
   const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
-  // What comes from the shell or a file is a text already.
+  // Values from the shell or a file are texts already, so this part of a rule would only confuse.
   const ruleOf = (rule: string) => rule.replace(/, as a text$/, '')
   return new UsageError(problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'))
 }
@@ -109,25 +111,25 @@ function explained(error: PlatformError, operation: string, json: boolean): Fail
     ['trace', traceId],
     ['outcome', outcomeKnown ? null : 'unknown: look before you do it again'],
   ])
-  // A call that goes first (a token, the order record) may be what failed.
+  // A preceding call (for a token, or the order record) may be the one that failed.
   const consequence = failed === operation ? '' : `, so ${operation} was not carried out`
   return new FailedError([`${failed} failed${consequence}`, ...lines].join('\n'))
 }
 
-/** What to do about a code of the platform; null where it is not in the catalogue. */
+/** What to do about a code of the platform; null if it is not in the catalogue. */
 export function remedyOf(platformCode: number | null): string | null {
   const entry = entryOfCode(platformCode ?? undefined)
   return entry?.remedyBesideHr ?? entry?.remedy ?? null
 }
 
-/** A code with its meaning, such as `3 payment completed`; alone where the specification does not know it. */
+/** A code with its meaning, such as `3 payment completed`; the code alone if the specification does not know it. */
 export function stateText(states: States, value: number | string | null): string | null {
   if (value === null) return null
   const meaning = meaningOf(states, value)
   return meaning === undefined ? String(value) : `${value} ${meaning}`
 }
 
-/** How many rows were shown, and whether there are more. */
+/** Prints how many rows were shown, and whether there are more. */
 export function printShown(rows: readonly unknown[], more: boolean): void {
   print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
 }

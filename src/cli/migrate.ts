@@ -52,7 +52,7 @@ async function run(options: { json?: true }): Promise<void> {
     )
 }
 
-/** Whoever looks for why nothing works finds the reason here too. */
+/** Tells people who wonder why nothing works which settings are missing. */
 function tellWhatIsMissing({ embedded, env }: CheckedSettings): void {
   if (embedded) return
   try {

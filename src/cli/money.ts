@@ -18,34 +18,34 @@ import {
   table,
 } from './output.ts'
 
-/** What `dirsync refund` and `dirsync topup` have in common: list, show and resolve what the journal holds. */
+/** Shared by `dirsync refund` and `dirsync topup`: list, show and resolve entries of the journal. */
 
-/** How one of the two differs from the other. */
+/** How the two differ. */
 export interface MoneyKind<Row extends Entry> {
   noun: 'refund' | 'top-up'
   command: 'refund' | 'topup'
-  /** What the number is called, and one of them. */
+  /** What the number is called, with an example. */
   argument: string
   numberMeaning: string
   exampleNumber: string
-  /** How a person may know what became of one: an example of `--reason`. */
+  /** How a person may know the outcome: an example of `--reason`. */
   exampleReason: string
-  /** Whether the platform notifies us of one. */
+  /** Whether the platform sends notifications about it. */
   isNotified: boolean
-  /** Loaded when it is used, so that `--help` is quick. */
+  /** Loaded on use, so that `--help` is quick. */
   journal(): Promise<Journal<Row>>
   numberOf(row: Row): string
-  /** What it is for: its order, or its account. */
+  /** Its order, or its account. */
   target: { name: string; of(row: Row): string }
   amountOf(row: Row): string
-  /** What else a person asks about one: what was sent, and what happened since. */
+  /** Further facts: what was sent, and what happened since. */
   sent(row: Row): Fact[]
   since(row: Row): Fact[]
-  /** What to do about one whose outcome is unknown. */
+  /** What to do while the outcome is unknown. */
   remedy(row: Row, program: string): string
 }
 
-/** What the states say about money. */
+/** What each state says about the money. */
 const MEANINGS: Record<EntryState, string> = {
   requested: 'being sent',
   unknown: 'sent, and perhaps carried out',
@@ -183,7 +183,7 @@ async function resolve<Row extends Entry>(
   else print(`${titleOf(kind.noun)} ${number} is ${options.as}.`)
 }
 
-/** Prints everything about one, and what to do where its outcome is unknown. */
+/** Prints everything about an entry, and what to do if its outcome is unknown. */
 export function printEntry<Row extends Entry>(kind: MoneyKind<Row>, row: Row, program: string): void {
   print(colours.bold(`${titleOf(kind.noun)} ${kind.numberOf(row)}`))
   printFacts([
@@ -192,7 +192,7 @@ export function printEntry<Row extends Entry>(kind: MoneyKind<Row>, row: Row, pr
     ['amount', kind.amountOf(row)],
     ...kind.sent(row),
     ['enterprise', row.enterprise_code],
-    // Once the platform or a person has said it, the message tells of a doubt that is over.
+    // Once the platform or a person has settled it, the message describes a doubt that is over.
     ['message', row.state === 'notified' || row.resolved_by ? null : row.message],
     ['code', row.platform_code],
     ['trace', row.trace_id],
@@ -208,7 +208,7 @@ function titleOf(noun: string): string {
   return noun[0]?.toUpperCase() + noun.slice(1)
 }
 
-/** The colour of a state in a table's cell, by what it asks of a person. */
+/** Colours the state in a table's cell, by what it asks of a person. */
 function paintState(cell: string): string {
   const state = cell.trimEnd()
   const colour = { unknown: 'red', rejected: 'yellow', accepted: 'green', notified: 'green' } as const

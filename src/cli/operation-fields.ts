@@ -4,9 +4,12 @@ import { UsageError } from './failure.ts'
 import { print, printFacts, printText } from './output.ts'
 import { type GivenRequest, parseJson, readRequestFile } from './request.ts'
 
-/** The fields of an operation as flags of `dirsync platform`: their help, and how they are read. */
+/** The fields of an operation as flags of `dirsync platform`: their help, and their parsing. */
 
-/** What fields mean, with an example where it helps; `operation field` where a name means something else there. */
+/**
+ * The meaning of fields, with an example if it helps; `operation field` if a name means something else in one
+ * operation.
+ */
 const MEANINGS: Record<string, string> = {
   account_openid: 'points or limit account, as dirsync accounts shows it',
   amount: 'amount to apply for, such as 5000.00',
@@ -61,7 +64,7 @@ const MEANINGS: Record<string, string> = {
   userid: 'user id of the employee, such as e10172',
 }
 
-/** Rules about several fields together. */
+/** Rules that involve several fields. */
 const RULES: Record<string, string> = {
   'employee/get': 'Give at least one of userid, mobile and email.',
   'employee/update': 'The value #default# clears birth_day, entry_day, level or category.',
@@ -75,7 +78,7 @@ interface OperationField {
   name: string
   required: boolean
   meaning: string
-  /** The fields of a field that takes JSON text: an object, or a list of objects. */
+  /** For a field that takes JSON text: the fields of the object, or of the objects in the list. */
   object: z.ZodObject | null
 }
 
@@ -118,7 +121,7 @@ export function printOperationHelp(operation: Operation): void {
   )
 }
 
-/** The names within an object, and within the objects that it holds. */
+/** Prints the names within an object, and within nested objects. */
 function printObject(path: string, object: z.ZodObject): void {
   print('', `${path}:`)
   printText(Object.keys(object.shape).join(', '))
@@ -129,7 +132,7 @@ function printObject(path: string, object: z.ZodObject): void {
 }
 
 /**
- * Reads `--field value` and `--field=value`. `--json` alone asks for a document; with the name of a file (- for standard
+ * Parses `--field value` and `--field=value`. `--json` alone asks for a document; with a file name (- for standard
  * input) it names the request, whose fields the flags override.
  * @throws UsageError
  */

@@ -25,11 +25,11 @@ import {
 import { colours, longTime, print, printFacts, printJson, printTitle, shortTime, table } from './output.ts'
 
 const DAY_MS = 86_400_000
-/** The platform's days are those of GMT+8. */
+/** The platform's days are in GMT+8. */
 const ZONE_MS = 8 * 3_600_000
 const DEFAULT_DAYS = 30
 
-/** `dirsync orders`: payment orders and order records, asked from the platform now. */
+/** `dirsync orders`: payment orders and order records, read from the platform. */
 export function ordersCommand(program: Command): void {
   const command = program
     .command('orders')
@@ -145,7 +145,7 @@ async function record(outer_trade_no: string, options: LookUpOptions): Promise<v
   else printRecord(outer_trade_no, found)
 }
 
-/** The day of a moment, on the platform's calendar. */
+/** The day of a moment in the platform's calendar. */
 function dayAt(ms: number): string {
   return new Date(ms + ZONE_MS).toISOString().slice(0, 10)
 }
@@ -169,7 +169,7 @@ function printOrders(orders: PaymentOrder[]): void {
   )
 }
 
-/** Everything about a payment order; of one from the new mall, its orders and goods too. */
+/** Everything about a payment order; for an order of the new mall, its orders and goods too. */
 function printOrder(order: PaymentOrderDetail): void {
   print(colours.bold(`Payment order ${order.trade_no}`))
   printFacts([
@@ -239,7 +239,10 @@ function printDelivery(delivery: Delivery, number: number): void {
   )
 }
 
-/** What a merchant's order came to. Some platforms answer with nothing but their own number of it (section 2.8). */
+/**
+ * The order record of a merchant's order. Some platforms answer with nothing but their own number for it (section
+ * 2.8).
+ */
 function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
   print(colours.bold(`Order ${outerTradeNo}`))
   if (typeof record === 'string') {

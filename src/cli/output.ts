@@ -8,7 +8,7 @@ import { type Names, named, say } from './language.ts'
 
 // Times
 
-/** Whether this command shows times, and has said in which zone they are. */
+/** Whether this command shows times, and whether it has already printed their zone. */
 const zone = perRun(() => ({ isNeeded: false, isSaid: false }))
 
 /** A time for a table. */
@@ -17,7 +17,7 @@ export function shortTime(date: Date | null): string | null {
   return texts.shortTime(date)
 }
 
-/** A time for a story, to the second. */
+/** A time for a timeline, to the second. */
 export function longTime(date: Date | null): string | null {
   zone().isNeeded ||= date !== null
   return texts.longTime(date)
@@ -37,7 +37,7 @@ export function print(...lines: string[]): void {
   io().stdout.write(lines.map(line => `${line}\n`).join(''))
 }
 
-/** Tells a person something beside the result, on standard error. */
+/** Prints a remark on standard error, beside the result. */
 export function printAside(text: string): void {
   io().stderr.write(
     wrap(text, 80)
@@ -46,7 +46,7 @@ export function printAside(text: string): void {
   )
 }
 
-/** Prints in which zone the times are, and of which deployment they tell where that has a name. */
+/** Prints the zone of the times, and the name of the deployment if it has one. */
 export function printFrame(deployment: string | null): void {
   zone().isSaid = true
   print(
@@ -54,7 +54,7 @@ export function printFrame(deployment: string | null): void {
   )
 }
 
-/** At the end of a command: in which zone its times were, unless it has said so. */
+/** Called at the end of a command: prints the zone of its times, unless that was done. */
 export function printZone(): void {
   const { isNeeded, isSaid } = zone()
   if (!isNeeded || isSaid) return
@@ -69,7 +69,7 @@ export function printTitle(title: string): void {
 
 export type Fact = [name: string, value: string | number | null | undefined]
 
-/** Facts below each other, their values aligned and wrapped; facts without a value are left out. */
+/** Facts as lines, their values aligned and wrapped; facts without a value are left out. */
 export function factLines(facts: Fact[]): string[] {
   const present = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const width = Math.max(...present.map(([name]) => widthOf(name)), 0)
@@ -89,7 +89,7 @@ export function printText(text: string, indent = 2): void {
   for (const line of wrap(plain(text), terminalWidth() - indent)) print(' '.repeat(indent) + line)
 }
 
-/** Prints what to do, after an arrow. */
+/** Prints a remedy, after an arrow. */
 export function printArrow(text: string, indent = 2): void {
   const lines = wrap(plain(text), terminalWidth() - indent - 2)
   for (const [i, line] of lines.entries()) print(`${' '.repeat(indent)}${i === 0 ? '→' : ' '} ${line}`)
@@ -107,7 +107,7 @@ export function counted(count: number, noun: string): string {
 
 /**
  * Counts by name, the highest first: `3 updated, 1 parked`.
- * @param list where the catalogue has the names
+ * @param list the list of names in the catalogue
  */
 export function countsText(counts: Readonly<Record<string, number>> | undefined, list: Names): string {
   return byCount(counts)
@@ -130,7 +130,7 @@ export function words(identifier: string): string {
 
 const INDENT = 2
 const GAP = 2
-/** No column becomes narrower than this. */
+/** Columns never become narrower than this. */
 const LEAST = 6
 
 /** A column of a table of rows. */
@@ -139,9 +139,9 @@ export interface Column<Row> {
   /** Text of the cell; null and the empty text show as –. */
   of(row: Row): string | number | null
   align?: 'right'
-  /** Gives way first where the table is wider than the terminal. */
+  /** Shrinks first if the table is wider than the terminal. */
   gives?: true
-  /** Left out where the table is wider than the terminal. */
+  /** Left out if the table is wider than the terminal. */
   spare?: true
   /** Adds colour to the finished cell. */
   paint?(cell: string, row: Row): string
@@ -152,7 +152,7 @@ export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Ro
   io().stdout.write(table(columns, rows))
 }
 
-/** Rows under their titles, no wider than the terminal: what does not fit is cut with …. */
+/** Rows under their titles, no wider than the terminal; cells that do not fit are cut with …. */
 export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = terminalWidth()): string {
   const columns = fitted(
     wanted.map(column => {
@@ -174,7 +174,9 @@ export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = t
   return [colours.dim(header), ...body].map(text => `${text}\n`).join('')
 }
 
-/** Columns that fit: without the spare ones where need be, then the widest become narrower, those that give first. */
+/**
+ * The columns that fit: spare ones are dropped if necessary, then the widest shrink, beginning with those that give.
+ */
 function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted: C[], room: number): C[] {
   const total = (columns: C[]) => columns.reduce((sum, { width }) => sum + width + GAP, INDENT - GAP)
   const columns = total(wanted) <= room ? wanted : wanted.filter(column => !column.spare)
@@ -192,7 +194,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
 const ZERO = /[\p{Mn}\p{Me}\p{Cf}]/u
 
-/** Columns that a text without control characters takes; colour codes count for nothing. */
+/** The columns that a text takes on a terminal; it must not contain control characters other than colour codes. */
 export function widthOf(text: string): number {
   let width = 0
   for (const character of stripVTControlCharacters(text))
@@ -200,12 +202,12 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** A text from elsewhere, on one line and unable to steer the terminal. */
+/** Makes foreign text safe to print: on one line, and unable to control the terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/** The text in at most `width` columns, its end replaced by … where it is too long. */
+/** The text in at most `width` columns; if it is too long, its end is replaced by …. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let taken = ''
@@ -222,15 +224,15 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
 }
 
 /**
- * What a line may be broken before: words, and single wide characters with the punctuation after them, which never begins a
- * line. The first group are the blanks before it.
+ * The pieces between which a line may be broken: words, and single wide characters with the punctuation after them,
+ * since that must not begin a line. The first group holds the preceding blanks.
  */
 const PIECES = new RegExp(
   String.raw`(\s*)([“（《]*(?:${WIDE.source}|(?:(?!${WIDE.source})[^\s“（《])+)[，。；：、？！）”》]*|[“（《]+)`,
   'gu',
 )
 
-/** The text in lines of at most `width` columns, broken between words where it can be. */
+/** The text in lines of at most `width` columns, broken between words if possible. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -246,12 +248,12 @@ export function wrap(text: string, width: number): string[] {
   return line === '' ? lines : [...lines, line]
 }
 
-/** Columns of the terminal; 80 where there is none. */
+/** Columns of the terminal; 80 if there is none. */
 export function terminalWidth(): number {
   return io().stdout.columns || 80
 }
 
-/** Colours of standard output: on a terminal only, and never where NO_COLOR is set. */
+/** Colours on standard output: only on a terminal, and never if NO_COLOR is set. */
 export const colours = {
   bold: onTerminal('bold'),
   cyan: onTerminal('cyan'),
@@ -266,7 +268,10 @@ function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
   return (text: string): string => (io().stdout.isTTY ? paint(text) : text)
 }
 
-/** The colour of a state of a run or a dead letter, by what it asks of a person. @param text its name */
+/**
+ * Colours the state of a run or a dead letter, by what it asks of a person.
+ * @param text its name
+ */
 export function coloured(state: string, text = state): string {
   if (/^(done|in_step|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
   if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(text)
@@ -275,7 +280,7 @@ export function coloured(state: string, text = state): string {
   return text
 }
 
-/** Colours a cell, which may be filled up with blanks or cut, as {@link coloured} does the state of its row. */
+/** Colours a cell, which may be padded or cut, as {@link coloured} does for the state of its row. */
 export function paintedBy<Row>(stateOf: (row: Row) => string): (cell: string, row: Row) => string {
   return (cell, row) => {
     const name = cell.trimEnd()
@@ -283,7 +288,7 @@ export function paintedBy<Row>(stateOf: (row: Row) => string): (cell: string, ro
   }
 }
 
-/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+/** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
   const seconds = ms / 1000
   if (seconds < 10) return say('shell.seconds', { figure: seconds.toFixed(1) })
@@ -294,7 +299,7 @@ export function duration(ms: number): string {
     : say('shell.days', { figure: String(Math.round(seconds / 86_400)) })
 }
 
-/** How long a run still takes: `about 12 min left`. */
+/** How long a run will still take: `about 12 min left`. */
 export function shortTimeLeft(left: TimeLeft): string {
   switch (left.state) {
     case 'estimated':
@@ -340,7 +345,7 @@ export function perSecond(rate: number): string {
   })
 }
 
-/** The entity of a row, as commands take it: with its enterprise, unless it is one itself. */
+/** The entity of a row as commands accept it: with its enterprise, unless it is an enterprise itself. */
 export function entityName(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
   return row.entity === 'enterprise' ? row.entity_key : qualified(row.enterprise_code, row.entity_key)
 }

@@ -138,7 +138,7 @@ async function planRun(options: PlanOptions): Promise<void> {
 /** What a run of one source would do. */
 interface SourcePlan {
   source: string
-  /** Null: HR did not answer, or its mapping is wrong. */
+  /** Null if HR did not answer, or its mapping is wrong. */
   preview: RunPreview | null
   comparison: Comparison | null
   error: string | null
@@ -166,7 +166,7 @@ async function planSource(
     return { source: name, preview, comparison, error: null }
   } catch (error) {
     if (error instanceof SpoolError) throw new FailedError(say('shell.no_room', { reason: error.message }))
-    // Of several, the others may answer.
+    // With several sources, the others may still answer.
     if (!isOfHr(error) || name === '') throw error
     return { source: name, preview: null, comparison: null, error: error.message }
   }
@@ -180,7 +180,7 @@ function passes({ employees, departments }: RunPreview): boolean {
   return employees.state === 'running' && !departments?.isHeld
 }
 
-/** Of several sources a list; of the only one, or the one that was named, its plan. */
+/** A list for several sources; for a single or named source, its plan alone. */
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
   const documents = plans.map(({ source, preview, comparison, error }) => ({
     ...(source !== '' && { source }),

@@ -14,7 +14,7 @@ export function platformCommand(program: Command): void {
     .description('call one operation of the platform, and show its answer as it is')
     .argument('[operation]', 'its path, such as employee/get')
     .argument('[fields...]', '--field value, for each field of the operation; --json')
-    // The flags are the operation's own fields, so they are read here and not by commander.
+    // The flags are the operation's own fields, so they are parsed here and not by commander.
     .helpOption(false)
     .allowUnknownOption()
     .passThroughOptions()
@@ -55,7 +55,7 @@ async function platform(name: string | undefined, rest: string[], command: Comma
   const { printOperationHelp, readRequestFlags } = await import('./operation-fields.ts')
   if (rest.some(argument => HELP.has(argument))) return printOperationHelp(operation)
   const given = await readRequestFlags(operation, rest)
-  // What moves money goes through the journal.
+  // Operations that move money go through the journal.
   if (!operation.idempotent) {
     const { sendRefundRequest, sendTopUpRequest } = await import('./send-money.ts')
     await (operation.name === 'seller/v3/pay/syncRefund' ? sendRefundRequest(given) : sendTopUpRequest(given))
@@ -90,7 +90,7 @@ function printAnswer(data: unknown): void {
   }
 }
 
-/** A list or an object, as lines of JSON: not wrapped, so that its indentation tells what belongs to what. */
+/** Prints a list or an object as JSON, unwrapped, so that its indentation stays intact. */
 function printStructure(value: unknown, indent = 2): void {
   for (const line of JSON.stringify(value, null, 2).split('\n')) print(' '.repeat(indent) + plain(line))
 }

@@ -5,14 +5,14 @@ import { io } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
 
-/** Adds a command, or a few that belong together, with options, help and what it does. */
+/** Adds one or several related commands, with options, help and action. */
 type Add = (program: Command) => void
 
 const decide = () => import('./decide.ts').then(file => file.decideCommands)
 
 /**
- * The commands, with what they take, in the order of the help. The file of a command, and with it PostgreSQL, the queue and whatever else it
- * needs, is loaded when it is called and not before, so that help and refusals come at once.
+ * The commands with their arguments, in the order of the help. The file of a command, and with it PostgreSQL, the
+ * queue and so on, is loaded only when the command is called, so that help and usage errors appear at once.
  */
 const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
   start: [
@@ -98,7 +98,7 @@ const BY_NAME = new Map(
 
 /**
  * Runs one command, such as `['status', '--json']`.
- * @returns the exit code; a failure has been told on standard error
+ * @returns the exit code; failures have been printed on standard error
  */
 export async function runProgram(args: string[]): Promise<number> {
   const program = await createProgram(args)
@@ -107,7 +107,7 @@ export async function runProgram(args: string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and version are no failures; everything else that commander refuses is wrong usage.
+      // Help and version are not failures; everything else that commander rejects is wrong usage.
       if (error.message.startsWith('error: ')) tell(refusal(error, calledOf(program, args)))
       return error.exitCode === 0 ? 0 : 2
     }
@@ -117,7 +117,7 @@ export async function runProgram(args: string[]): Promise<number> {
   }
 }
 
-/** What the arguments call. */
+/** The command that the arguments call. */
 function calledOf(program: Command, args: string[]): Command {
   return args.reduce(
     (called, arg) =>
@@ -126,7 +126,7 @@ function calledOf(program: Command, args: string[]): Command {
   )
 }
 
-/** What commander refuses, in its words; where something is missing, with what that is and what to type. */
+/** A usage error in commander's words. If something is missing, it also says what that is and what to type. */
 function refusal({ code, message }: CommanderError, called: Command): string {
   const [, what = ''] = /^error: (.*)$/s.exec(message) ?? []
   const missing =
@@ -143,7 +143,7 @@ function refusal({ code, message }: CommanderError, called: Command): string {
 function exampleOf(command: Command): string {
   const help: string[] = []
   command.configureOutput({ writeOut: text => help.push(text) }).outputHelp()
-  // One goes on in the next line perhaps, or is followed by what it does.
+  // An example may continue on the next line, or be followed by a description.
   const examples =
     help
       .join('')
@@ -153,7 +153,7 @@ function exampleOf(command: Command): string {
   return own.replace(/(?<=[^\n ]) {2,}\S.*$/, '').trim()
 }
 
-/** A mapping that is wrong, with its line. The server's words are in the message already. */
+/** Prints an error in a mapping, with its line. The server's words are already in the message. */
 async function tellMistake(error: MappingError): Promise<void> {
   const { excerptOf } = await import('./excerpt.ts')
   const { plain } = await import('./output.ts')
@@ -163,14 +163,14 @@ async function tellMistake(error: MappingError): Promise<void> {
 function tell(sentence: string): void {
   if (!sentence) return
   const [first = '', ...rest] = sentence.split('\n')
-  // Several wrong settings are a line each; what belongs to the first line is indented.
+  // Each wrong setting has a line of its own; indented lines belong to the one before.
   const lines = [`dirsync: ${first}`, ...rest.map(line => (line.startsWith(' ') ? line : `dirsync: ${line}`))]
   const text = `${lines.join('\n')}\n`
-  // Colours are chosen for standard output, which may be a terminal while this is a file.
+  // Colours are chosen for standard output, which may be a terminal while standard error is a file.
   io().stderr.write(io().stderr.isTTY ? text : stripVTControlCharacters(text))
 }
 
-/** The program with the command that the arguments call; of the others it knows the name and the summary. */
+/** The program with the command that the arguments call; of the others it has only name and summary. */
 async function createProgram(args: string[]): Promise<Command> {
   const program = new Command('dirsync')
     .description(

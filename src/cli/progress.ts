@@ -9,27 +9,27 @@ import { named, say } from './language.ts'
 import { pad, shortTimeLeft, timeLeftText } from './output.ts'
 
 const POLL_MS = 100
-/** How often to estimate how long the run still takes. */
+/** How often to estimate the remaining time. */
 const ESTIMATE_MS = 1000
-/** After how many polls to check whether anybody is still there to do the work. */
+/** After how many polls to check that processes are still running that would do the work. */
 const CHECK_EVERY = 20
-/** How long the database may be away, for a restart; the work goes on by itself when it is back. */
+/** How long the database may be away, for example to restart. The work goes on by itself when it is back. */
 const AWAY_MS = 60_000
 
-/** True of a run that waits to begin or goes on. */
+/** Whether a run is still waiting or under way. */
 export function isUnfinished(state: RunProgress['state']): boolean {
   return state === 'requested' || state === 'planning' || state === 'running'
 }
 
-/** True when a source of HR does not answer: runs end all the same, and leave undone what waits for it. */
+/** Whether a source of HR does not answer. Runs still end, but leave undone what needs that source. */
 export function isHrAway(halts: readonly Halt[]): boolean {
   return halts.some(({ category }) => category === 'hr_unavailable')
 }
 
 /**
- * Shows a run until it ends, is held, or everything is halted.
- * @param options.check called now and then; throws when nobody is left to do the work
- * @returns null when it was told to stop
+ * Follows a run until it ends, is held, or everything is halted.
+ * @param options.check called now and then; throws if no process is left to do the work
+ * @returns null if it was told to stop
  */
 export async function followRun(options: {
   pool: Pool
@@ -83,7 +83,7 @@ export interface Progress {
   end(): void
 }
 
-/** A bar on a terminal, a line per tenth elsewhere, nothing when quiet. */
+/** A bar on a terminal, a line per tenth elsewhere, nothing if quiet. */
 export function createProgress(label: string, quiet: boolean): Progress {
   if (quiet) return { show() {}, end() {} }
   return io().stderr.isTTY ? bar(label) : lines(label)
@@ -125,10 +125,10 @@ function lines(label: string): Progress {
   }
 }
 
-/** Rows between two lines where there is no terminal. */
+/** Rows between two lines, without a terminal. */
 const ROWS_PER_LINE = 100_000
 
-/** Counts up what nobody knows the end of: in place on a terminal, a line now and then elsewhere, nothing when quiet. */
+/** Counts up to an unknown total: in place on a terminal, a line now and then elsewhere, nothing if quiet. */
 export function createCounter(label: string, quiet: boolean): { show(rows: number): void; end(): void } {
   if (quiet) return { show() {}, end() {} }
   const isTerminal = io().stderr.isTTY
@@ -144,7 +144,7 @@ export function createCounter(label: string, quiet: boolean): { show(rows: numbe
       io().stderr.write(isTerminal ? `\r${text(rows)}` : `${text(rows)}\n`)
     },
     end() {
-      // What stands there is no part of the answer.
+      // The counter is not part of the answer.
       if (isTerminal && shown > 0) io().stderr.write('\r\u001b[K')
     },
   }

@@ -4,12 +4,12 @@ import { FailedError } from './failure.ts'
 import { say } from './language.ts'
 import { colours, print, printText } from './output.ts'
 
-/** What an answer comes to, or why it cannot be. */
+/** A parsed answer, or why it is not acceptable. */
 type Understood<Answer> = { answer: Answer } | { problem: string }
 
 /**
- * Asks one question after the other, on a terminal or of lines that come through a pipe, or takes what stands in brackets
- * for the answer to each.
+ * Asks one question after the other, on a terminal or from lines of a pipe, or takes the default in brackets for
+ * each.
  */
 export class Questions implements Disposable {
   readonly #takesGuesses: boolean
@@ -21,9 +21,9 @@ export class Questions implements Disposable {
   }
 
   /**
-   * Asks until the answer is understood.
-   * @param guess taken for an empty line; null: there is none, and the answer has to be typed
-   * @throws FailedError at the end of the input, or where there is nothing to be guessed and nobody to be asked
+   * Asks until the answer is valid.
+   * @param guess the default, taken for an empty line; null if an answer has to be typed
+   * @throws FailedError at the end of the input, or without a default if no questions can be asked
    */
   async ask<Answer>(
     question: string,
@@ -40,12 +40,12 @@ export class Questions implements Disposable {
     }
   }
 
-  /** Whether anybody is asked. */
+  /** Whether questions are asked at all. */
   get isAsking(): boolean {
     return !this.#takesGuesses
   }
 
-  /** Ends the question under way, too. */
+  /** Also cancels a question that is being asked. */
   [Symbol.dispose](): void {
     this.#lines?.close()
   }
@@ -64,7 +64,7 @@ export class Questions implements Disposable {
       print('')
       throw new FailedError(say('hr_init.ended'))
     }
-    // What was typed at a terminal stands there already.
+    // At a terminal, what was typed is already visible.
     if (!io().stdin.isTTY) print(value)
     return value
   }

@@ -48,7 +48,7 @@ const REFUNDS: MoneyKind<Refund> = {
       : `The order record cannot tell. Find out from the vendor, then: ${program} refund resolve ${number} --as accepted (or rejected) --reason "…"`,
 }
 
-/** `dirsync refund`: refunds of merchant orders, and what became of them. */
+/** `dirsync refund`: refunds of merchant orders, and their outcomes. */
 export function refundCommand(program: Command): void {
   const command = program
     .command('refund')
@@ -106,6 +106,6 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   const refund = await settleNow({ pool, logger, client, notCarriedOutAfterMs }, number)
   if (options.json) printJson(refund)
   else printEntry(REFUNDS, refund, program)
-  // What is still open is printed already, with what to do.
+  // An open outcome has been printed already, with what to do.
   if (refund.state === 'unknown' || refund.state === 'requested') throw new FailedError('')
 }

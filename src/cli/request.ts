@@ -5,30 +5,30 @@ import { type Command, Option } from 'commander'
 import { io } from '../lib/io.ts'
 import { FailedError, UsageError } from './failure.ts'
 
-/** A request of the platform that a person puts together from flags and a file, and confirms where it moves money. */
+/** A request to the platform that a person builds from flags and a file, and confirms if it moves money. */
 
-/** The fields of a request that a command has flags for: each with its flag, as commander takes it, and its help. */
+/** The flags for the fields of a request: each in commander's syntax, with its help. */
 export type RequestFlags = Readonly<Record<string, readonly [flag: string, help: string]>>
 
-/** What a person gave: the values of the flags, by their names in camel case. */
+/** The values of the flags, by their names in camel case. */
 export interface RequestValues {
   [name: string]: unknown
   yes?: true
   json?: JsonUse
 }
 
-/** `--json` alone asks for a document; with a file it names the request. It may be given both ways at once. */
+/** `--json` alone asks for a document; with a file it names the request. Both may be given. */
 interface JsonUse {
   file?: string
   answer?: true
 }
 
-/** A request, and how its sender wants it. */
+/** A request, with the options for sending it. */
 export interface GivenRequest {
   request: Record<string, unknown>
   /** Answer with one JSON document. */
   json: boolean
-  /** Send what moves money without a question. */
+  /** Send without confirmation, even if it moves money. */
   yes: boolean
   /** How a person named a field, for messages. */
   flagOf(field: string): string
@@ -49,8 +49,8 @@ export function addRequestOptions(command: Command, flags: RequestFlags): void {
 }
 
 /**
- * The request that the flags and the file make together; flags override.
- * @throws UsageError when a field of `required` is missing
+ * Merges the flags and the file into the request; flags take precedence.
+ * @throws UsageError if a field of `required` is missing
  */
 export async function requestOf(
   values: RequestValues,
@@ -70,7 +70,7 @@ export async function requestOf(
   return { request, yes, json: json.answer === true, flagOf }
 }
 
-/** What TypeScript's library does not know yet: the text that a number was written as. */
+/** Not in TypeScript's library yet: `source` is the text of a number. */
 type ParseWithSource = (
   text: string,
   revive: (key: string, value: unknown, context: { source?: string }) => unknown,
@@ -79,9 +79,9 @@ type ParseWithSource = (
 const MAX_CHARACTERS = 10_000_000
 
 /**
- * Reads a request from a JSON file, or from standard input when its name is `-`. Numbers become their source text:
- * an amount such as 0.10 never passes through binary floating point.
- * @throws UsageError when the file is missing, is not JSON or does not hold an object
+ * Reads a request from a JSON file, or from standard input if its name is `-`. Numbers stay texts, so that an amount
+ * such as 0.10 never passes through binary floating point.
+ * @throws UsageError if the file is missing, is not JSON or does not hold an object
  */
 export async function readRequestFile(file: string): Promise<Record<string, unknown>> {
   const name = file === '-' ? 'standard input' : JSON.stringify(file)
@@ -99,8 +99,8 @@ export async function readRequestFile(file: string): Promise<Record<string, unkn
 }
 
 /**
- * JSON text with numbers as their source text.
- * @param holder what holds the text, for the message
+ * Parses JSON, keeping numbers as texts.
+ * @param holder where the text comes from, for the message
  * @throws UsageError
  */
 export function parseJson(content: string, holder: string): unknown {
@@ -114,9 +114,9 @@ export function parseJson(content: string, holder: string): unknown {
 }
 
 /**
- * Whether a person has to be asked before money moves.
+ * Whether to ask a person before money moves.
  * @param what what would be sent, such as `refund`
- * @throws UsageError where nobody can be asked and `--yes` was not given
+ * @throws UsageError if no question can be asked and `--yes` was not given
  */
 export function needsQuestion(what: string, yes: boolean): boolean {
   if (yes) return false
@@ -127,12 +127,12 @@ export function needsQuestion(what: string, yes: boolean): boolean {
 }
 
 /**
- * Shows what would be sent and asks. Only y or yes is a yes; Ctrl-C and the end of the input are a no.
- * @param signal takes the question back, which is a no too
- * @throws FailedError when the answer is no
+ * Shows what would be sent, and asks. Only y or yes confirms; Ctrl-C and the end of the input decline.
+ * @param signal withdraws the question, which counts as declined
+ * @throws FailedError if the answer is no
  */
 export async function confirm(summary: string[], question: string, signal: AbortSignal): Promise<void> {
-  // On standard error, so that standard output holds the result alone.
+  // On standard error, so that standard output holds only the result.
   const { stdin: input, stderr: output } = io()
   output.write(summary.map(line => `${line}\n`).join(''))
   const terminal = createInterface({ input, output, terminal: output.isTTY === true })

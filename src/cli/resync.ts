@@ -33,7 +33,7 @@ interface ResyncOptions {
   json?: boolean
 }
 
-/** `dirsync resync`: a run, now. */
+/** `dirsync resync`: starts a run now. */
 export function resyncCommand(program: Command): void {
   const kinds = ['full', 'employee', 'departments', 'openids', ...MIRRORS]
   const kind = (flags: string, does: string) => {
@@ -96,7 +96,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   await warnWhenNobodyWorks(context)
 }
 
-/** Whether each HR source has a run of its own. */
+/** Whether each HR source gets a run of its own. */
 function isBySource({ employee, openids, ...options }: ResyncOptions): boolean {
   return !employee && !openids && MIRRORS.every(mirror => !options[mirror])
 }
@@ -110,7 +110,7 @@ async function request(commands: Commands, options: ResyncOptions): Promise<numb
   return commands.resync(MIRRORS.find(mirror => options[mirror]) ?? 'changes', source)
 }
 
-/** Follows the runs to their ends, one after the other: they go on side by side. */
+/** Follows the runs to their ends, in order; they run concurrently. */
 async function wait(
   context: CommandContext,
   runs: readonly number[],
@@ -142,7 +142,7 @@ async function waitFor(
   stopped: Promise<void>,
 ): Promise<EndedRun> {
   const check = async () => {
-    // A database that restarts is back in a moment, and the heartbeats with it.
+    // If the database is restarting, it is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
       throw new FailedError(
@@ -161,14 +161,14 @@ async function waitFor(
   if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
   const story = await readRunStory(pool, run)
   if (!story) throw new FailedError(`run ${run} is gone`)
-  // A named employee that nobody knows was not synced, whatever became of the others; nor was one whose HR source went away.
+  // A named employee that is unknown, or whose HR source went away, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
   const isAway = (story.result?.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
   const ok = end.state === 'done' && !isUnknown && !isAway
   return { ok, story: { ...story, message: end.message } }
 }
 
-/** In the embedded default nobody else may be there: then this process does the work while it waits. */
+/** In the embedded default there may be no service running; then this process does the work while it waits. */
 async function bringUpWhenEmbedded(context: CommandContext): Promise<AsyncDisposable> {
   const { pool, embedded, config, logger } = context
   const missing = embedded ? await missingRoles(pool) : []

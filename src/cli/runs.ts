@@ -135,9 +135,9 @@ function printRunStory(run: RunStory, program: string): void {
   if (run.state === 'held') printDecision(run.id, program)
 }
 
-/** What a run came to, for whoever waited for it. */
+/** The outcome of a run, for a person who waited for it. */
 export function printRunEnd(run: RunStory, program: string): void {
-  // What a suspect source differs in is no plan.
+  // The differences to a suspect source are not a plan.
   const isPlanned = run.planned !== null && run.state !== 'source_suspect'
   print(
     say('shell.run_ended', {
@@ -163,12 +163,12 @@ export function printRunEnd(run: RunStory, program: string): void {
   if (run.state === 'held') printDecision(run.id, program)
 }
 
-/** How many were left out by `--max-age`; null where nobody asked for that. */
+/** How many employees `--max-age` left out; null if it was not given. */
 export function skippedText(plan: PlanSummary | null | undefined): string | null {
   return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
 }
 
-/** How to decide about a held run. */
+/** Prints how to decide about a held run. */
 export function printDecision(run: number, program: string): void {
   printTitle(say('shell.title.decide'))
   print(`  ${program} plan ${run}`, `  ${program} approve ${run}`, `  ${program} reject ${run} --reason "…"`)

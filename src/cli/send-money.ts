@@ -21,7 +21,7 @@ import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from 
 import { type Fact, factLines, print, printJson } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
-/** What `refund send` and `topup send` do once the request is put together; `dirsync platform` comes here, too. */
+/** How `refund send` and `topup send` proceed once the request is complete; `dirsync platform` uses this, too. */
 
 /** Fields that a request may leave out. */
 type Defaults = (config: Config) => Record<string, unknown>
@@ -77,7 +77,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
 
 const NOT_TOLD = 'not told by the platform'
 
-/** The order record; null when it cannot say: its limits of the trade number are narrower than those of a refund. */
+/** The order record; null if it cannot be read, since it accepts fewer trade numbers than a refund does. */
 async function recordOf(
   client: PlatformClient,
   outer_trade_no: string,
@@ -94,7 +94,7 @@ async function recordOf(
 
 /**
  * Applies for a top-up.
- * @param althoughOpen numbers of open applications for the same account, beside which this one is to be sent
+ * @param althoughOpen open applications for the same account that the person accepts
  * @throws UsageError, FailedError, JournalError
  */
 export function sendTopUpRequest(
@@ -135,24 +135,27 @@ export function sendTopUpRequest(
   })
 }
 
-/** What differs between the two. */
+/** How the two differ. */
 interface Sending<Request> {
   noun: 'refund' | 'top-up'
   operation: typeof refundCreate | typeof topUpApply
-  /** What a person has to know to say yes. */
+  /** What a person needs to know before confirming. */
   summary(request: Request, ask: { client: PlatformClient; signal: AbortSignal }): Fact[] | Promise<Fact[]>
   send(deps: SendDeps, request: Request, options: { actor: string; signal: AbortSignal }): Promise<Outcome>
-  /** The outcome for people, and what `--json` prints, as far as the two differ. */
+  /** The outcome for people, and for `--json`, where the two differ. */
   facts(request: Request, outcome: Outcome): Fact[]
   document(request: Request, outcome: Outcome): Record<string, unknown>
-  /** What to do when nobody knows whether it was carried out: in words, and as a command. */
+  /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
     outcome: Outcome,
     context: CommandContext,
   ): [words: string, command: string] | Promise<[words: string, command: string]>
 }
 
-/** Asks on a terminal, sends through the journal, and tells the truth, also after Ctrl-C: nothing was sent, or unknown. */
+/**
+ * Asks on a terminal, sends through the journal, and reports the truth even after Ctrl-C: nothing was sent, or the
+ * outcome is unknown.
+ */
 async function sendRequest<Request extends object>(
   { request, json, yes, flagOf }: GivenRequest,
   defaults: Defaults,
@@ -170,7 +173,7 @@ async function sendRequest<Request extends object>(
       priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
     }),
   )
-  // What is sent is written down, for this account and no other to settle.
+  // The database must belong to this account: what is sent is recorded there, and only this account can settle it.
   await claimDeployment(pool, accountOf(config), config.DEPLOYMENT_NAME)
   const client = await context.platform()
   const stop = new AbortController()
@@ -187,7 +190,10 @@ async function sendRequest<Request extends object>(
   await tell(sending, complete, outcome, json, context)
 }
 
-/** @throws FailedError unless it is accepted */
+/**
+ * Reports the outcome.
+ * @throws FailedError unless it is accepted
+ */
 async function tell<Request>(
   sending: Sending<Request>,
   request: Request,
@@ -209,7 +215,7 @@ async function tell<Request>(
     ...sending.facts(request, outcome),
     ['code', platformCode],
     ['message', message],
-    // A code that says nothing of the outcome has a remedy of its own, below.
+    // For an unknown outcome, the specific remedy below replaces that of the code.
     ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
     ['trace', traceId],
   ])

@@ -5,7 +5,10 @@ import type { Logger } from '../lib/logger.ts'
 
 const DIRECTORY = '.dirsync'
 
-/** Stand in for what the embedded parts will tell, so that the rest is checked before anything is brought up. */
+/**
+ * Placeholders for the addresses of the embedded parts, so that the other settings can be checked before anything is
+ * started.
+ */
 const UNOPENED = {
   DATABASE_URL: 'postgres://embedded',
   HR_DATABASE_URL: 'postgres://embedded',
@@ -15,28 +18,34 @@ const UNOPENED = {
   PLATFORM_APP_SECRET: 'embedded',
 }
 
-/** Reads the settings that a command needs. @throws ConfigError */
+/**
+ * Parses the settings that a command needs.
+ * @throws ConfigError
+ */
 type Load<Settings> = (env: Environment) => Settings
 
-/** The settings as far as they can be known without opening anything. */
+/** The settings, as far as they are known before anything is opened. */
 export interface CheckedSettings {
   env: Environment
-  /** True where none of the three addresses is set: everything runs embedded. */
+  /** True if none of the three addresses is set: everything runs embedded. */
   embedded: boolean
-  /** LOG_LEVEL where somebody set it. */
+  /** LOG_LEVEL, if it is set. */
   logLevel: string | null
-  /** In which people are spoken to. */
+  /** The language for people. */
   language: Config['DIRSYNC_LANG']
-  /** How a person types the program. */
+  /** How a person types the program's name. */
   program: string
 }
 
-/** The settings of a command. What is embedded stays up until they are disposed of. */
+/** The settings of a command. Embedded parts stay up until this is disposed. */
 interface OpenSettings<Settings> extends AsyncDisposable {
   config: Settings
 }
 
-/** Checks the settings without opening anything. @throws ConfigError */
+/**
+ * Checks the settings without opening anything.
+ * @throws ConfigError
+ */
 export function checkSettings(
   load: Load<Pick<Config, 'DIRSYNC_LANG' | 'LOG_LEVEL'>> = loadConfig,
 ): CheckedSettings {
@@ -48,8 +57,8 @@ export function checkSettings(
 }
 
 /**
- * Opens the settings. Where everything is embedded, this brings it up.
- * @param options.fresh forget the data of the embedded parts
+ * Opens the settings, and starts the embedded parts if there are any.
+ * @param options.fresh deletes the data of the embedded parts first
  * @throws ConfigError, EmbeddedError
  */
 export async function openSettings<Settings>(
@@ -62,7 +71,7 @@ export async function openSettings<Settings>(
   const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
-    // What a person sets besides the addresses (a schedule, a rate, a log level) holds for the embedded parts too.
+    // Settings other than the addresses (a schedule, a rate, a log level) also apply to the embedded parts.
     const config = { ...load({ ...parts.settings, ...given(env) }), embedded: true }
     return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
@@ -75,11 +84,13 @@ function given(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value))
 }
 
-/** How a person types the program: `dirsync` where it is installed (the image), `npx dirsync` in a checkout. */
+/**
+ * How a person types the program's name: `dirsync` where it is installed (the image), `npx dirsync` in a checkout.
+ */
 function invocation(env: Environment): 'dirsync' | 'npx dirsync' {
   const folders = (env.PATH ?? '')
     .split(delimiter)
-    // npm puts these on the path of what it runs, and they are not there for the person.
+    // npm adds these folders to the path of what it runs; they are not on the person's own path.
     .filter(folder => folder !== '' && !/node_modules\/\.bin\/?$/.test(folder))
   return folders.some(folder => isExecutable(join(folder, 'dirsync'))) ? 'dirsync' : 'npx dirsync'
 }

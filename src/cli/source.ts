@@ -2,8 +2,8 @@ import { UsageError } from './failure.ts'
 
 /**
  * The one HR source that a command is about.
- * @param name as `--source` gives it
- * @throws UsageError where that names none, or more than one may be meant
+ * @param name the value of `--source`
+ * @throws UsageError if there is no such source, or it is ambiguous which one is meant
  */
 export function oneSource<Source extends { name: string }>(
   sources: readonly Source[],
@@ -16,7 +16,10 @@ export function oneSource<Source extends { name: string }>(
   throw new UsageError(`this is about one HR source: name it with --source (${namesOf(sources)})`)
 }
 
-/** The source of `--source`; null without it. @throws UsageError where there is none of that name */
+/**
+ * The source of `--source`; null without it.
+ * @throws UsageError if there is none of that name
+ */
 export function namedSource<Source extends { name: string }>(
   sources: readonly Source[],
   name: string | undefined,

@@ -78,11 +78,11 @@ async function start(options: StartOptions): Promise<void> {
   if (options.fresh && !checked.embedded)
     throw new UsageError('--fresh works only with the embedded default: it never clears a database of yours')
   const isWatched = io().stderr.isTTY === true
-  // Somebody who watches the progress bar wants to see trouble only.
+  // With a progress bar on the screen, only problems are logged.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
   const isRead = isWatched || (options.once === true && !options.json)
   const logger = createLogger({ level, pretty: isRead, say: said })
-  // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
+  // An unattended service writes only its log to standard error, in one format; these few lines are always printed.
   const isLogged = !isWatched && !options.once
   tellCrashes(logger)
   const announcer = logger.child({}, { level: 'info' })
@@ -111,14 +111,14 @@ async function start(options: StartOptions): Promise<void> {
     env: checked.env,
     program: checked.program,
   })
-  // Not before: a start that is refused is one sentence and no log.
+  // Printed this late so that a refused start is one sentence and no log.
   if (isLogged) greet()
   const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
   try {
     if (options.once) return await sync()
     if (isWhole)
       await sync().catch(error => {
-        // The service itself rides it out: what is planned goes on, and cron does the rest.
+        // The service itself survives this: planned work goes on, and cron does the rest.
         logger.warn({ error }, 'the first sync could not be followed to its end')
       })
     if (service.consoleUrl) tell(await consoleLine(service, service.consoleUrl, checked, config))
@@ -131,14 +131,14 @@ async function start(options: StartOptions): Promise<void> {
   }
 }
 
-/** Where the console is, and how to get in. */
+/** Prints where the console is, and how to sign in. */
 async function consoleLine(
   { pool }: Service,
   url: string,
   { embedded, program }: CheckedSettings,
   { CONSOLE_URL, OIDC_ISSUER }: Config,
 ): Promise<string> {
-  // The trial listens on loopback alone: whoever reads this line may do everything.
+  // The trial listens on loopback only, so anyone who can read this line may do everything.
   if (embedded)
     return say('shell.console_key', { url: `${url}/sign-in/key?key=${await createSignInKey(pool)}` })
   const address = CONSOLE_URL ?? url
@@ -146,7 +146,7 @@ async function consoleLine(
   return say('shell.console_nobody', { url: address, command: `${program} users add NAME --role admin` })
 }
 
-/** All of them, but nothing waits for refund notifications unless the platform can be told where to send them. */
+/** All roles, but the receiver of refund notifications only if the platform can be told its address. */
 function defaultRoles({ env }: CheckedSettings): Role[] {
   const isReachable = Boolean(env.NOTIFICATION_URL?.trim() || env.NOTIFICATION_URL_FILE?.trim())
   return ROLES.filter(role => role !== 'notifications' || isReachable)
@@ -162,7 +162,7 @@ function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
 }
 
 /**
- * Ends a start at once that cannot end well. HR may be away: a run says so, and the next one tries again.
+ * Refuses a start that cannot work. HR may be down: a run reports that, and the next one tries again.
  * @throws FailedError, ConfigError, MappingError, PoolerError
  */
 async function assertUsable(config: Config, logger: Logger): Promise<void> {
@@ -179,7 +179,7 @@ async function assertUsable(config: Config, logger: Logger): Promise<void> {
 /** How long a start waits for one of several sources. */
 const SOURCE_MS = 5000
 
-/** One of several sources keeps the others from nothing, whatever is wrong with it. */
+/** Checks one of several sources. A fault there must not prevent the others from working. */
 async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<void> {
   try {
     if (name === '') await hr.inspect()
@@ -190,7 +190,10 @@ async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<
   }
 }
 
-/** The first sync of a start, with its summary. @throws FailedError with `--once`, when it failed */
+/**
+ * The first sync of a start, with its summary.
+ * @throws FailedError with `--once`, if it failed
+ */
 async function syncAtStart(
   { pool }: Service,
   { once = false, json = false }: StartOptions,
@@ -203,7 +206,7 @@ async function syncAtStart(
   const result = await firstSync({
     pool,
     everything,
-    // A service that starts again leaves the mirrors to their schedules.
+    // At a restart of the service, the mirrors are left to their schedules.
     mirrors: everything ? MIRRORS : [],
     stopped,
     quiet: json || isLogged,

@@ -36,12 +36,12 @@ import {
   wrap,
 } from './output.ts'
 
-/** The queue as it answers, or why it does not. */
+/** The state of the queue, or why it does not answer. */
 type QueueStatus =
   | { kind: string; waiting: number; active: number; paused: boolean }
   | { kind: string; error: string }
 
-/** `dirsync status`: where things stand. */
+/** `dirsync status`: the state of everything. */
 export function statusCommand(program: Command): void {
   program
     .command('status')
@@ -110,7 +110,7 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
     redisUrl: config.REDIS_URL,
     databaseUrl: config.DATABASE_URL,
     deployment: deployment.id,
-    // What is wrong with the queue is a line of the answer; its log would say it twice.
+    // A fault of the queue is a line of the answer; the log would repeat it.
     logger: logger.child({}, { level: 'silent' }),
   })
   try {
@@ -196,7 +196,7 @@ function printWork({ outbox }: Overview, queue: QueueStatus): void {
   ])
 }
 
-/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
+/** Prints the pace of calls to the platform: the rate, the limit, and the wait of each operation. */
 function printPace(pace: Pace): void {
   printTitle(say('shell.title.platform_calls'))
   printFacts([
@@ -246,7 +246,7 @@ function permitted(pace: Pace): string {
     : say('shell.rate_learnt', { rate: perSecond(permitted), ceiling: perSecond(rejected) })
 }
 
-/** Fields that are switched off, even where the case is ignored. */
+/** Prints fields that are switched off, even if their case is ignored. */
 function printWithheld(withheld: WithheldField[], program: string): void {
   if (withheld.length === 0) return
   printTitle(say('shell.title.withheld'))
@@ -321,7 +321,7 @@ function nextTick({ next_due_at: due, pause_reason: paused }: Overview['jobs'][n
 type OpenRefunds = Awaited<ReturnType<typeof openRefunds>>
 type OpenTopUps = Awaited<ReturnType<typeof openTopUps>>
 
-/** What was sent and has no known outcome, if there is any: a line with what to do. */
+/** Prints money operations whose outcome is unknown, if there are any: one line with what to do. */
 function printMoney(refunds: OpenRefunds, topUps: OpenTopUps, program: string): void {
   if (refunds.unknown === 0 && topUps.unknown === 0) return
   const line = (what: 'refunds' | 'topups', { unknown, oldest }: OpenTopUps, command: string) => {

@@ -26,9 +26,9 @@ const COUNTED = 10_000
 const SAMPLE = 20
 const MOST_DEPARTMENTS = 15
 
-/** What a stored plan comes to, in figures. */
+/** A stored plan in figures. */
 interface PlanFigures {
-  /** Entities that the figures are of: all of the plan, or its first ones. */
+  /** Number of entities counted: the whole plan, or its beginning. */
   looked_at: number
   columns: Record<string, number>
   departments: Record<string, number>
@@ -77,7 +77,7 @@ export async function storedPlan(run: number, options: { json?: true; csv?: true
       state: coloured(story.state, named('run_state', story.state)),
     }),
   )
-  // The message of a held run asks for a decision.
+  // The message of a held run asks for a decision, so it is not shown once decided.
   if (story.message && !story.decided_at) printText(said(story.message))
   printFacts([
     [say('shell.fact.plan'), countsText(reasons, 'reason') || say('shell.nothing_to_do')],
@@ -111,7 +111,7 @@ async function figuresOf(pages: AsyncIterable<PlanEntry[]>): Promise<PlanFigures
       for (const { field } of entry.changed) figures.columns[field] = (figures.columns[field] ?? 0) + 1
       const department = entry.department ?? '(none)'
       figures.departments[department] = (figures.departments[department] ?? 0) + 1
-      // Those that are only asked about, or left to the next plan, say nothing of what approval sends.
+      // Entities that are only asked about, or left to the next plan, are not part of what approval sends.
       if (entry.reason !== 'asked' && !entry.changedSince && figures.sample.length < SAMPLE)
         figures.sample.push(entry)
     }

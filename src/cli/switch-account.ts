@@ -11,7 +11,7 @@ interface SwitchOptions {
   json?: true
 }
 
-/** `dirsync switch-account`: from now on the database remembers the account that the settings name. */
+/** `dirsync switch-account`: makes the database belong to the account in the settings from now on. */
 export function switchAccountCommand(program: Command): void {
   program
     .command('switch-account')

@@ -44,7 +44,7 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
   const { limit, name, nature } = options
   const query = { identifier, ...(name === undefined ? {} : { taxpayer_name: name }) }
   const { found } = await lookUp('taxpayer/findList', options, (client, enterprise) => {
-    // Without a nature the platform would look for small-scale taxpayers alone (section 4.13).
+    // Without a nature, the platform would return only small-scale taxpayers (section 4.13).
     async function* ofEach(natures: ('1' | '2')[]) {
       for (const taxpayer_nature of natures)
         yield* client.taxpayers.list({ ...query, taxpayer_nature, ...enterprise }, ASKED_BY_PERSON)

@@ -44,7 +44,7 @@ const TOP_UPS: MoneyKind<TopUp> = {
     `Look in the platform's back office whether it is there, then: ${program} topup resolve ${external_code} --as accepted (or rejected) --reason "…"`,
 }
 
-/** `dirsync topup`: applications for enterprise points, and what became of them. */
+/** `dirsync topup`: applications for enterprise points, and their outcomes. */
 export function topUpCommand(program: Command): void {
   const command = program
     .command('topup')

@@ -168,7 +168,7 @@ async function link(options: Options): Promise<void> {
   await using context = await openContext()
   const { CONSOLE_URL, CONSOLE_PORT } = context.config
   const key = await createLinkKey(context.pool, context.actor)
-  // At port 0, as in the trial, only the process that listens knows where.
+  // With port 0, as in the trial, only the listening process knows the address.
   const address = CONSOLE_URL ?? (CONSOLE_PORT === 0 ? '' : `http://127.0.0.1:${CONSOLE_PORT}`)
   const url = `${address}/sign-in/key?key=${key}`
   if (options.json) return printJson({ url })
@@ -181,8 +181,8 @@ async function link(options: Options): Promise<void> {
 }
 
 /**
- * The password that somebody types twice and nobody sees, or the first line of standard input where that is no terminal.
- * @throws UsageError when there is none, or the two differ
+ * Asks for a password twice without echo, or reads the first line of standard input if that is not a terminal.
+ * @throws UsageError if there is none, or the two differ
  */
 async function askPassword(): Promise<string> {
   if (!io().stdin.isTTY) {
@@ -193,7 +193,7 @@ async function askPassword(): Promise<string> {
     return line
   }
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
-  // In terminal mode readline takes care of the echo: it goes to where it is not seen.
+  // In terminal mode, readline writes the echo to its output, which is discarded here.
   using lines = createInterface({ input: io().stdin, output: silence, terminal: true })
   const ask = async (question: string) => {
     io().stderr.write(question)
