@@ -11,24 +11,25 @@ import { type HrSources, listenerOf, type NamedSource, WHOLE } from './hr/source
 import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
+import type { Loop, Loops } from './lib/loop.ts'
 import { migrate } from './lib/migrate.ts'
 import { SessionLocks } from './lib/session-locks.ts'
 import { Tracer, type Tracing, UNTRACED } from './lib/tracing.ts'
 import { within } from './lib/waiting.ts'
-import { MirrorRunner } from './mirrors/mirror-runner.ts'
+import { mirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
-import { RefundSettler } from './money/settle.ts'
+import { refundSettler } from './money/settle.ts'
 import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
 import { probeAccount } from './sync/account-probe.ts'
-import { BulkRunner } from './sync/bulk.ts'
-import { Coordinator } from './sync/coordinator.ts'
+import { bulkRunner } from './sync/bulk.ts'
+import { coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
 import { HrPoller } from './sync/hr-poller.ts'
-import { HrReadings } from './sync/hr-readings.ts'
+import { hrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
 import {
@@ -312,16 +313,13 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     return worker.close(JOBS_END_WITHIN_MS)
   })
 
-  const settler = new RefundSettler({
+  const settler = refundSettler({
     pool,
     client,
     logger: logger.child({ component: 'refunds' }),
     notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
   })
-  settler.start()
-  stops.work(() => settler.stop())
-
-  const mirrors = new MirrorRunner({
+  const mirrors = mirrorRunner({
     pool,
     client,
     locks,
@@ -331,11 +329,15 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     orderDays: config.PAYMENT_ORDER_DAYS,
     taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
   })
-  mirrors.start()
-  stops.work(() => mirrors.stop())
-  const probe = probeAccount({ pool, client, logger })
-  probe.start()
-  stops.work(() => probe.stop())
+  keepRunning(stops, settler, mirrors, probeAccount({ pool, client, logger }))
+}
+
+/** Starts loops, which stop with the work. */
+function keepRunning(stops: Stops, ...loops: (Loop | Loops)[]): void {
+  for (const loop of loops) {
+    loop.start()
+    stops.work(() => loop.stop())
+  }
 }
 
 /** Calls per second that may leave now. */
@@ -361,27 +363,24 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
         tracing,
       }),
   )
-  const coordinator = new Coordinator({
+  const coordinating = coordinator({
     pool,
     planners,
     feeder,
     logger: logger.child({ component: 'scheduler' }),
     tracing,
   })
-  coordinator.start()
-  stops.work(() => coordinator.stop())
-  const readings = new HrReadings({
+  const readings = hrReadings({
     pool,
     hr,
     limits,
     memoryMb: config.DRY_RUN_MEMORY_MB,
     logger: logger.child({ component: 'readings' }),
   })
-  readings.start()
-  stops.work(() => readings.stop())
+  keepRunning(stops, coordinating, readings)
   const cron = cronOf(core, feeder)
   core.notified.push(payload => {
-    coordinator.wake()
+    coordinating.wake()
     readings.wake()
     if (payload === 'schedule' || payload === '') cron.wake()
   })
@@ -468,9 +467,8 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
 
 /** Carries out bulk actions on cases. */
 function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
-  const runner = new BulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
-  runner.start()
-  stops.work(() => runner.stop())
+  const runner = bulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
+  keepRunning(stops, runner)
   notified.push(payload => {
     if (payload === 'bulk' || payload === '') runner.wake()
   })

@@ -29,6 +29,8 @@ export const LOCKS = {
   planReader: 0x706c_7264,
   /** Carries out dry runs, each of which reads HR three times. */
   dryRun: 0x6472_7972,
+  /** Requests a dry run: two requests never overlook each other. */
+  dryRunRequest: 0x6472_7961,
   /** Evaluates alerts. */
   alerts: 0x616c_7274,
   /** Creates a token for an account on the platform. */

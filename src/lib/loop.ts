@@ -60,3 +60,24 @@ export class Loop {
     }
   }
 }
+
+/** Loops that start, wake and stop together. */
+export class Loops {
+  readonly #loops: readonly Loop[]
+
+  constructor(loops: readonly Loop[]) {
+    this.#loops = loops
+  }
+
+  start(): void {
+    for (const loop of this.#loops) loop.start()
+  }
+
+  wake(): void {
+    for (const loop of this.#loops) loop.wake()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#loops.map(loop => loop.stop()))
+  }
+}

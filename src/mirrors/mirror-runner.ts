@@ -1,4 +1,4 @@
-import { Loop } from '../lib/loop.ts'
+import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { MIRRORS, type Mirror } from '../sync/mirror-kind.ts'
 import { AccountReader } from './accounts.ts'
@@ -20,35 +20,24 @@ interface MirrorRunnerOptions extends MirrorWorkDependencies {
 
 /**
  * The worker role's loops for mirrors: they carry out runs, each mirror in one process at a time. When a process dies its lock
- * goes with it, and another one continues.
+ * goes with it, and another one continues. They stop in the middle of a run, for the next one to continue there.
  */
-export class MirrorRunner {
-  readonly #loops: Loop[]
-
-  constructor(options: MirrorRunnerOptions) {
-    const readers: Record<Mirror, MirrorReader> = {
-      orders: new OrderReader(options.orderDays),
-      accounts: new AccountReader(),
-      taxpayers: new TaxpayerReader(options.taxpayerIdentifiers),
-    }
-    this.#loops = MIRRORS.map(
+export function mirrorRunner(options: MirrorRunnerOptions): Loops {
+  const readers: Record<Mirror, MirrorReader> = {
+    orders: new OrderReader(options.orderDays),
+    accounts: new AccountReader(),
+    taxpayers: new TaxpayerReader(options.taxpayerIdentifiers),
+  }
+  return new Loops(
+    MIRRORS.map(
       mirror =>
         new Loop({
           step: stopping => carryOut(mirror, readers[mirror], options, stopping),
           pauseMs: POLL_MS,
           failed: error => options.logger.error({ error, mirror }, 'a mirror stopped; trying again'),
         }),
-    )
-  }
-
-  start(): void {
-    for (const loop of this.#loops) loop.start()
-  }
-
-  /** Stops at once, in the middle of a run: the next runner continues there. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#loops.map(loop => loop.stop()))
-  }
+    ),
+  )
 }
 
 async function carryOut(

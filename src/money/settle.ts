@@ -36,59 +36,43 @@ export interface SettleDeps extends SendDeps {
  * Finds out the outcome of refunds without an answer: their sender died, or their call failed with an unknown outcome. Any
  * number of processes may run it; one at a time asks about a refund.
  */
-export class RefundSettler {
-  readonly #deps: SettleDeps
-  readonly #loop: Loop
+export function refundSettler(deps: SettleDeps): Loop {
+  return new Loop({
+    step: signal => settleDue(deps, signal),
+    pauseMs: LOOK_EVERY_MS,
+    failed: error => deps.logger.error({ error }, 'refunds cannot be settled; trying again'),
+  })
+}
 
-  constructor(deps: SettleDeps) {
-    this.#deps = deps
-    this.#loop = new Loop({
-      step: signal => this.#settleDue(signal),
-      pauseMs: LOOK_EVERY_MS,
-      failed: error => deps.logger.error({ error }, 'refunds cannot be settled; trying again'),
-    })
+async function settleDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    // Before each refund: while the platform is down each takes long, and there is always another one.
+    await adopt(deps)
+    const refund = await claimUnknown(deps.pool, null)
+    if (refund === null) return
+    await settleAsProbe(deps, refund, signal)
   }
+}
 
-  start(): void {
-    this.#loop.start()
-  }
-
-  stop(): Promise<void> {
-    return this.#loop.stop()
-  }
-
-  async #settleDue(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      // Before each refund: while the platform is down each takes long, and there is always another one.
-      await this.#adopt()
-      const refund = await claimUnknown(this.#deps.pool, null)
-      if (refund === null) return
-      await this.#settle(refund, signal)
-    }
-  }
-
-  async #adopt(): Promise<void> {
-    const { pool, logger } = this.#deps
-    for (const number of await refundJournal.adopt(pool))
-      logger.warn({ number }, 'the sender of a refund ended before it stored the answer')
-    for (const number of await topUpJournal.adopt(pool))
-      logger.warn(
-        { number },
-        'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
-      )
-  }
-
-  /** While the platform is halted, one refund at a time is let through, to see whether the halt is over. */
-  async #settle(refund: ClaimedRefund, signal: AbortSignal): Promise<void> {
-    const { pool } = this.#deps
-    const { enterprise_code, claimed_at } = refund
-    const { halt, isProbe } = await forbidding(pool, enterprise_code, HALTS_OF_OTHERS, probes =>
-      probeDelay(probes + 1, Math.random()),
+async function adopt({ pool, logger }: SettleDeps): Promise<void> {
+  for (const number of await refundJournal.adopt(pool))
+    logger.warn({ number }, 'the sender of a refund ended before it stored the answer')
+  for (const number of await topUpJournal.adopt(pool))
+    logger.warn(
+      { number },
+      'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
     )
-    if (halt) return
-    const isAnswered = await settle(this.#deps, refund, { priority: PRIORITY, signal })
-    if (isProbe && isAnswered) await healHalts(this.#deps, enterprise_code, claimed_at, NOT_DISPROVED)
-  }
+}
+
+/** While the platform is halted, one refund at a time is let through, to see whether the halt is over. */
+async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: AbortSignal): Promise<void> {
+  const { enterprise_code, claimed_at } = refund
+  const { halt, isProbe } = await forbidding(deps.pool, enterprise_code, HALTS_OF_OTHERS, probes =>
+    probeDelay(probes + 1, Math.random()),
+  )
+  if (halt) return
+  const isAnswered = await settle(deps, refund, { priority: PRIORITY, signal })
+  if (isProbe && isAnswered) await healHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
 }
 
 /**

@@ -152,36 +152,18 @@ const IDLE_MS = 1000
 
 /**
  * Carries out confirmed actions, batch by batch. Any number of processes may run it: one at a time works on an action, and when
- * it dies the next one continues there.
+ * it dies the next one continues there. It stops after the current batch.
  */
-export class BulkRunner {
-  readonly #loop: Loop
-
-  constructor({ pool, logger }: { pool: Pool; logger: Logger }) {
-    this.#loop = new Loop({
-      async step() {
-        const { rows } = await pool.query<{ id: number | null }>('select dirsync.bulk_step($1, $2) as id', [
-          BATCH,
-          CASES_OF_RUN,
-        ])
-        return onlyRow(rows).id !== null
-      },
-      pauseMs: IDLE_MS,
-      failed: error => logger.error({ error }, 'a bulk action stopped; trying again'),
-    })
-  }
-
-  start(): void {
-    this.#loop.start()
-  }
-
-  /** Checks for work at once. */
-  wake(): void {
-    this.#loop.wake()
-  }
-
-  /** Stops after the current batch. */
-  stop(): Promise<void> {
-    return this.#loop.stop()
-  }
+export function bulkRunner({ pool, logger }: { pool: Pool; logger: Logger }): Loop {
+  return new Loop({
+    async step() {
+      const { rows } = await pool.query<{ id: number | null }>('select dirsync.bulk_step($1, $2) as id', [
+        BATCH,
+        CASES_OF_RUN,
+      ])
+      return onlyRow(rows).id !== null
+    },
+    pauseMs: IDLE_MS,
+    failed: error => logger.error({ error }, 'a bulk action stopped; trying again'),
+  })
 }

@@ -1,6 +1,6 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { Loop } from '../lib/loop.ts'
+import { Loop, Loops } from '../lib/loop.ts'
 import { type Tracing, UNTRACED } from '../lib/tracing.ts'
 import type { Feeder } from './feeder.ts'
 import { detachHalted } from './outbox.ts'
@@ -30,54 +30,44 @@ interface CoordinatorOptions {
  * The scheduler role's loops: plan requested runs, feed the queue, end finished runs, keep the tally short. Any number of
  * processes may run them; planning and feeding are each done by one at a time.
  */
-export class Coordinator {
-  readonly #loops: Loop[]
-
-  constructor({ pool, planners, feeder, logger, tracing = UNTRACED }: CoordinatorOptions) {
-    const loop = (what: string, step: (signal: AbortSignal) => Promise<boolean>) =>
-      new Loop({
-        step,
-        pauseMs: IDLE_MS,
-        busyMs: BUSY_MS,
-        failed: error => logger.error({ error }, `${what} failed; trying again`),
-      })
-    this.#loops = [
-      ...planners.map(planner =>
-        loop('planning', async signal => {
-          const planned = await planner.planNext(signal)
-          if (planned) this.wake()
-          return planned
-        }),
-      ),
-      loop('feeding the queue', async () => {
-        const fed = await feeder.feed()
-        const { ended, left } = await finishRuns(pool)
-        for (const runId of ended) {
-          logger.info({ runId }, 'run done')
-          await traceRun(pool, tracing, runId)
-        }
-        for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
-        return fed > 0 || left > 0
+export function coordinator({
+  pool,
+  planners,
+  feeder,
+  logger,
+  tracing = UNTRACED,
+}: CoordinatorOptions): Loops {
+  const loop = (what: string, step: (signal: AbortSignal) => Promise<boolean>) =>
+    new Loop({
+      step,
+      pauseMs: IDLE_MS,
+      busyMs: BUSY_MS,
+      failed: error => logger.error({ error }, `${what} failed; trying again`),
+    })
+  const loops = new Loops([
+    ...planners.map(planner =>
+      loop('planning', async signal => {
+        const planned = await planner.planNext(signal)
+        if (planned) loops.wake()
+        return planned
       }),
-      // Separate from the feed, which much work of a halted enterprise must not hold up.
-      loop('setting halted work aside', async () => (await detachHalted(pool)) > 0),
-      loop('keeping the tally short', async () => {
-        await foldTally(pool)
-        return false
-      }),
-    ]
-  }
-
-  start(): void {
-    for (const loop of this.#loops) loop.start()
-  }
-
-  /** Checks for work at once. */
-  wake(): void {
-    for (const loop of this.#loops) loop.wake()
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#loops.map(loop => loop.stop()))
-  }
+    ),
+    loop('feeding the queue', async () => {
+      const fed = await feeder.feed()
+      const { ended, left } = await finishRuns(pool)
+      for (const runId of ended) {
+        logger.info({ runId }, 'run done')
+        await traceRun(pool, tracing, runId)
+      }
+      for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
+      return fed > 0 || left > 0
+    }),
+    // Separate from the feed, which much work of a halted enterprise must not hold up.
+    loop('setting halted work aside', async () => (await detachHalted(pool)) > 0),
+    loop('keeping the tally short', async () => {
+      await foldTally(pool)
+      return false
+    }),
+  ])
+  return loops
 }

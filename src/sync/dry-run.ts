@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MappingError } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
-import { whileLocked } from '../lib/advisory-lock.ts'
+import { lockTransaction, whileLocked } from '../lib/advisory-lock.ts'
 import { onlyRow, type Pool, type PoolClient, storable, transaction } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -36,8 +36,6 @@ export interface TriedMapping {
 const TOTAL_MS = 45 * 60_000
 /** How often to check whether it is a dry run's turn, and whether it was cancelled. */
 const LOOK_MS = 500
-/** Lock for requests, so that two are never made at the same time. */
-const ASKING = 0x64727961 // 'drya'
 /** Most unfinished dry runs of one person: each may occupy its turn for a long time. */
 const MOST_OF_ONE = 3
 /** One whose process has ended this often, for whatever reason, is not started again. */
@@ -98,7 +96,7 @@ function insertDryRun(
 }
 
 async function demandTurn(client: PoolClient): Promise<void> {
-  await client.query('select pg_advisory_xact_lock($1)', [ASKING])
+  await lockTransaction(client, 'dryRunRequest')
   const { rowCount } = await client.query(
     `select from dirsync.dry_run where state in ('requested', 'running') and requested_by = dirsync.actor()`,
   )

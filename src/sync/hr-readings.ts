@@ -1,7 +1,7 @@
 import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { Loop } from '../lib/loop.ts'
+import { Loop, Loops } from '../lib/loop.ts'
 import { runNextDryRun } from './dry-run.ts'
 import type { RunLimits } from './safety.ts'
 import { areInForce } from './sources.ts'
@@ -21,35 +21,18 @@ interface HrReadingsOptions {
 
 /**
  * The scheduler role's long readings of HR for people: the figures of held plans, and dry runs of other mappings. No run waits
- * for them. Any number of processes may run them; each of the two is done by one at a time.
+ * for them. Any number of processes may run them; each of the two is done by one at a time. They stop in the middle: another
+ * process continues, or this one after its next start.
  */
-export class HrReadings {
-  readonly #loops: Loop[]
-
-  constructor(options: HrReadingsOptions) {
-    const loop = (step: (signal: AbortSignal) => Promise<boolean>) =>
-      new Loop({
-        step: async signal => (await areInForce(options.pool, options.hr, '')) && step(signal),
-        pauseMs: POLL_MS,
-        failed: error => options.logger.error({ error }, 'HR is not read for a page; trying again'),
-      })
-    this.#loops = [
-      loop(signal => readNextPlan(options, signal)),
-      loop(signal => runNextDryRun(options, signal)),
-    ]
-  }
-
-  start(): void {
-    for (const loop of this.#loops) loop.start()
-  }
-
-  /** Checks at once for something to read. */
-  wake(): void {
-    for (const loop of this.#loops) loop.wake()
-  }
-
-  /** Stops in the middle: another process continues, or this one after its next start. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#loops.map(loop => loop.stop()))
-  }
+export function hrReadings(options: HrReadingsOptions): Loops {
+  const loop = (step: (signal: AbortSignal) => Promise<boolean>) =>
+    new Loop({
+      step: async signal => (await areInForce(options.pool, options.hr, '')) && step(signal),
+      pauseMs: POLL_MS,
+      failed: error => options.logger.error({ error }, 'HR is not read for a page; trying again'),
+    })
+  return new Loops([
+    loop(signal => readNextPlan(options, signal)),
+    loop(signal => runNextDryRun(options, signal)),
+  ])
 }

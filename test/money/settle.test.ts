@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Loop } from '../../src/lib/loop.ts'
 import { claimUnknown, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
-import { RefundSettler, settleNow } from '../../src/money/settle.ts'
+import { refundSettler, settleNow } from '../../src/money/settle.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { MemorySlots } from '../../src/pacing/slots.ts'
@@ -34,8 +35,8 @@ const carryOut = (over: Partial<typeof REQUEST> = {}) =>
   refunds.deps.client.refunds.create({ ...REQUEST, ...over })
 
 /** The service's settler, until the test ends. */
-function settler(): RefundSettler {
-  const started = new RefundSettler(refunds.deps)
+function settler(): Loop {
+  const started = refundSettler(refunds.deps)
   started.start()
   onTestFinished(() => started.stop())
   return started

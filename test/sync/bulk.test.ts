@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
+import type { Loop } from '../../src/lib/loop.ts'
 import { type Bulk, bulkResults, listBulk, readBulk } from '../../src/report/bulk.ts'
 import {
   type BulkRequest,
-  BulkRunner,
+  bulkRunner,
   MOST_CASES,
   previewBulk,
   startBulk,
@@ -44,8 +45,8 @@ async function plantCases(count: number): Promise<number[]> {
 }
 
 /** A runner in this process, for as long as the test goes on. */
-function run(): BulkRunner {
-  const runner = new BulkRunner({ pool: store.pool, logger: SILENT })
+function run(): Loop {
+  const runner = bulkRunner({ pool: store.pool, logger: SILENT })
   runner.start()
   onTestFinished(() => runner.stop())
   return runner

@@ -2,7 +2,7 @@ import { EventEmitter, on } from 'node:events'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { Coordinator } from '../../src/sync/coordinator.ts'
+import { coordinator } from '../../src/sync/coordinator.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 
@@ -27,23 +27,23 @@ test('a queue that is away for many steps is an error in the log once, and once 
   }
   const logger = pino({ level: 'info' }, log)
   const feeder = new Feeder({ pool: database.pool, queue, highWater: 10, logger })
-  const coordinator = new Coordinator({ pool: database.pool, planners: [], feeder, logger })
+  const coordinating = coordinator({ pool: database.pool, planners: [], feeder, logger })
   const steps = on(asked, 'counts')
   // Meanwhile the loop that keeps the tally short works, and must not make the other look mended.
   const tallies = on(database.pool, 'release')
   const step = async (times: number) => {
     for (let time = 0; time < times; time += 1) {
-      coordinator.wake()
+      coordinating.wake()
       await Promise.all([steps.next(), tallies.next()])
     }
   }
-  coordinator.start()
+  coordinating.start()
   await step(5)
   expect(lines.filter(({ level }) => level === 50)).toHaveLength(1)
   isAway = false
   await step(3)
   isAway = true
   await step(5)
-  await coordinator.stop()
+  await coordinating.stop()
   expect(lines.filter(({ level }) => level === 50)).toHaveLength(2)
 })

@@ -9,7 +9,7 @@ import { HrSources } from '../../src/hr/sources.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../src/report/dry-runs.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/dry-run.ts'
-import { HrReadings } from '../../src/sync/hr-readings.ts'
+import { hrReadings } from '../../src/sync/hr-readings.ts'
 import { until } from '../helpers/company.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
 import { delivered } from '../hr/files/delivered.ts'
@@ -344,7 +344,7 @@ describe('dry runs of several processes', () => {
 
   test('a scheduler carries out what is requested as it runs, and gives back what it has not done', async () => {
     await place.inStep(2, TODAY)
-    const readings = new HrReadings(deps())
+    const readings = hrReadings(deps())
     readings.start()
     const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     readings.wake()
