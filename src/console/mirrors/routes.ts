@@ -46,7 +46,7 @@ export function mirrors(services: Services): Endpoint[] {
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
         nav: 'mirrors',
-        body: ordersBody(ask, await standing('orders'), result, input),
+        body: ordersBody(ask, await standing('orders'), result.orders, result.next, input),
       }),
     }),
     read({
@@ -60,7 +60,7 @@ export function mirrors(services: Services): Endpoint[] {
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.accounts'),
         nav: 'mirrors',
-        body: accountsBody(ask, await standing('accounts'), result, input),
+        body: accountsBody(ask, await standing('accounts'), result.accounts, result.next, input),
       }),
     }),
     read({
@@ -74,7 +74,7 @@ export function mirrors(services: Services): Endpoint[] {
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.taxpayers'),
         nav: 'mirrors',
-        body: taxpayersBody(ask, await standing('taxpayers'), result, input),
+        body: taxpayersBody(ask, await standing('taxpayers'), result.taxpayers, result.next, input),
       }),
     }),
     action({

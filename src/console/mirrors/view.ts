@@ -1,14 +1,16 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
+import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from '../../report/mirrors.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
-import { textOr } from '../../texts/texts.ts'
+import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
   actionForm,
   alert,
   amount,
+  type Column,
   code,
   empty,
   type Field,
@@ -27,15 +29,7 @@ import {
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
-import type {
-  Accounts,
-  AccountsInput,
-  MirrorStanding,
-  Orders,
-  OrdersInput,
-  Taxpayers,
-  TaxpayersInput,
-} from './query.ts'
+import type { AccountsInput, MirrorStanding, OrdersInput, TaxpayersInput } from './query.ts'
 
 /** The status of each mirror. */
 export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {
@@ -157,6 +151,39 @@ function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): 
   )}`
 }
 
+// Lists
+
+/** The page of a mirror's rows: how the mirror stands, a form that filters them, and a table that follows runs. */
+function listBody<Row, Input extends Record<string, unknown>>(
+  mirror: Mirror,
+  list: { filters(ask: Ask, input: Input): Field[]; columns(ask: Ask): Column<Row>[] },
+) {
+  return (
+    ask: Ask,
+    standing: MirrorStanding | null,
+    rows: readonly Row[],
+    next: string | null,
+    input: Input,
+  ): SafeHtml => {
+    const caption = ask.t(`mirrors.${mirror}`)
+    const nothing = noRows(ask, standing, isFiltered(input))
+    return html`${mirrorHead(ask, mirror, standing)}
+    ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
+    ${live(ask, 'rows', ['runs'], table(rows, list.columns(ask), { caption, empty: nothing }))}
+    ${pager(ask, next)}`
+  }
+}
+
+function search(ask: Ask, name: string, label: TextKey, value: string | undefined, maxlength = 100): Field {
+  return { name, label: ask.t(label), type: 'search', value, maxlength }
+}
+
+/** The identifiers of a row below each other; those that it lacks are left out. */
+function codes(first: string, ...others: (string | null)[]): SafeHtml {
+  const below = others.filter(other => other)
+  return html`${code(first)}${below.map(other => html`<br><small class="soft">${code(other)}</small>`)}`
+}
+
 /** A value of the platform in words; the value itself if the specification does not name it. */
 function named({ language }: Ask, list: string, value: string | number | null): string | null {
   return value === null ? null : textOr(language, `${list}.${value}`, String(value))
@@ -173,9 +200,9 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
 }
 
 /** Shown if there are no rows. */
-function noRows(ask: Ask, standing: MirrorStanding | null, isFiltered: boolean): SafeHtml {
+function noRows(ask: Ask, standing: MirrorStanding | null, hasFilter: boolean): SafeHtml {
   const { t, language } = ask
-  if (isFiltered) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
+  if (hasFilter) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
   // A run that had nothing to ask for says why; it says nothing about what the platform has.
   const said = standing?.last && runMessage(language, standing.last)
   if (said) return empty(said)
@@ -184,7 +211,7 @@ function noRows(ask: Ask, standing: MirrorStanding | null, isFiltered: boolean):
 }
 
 /** Whether a filter other than the paging is set. */
-function filtered({ cursor: _, limit: __, ...filter }: Record<string, unknown>): boolean {
+function isFiltered({ cursor: _, limit: __, ...filter }: Record<string, unknown>): boolean {
   return Object.values(filter).some(value => value !== undefined)
 }
 
@@ -200,81 +227,55 @@ const ORDER_TONES: Record<number, Tone> = {
   7: 'off',
 }
 
-export function ordersBody(
-  ask: Ask,
-  standing: MirrorStanding | null,
-  { orders, next }: Orders,
-  input: OrdersInput,
-): SafeHtml {
-  const { t } = ask
-  return html`${mirrorHead(ask, 'orders', standing)}
-  ${filters(ask, '/mirrors/orders', [
-    { name: 'employee', label: t('mirrors.employee'), type: 'search', value: input.employee, maxlength: 200 },
-    { name: 'number', label: t('mirrors.order_number'), type: 'search', value: input.number, maxlength: 100 },
+export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
+  filters: (ask, input) => [
+    search(ask, 'employee', 'mirrors.employee', input.employee, 200),
+    search(ask, 'number', 'mirrors.order_number', input.number),
     {
       name: 'status',
-      label: t('mirrors.status'),
+      label: ask.t('mirrors.status'),
       value: input.status,
       choices: choicesOf(ask, 'payment_order_status', PAYMENT_ORDER_STATUS),
     },
-    { name: 'from', label: t('mirrors.from_day'), type: 'date', value: input.from },
-    { name: 'to', label: t('mirrors.to_day'), type: 'date', value: input.to },
+    { name: 'from', label: ask.t('mirrors.from_day'), type: 'date', value: input.from },
+    { name: 'to', label: ask.t('mirrors.to_day'), type: 'date', value: input.to },
+    search(ask, 'enterprise', 'mirrors.enterprise', input.enterprise),
+  ],
+  columns: ask => [
     {
-      name: 'enterprise',
-      label: t('mirrors.enterprise'),
-      type: 'search',
-      value: input.enterprise,
-      maxlength: 100,
+      title: ask.t('mirrors.order_number'),
+      cell: ({ trade_no, out_trade_no, enterprise_code }) => codes(trade_no, out_trade_no, enterprise_code),
     },
-  ])}
-  ${live(
-    ask,
-    'rows',
-    ['runs'],
-    table(
-      orders,
-      [
-        {
-          title: t('mirrors.order_number'),
-          cell: ({ trade_no, out_trade_no, enterprise_code }) =>
-            html`${code(trade_no)}${out_trade_no ? html`<br><small class="soft">${code(out_trade_no)}</small>` : ''}${
-              enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`
-            }`,
-        },
-        {
-          title: t('mirrors.made'),
-          cell: ({ created_at, first_seen_at }) => time(ask, created_at ?? first_seen_at),
-        },
-        {
-          title: t('mirrors.employee'),
-          cell: ({ userid, enterprise_code }) => employeeLink(enterprise_code, userid),
-        },
-        { title: t('mirrors.subject'), kind: 'spare', cell: ({ subject }) => subject && words(subject) },
-        { title: t('mirrors.total'), kind: 'number', cell: ({ total_amount }) => amount(ask, total_amount) },
-        { title: t('mirrors.paid'), kind: 'number', cell: ({ pay_amount }) => amount(ask, pay_amount) },
-        {
-          title: t('mirrors.refunded'),
-          kind: 'number',
-          cell: ({ refund_amount }) => amount(ask, refund_amount),
-        },
-        {
-          title: t('mirrors.asset'),
-          kind: 'spare',
-          cell: ({ asset_code }) => asset_code && words(named(ask, 'asset_code', asset_code) ?? ''),
-        },
-        {
-          title: t('mirrors.status'),
-          cell: ({ status }) =>
-            status === null
-              ? null
-              : state(ORDER_TONES[status] ?? 'off', named(ask, 'payment_order_status', status) ?? ''),
-        },
-      ],
-      { caption: t('mirrors.orders'), empty: noRows(ask, standing, filtered(input)) },
-    ),
-  )}
-  ${pager(ask, next)}`
-}
+    {
+      title: ask.t('mirrors.made'),
+      cell: ({ created_at, first_seen_at }) => time(ask, created_at ?? first_seen_at),
+    },
+    {
+      title: ask.t('mirrors.employee'),
+      cell: ({ userid, enterprise_code }) => employeeLink(enterprise_code, userid),
+    },
+    { title: ask.t('mirrors.subject'), kind: 'spare', cell: ({ subject }) => subject && words(subject) },
+    { title: ask.t('mirrors.total'), kind: 'number', cell: ({ total_amount }) => amount(ask, total_amount) },
+    { title: ask.t('mirrors.paid'), kind: 'number', cell: ({ pay_amount }) => amount(ask, pay_amount) },
+    {
+      title: ask.t('mirrors.refunded'),
+      kind: 'number',
+      cell: ({ refund_amount }) => amount(ask, refund_amount),
+    },
+    {
+      title: ask.t('mirrors.asset'),
+      kind: 'spare',
+      cell: ({ asset_code }) => asset_code && words(named(ask, 'asset_code', asset_code) ?? ''),
+    },
+    {
+      title: ask.t('mirrors.status'),
+      cell: ({ status }) =>
+        status === null
+          ? null
+          : state(ORDER_TONES[status] ?? 'off', named(ask, 'payment_order_status', status) ?? ''),
+    },
+  ],
+})
 
 function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml | null {
   if (userid === null) return null
@@ -291,64 +292,39 @@ function words(text: string): SafeHtml {
 
 // Limit accounts
 
-export function accountsBody(
-  ask: Ask,
-  standing: MirrorStanding | null,
-  { accounts, next }: Accounts,
-  input: AccountsInput,
-): SafeHtml {
-  const { t } = ask
-  return html`${mirrorHead(ask, 'accounts', standing)}
-  ${filters(ask, '/mirrors/accounts', [
-    {
-      name: 'enterprise',
-      label: t('mirrors.enterprise'),
-      type: 'search',
-      value: input.enterprise,
-      maxlength: 100,
-    },
+export const accountsBody = listBody<LimitAccountRow, AccountsInput>('accounts', {
+  filters: (ask, input) => [
+    search(ask, 'enterprise', 'mirrors.enterprise', input.enterprise),
     goneField(ask, input.gone),
-  ])}
-  ${live(
-    ask,
-    'rows',
-    ['runs'],
-    table(
-      accounts,
-      [
-        {
-          title: t('mirrors.account'),
-          cell: ({ account_openid, enterprise_code }) =>
-            html`${code(account_openid)}${enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`}`,
-        },
-        { title: t('mirrors.name'), cell: ({ name }) => name && words(name) },
-        {
-          title: t('mirrors.product'),
-          kind: 'spare',
-          cell: ({ product_category }) => named(ask, 'product_category', product_category),
-        },
-        { title: t('mirrors.balance'), kind: 'number', cell: ({ balance }) => amount(ask, balance) },
-        { title: t('mirrors.status'), cell: account => validity(ask, 'account_status', account) },
-        {
-          title: t('mirrors.sub_accounts'),
-          cell: ({ sub_accounts }) =>
-            sub_accounts.length === 0
-              ? null
-              : html`<details><summary>${t('mirrors.sub_count', { count: sub_accounts.length })}</summary><ul class="values">${sub_accounts.map(
-                  sub =>
-                    html`<li>${code(sub.id)} ${sub.name && words(sub.name)} ${
-                      sub.gone
-                        ? html`<span class="soft">${t('mirrors.gone')}</span>`
-                        : html`<span class="soft">${named(ask, 'account_status', sub.status) ?? ''}</span>`
-                    }</li>`,
-                )}</ul></details>`,
-        },
-        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
-      ],
-      { caption: t('mirrors.accounts'), empty: noRows(ask, standing, filtered(input)) },
-    ),
-  )}
-  ${pager(ask, next)}`
+  ],
+  columns: ask => [
+    {
+      title: ask.t('mirrors.account'),
+      cell: ({ account_openid, enterprise_code }) => codes(account_openid, enterprise_code),
+    },
+    { title: ask.t('mirrors.name'), cell: ({ name }) => name && words(name) },
+    {
+      title: ask.t('mirrors.product'),
+      kind: 'spare',
+      cell: ({ product_category }) => named(ask, 'product_category', product_category),
+    },
+    { title: ask.t('mirrors.balance'), kind: 'number', cell: ({ balance }) => amount(ask, balance) },
+    { title: ask.t('mirrors.status'), cell: account => validity(ask, 'account_status', account) },
+    { title: ask.t('mirrors.sub_accounts'), cell: ({ sub_accounts }) => subAccounts(ask, sub_accounts) },
+    { title: ask.t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
+  ],
+})
+
+function subAccounts(ask: Ask, subs: LimitAccountRow['sub_accounts']): SafeHtml | null {
+  if (subs.length === 0) return null
+  const items = subs.map(
+    sub =>
+      html`<li>${code(sub.id)} ${sub.name && words(sub.name)} <span class="soft">${
+        sub.gone ? ask.t('mirrors.gone') : (named(ask, 'account_status', sub.status) ?? '')
+      }</span></li>`,
+  )
+  const count = ask.t('mirrors.sub_count', { count: subs.length })
+  return html`<details><summary>${count}</summary><ul class="values">${items}</ul></details>`
 }
 
 function goneField(ask: Ask, given: string | undefined): Field {
@@ -376,50 +352,20 @@ function validity(
 
 // Taxpayers
 
-export function taxpayersBody(
-  ask: Ask,
-  standing: MirrorStanding | null,
-  { taxpayers, next }: Taxpayers,
-  input: TaxpayersInput,
-): SafeHtml {
-  const { t } = ask
-  return html`${mirrorHead(ask, 'taxpayers', standing)}
-  ${filters(ask, '/mirrors/taxpayers', [
-    {
-      name: 'identifier',
-      label: t('mirrors.identifier'),
-      type: 'search',
-      value: input.identifier,
-      maxlength: 100,
-    },
-    {
-      name: 'enterprise',
-      label: t('mirrors.enterprise'),
-      type: 'search',
-      value: input.enterprise,
-      maxlength: 100,
-    },
+export const taxpayersBody = listBody<TaxpayerRow, TaxpayersInput>('taxpayers', {
+  filters: (ask, input) => [
+    search(ask, 'identifier', 'mirrors.identifier', input.identifier),
+    search(ask, 'enterprise', 'mirrors.enterprise', input.enterprise),
     goneField(ask, input.gone),
-  ])}
-  ${live(
-    ask,
-    'rows',
-    ['runs'],
-    table(
-      taxpayers,
-      [
-        { title: t('mirrors.name'), cell: ({ name }) => words(name) },
-        {
-          title: t('mirrors.identifier'),
-          cell: ({ identifier, enterprise_code }) =>
-            html`${code(identifier)}${enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`}`,
-        },
-        { title: t('mirrors.nature'), cell: ({ nature }) => named(ask, 'taxpayer_nature', nature) },
-        { title: t('mirrors.status'), cell: taxpayer => validity(ask, 'taxpayer_status', taxpayer) },
-        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
-      ],
-      { caption: t('mirrors.taxpayers'), empty: noRows(ask, standing, filtered(input)) },
-    ),
-  )}
-  ${pager(ask, next)}`
-}
+  ],
+  columns: ask => [
+    { title: ask.t('mirrors.name'), cell: ({ name }) => words(name) },
+    {
+      title: ask.t('mirrors.identifier'),
+      cell: ({ identifier, enterprise_code }) => codes(identifier, enterprise_code),
+    },
+    { title: ask.t('mirrors.nature'), cell: ({ nature }) => named(ask, 'taxpayer_nature', nature) },
+    { title: ask.t('mirrors.status'), cell: taxpayer => validity(ask, 'taxpayer_status', taxpayer) },
+    { title: ask.t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
+  ],
+})
