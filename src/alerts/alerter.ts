@@ -19,35 +19,41 @@ import {
 import { type Finding, RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
-/** How long a judgement may take, all in all. */
+/** The time limit for one evaluation of all rules. */
 const JUDGED_WITHIN_MS = 25_000
-/** How much sooner to look again at a database that is away: people are told in time, and soon that it is back. */
+/**
+ * While the database is down, how many times as often to try it, so that people are told in time, and soon when it is
+ * back.
+ */
 const SOONER = 6
-/** Share of the interval in which nobody judges again: processes do not keep step with each other. */
+/**
+ * The share of the interval during which no other process evaluates again: the timers of processes are not
+ * synchronised.
+ */
 const GAP = 14 / 15
 
 interface AlerterOptions {
   pool: Pool
   deployment: Sender
-  /** Of `dirsync.process`. */
+  /** The id in `dirsync.process`. */
   processId: string
-  /** Finds out what is wrong at this moment. */
+  /** Finds what is wrong at this moment. */
   find(now: Date): Promise<Finding[]>
   channels: readonly Channel[]
   limits: Limits
-  /** How long the database must be away before people are told; null: they never are. */
+  /** How long the database must be down before people are told; null to never tell them. */
   databaseAwayMs: number | null
-  /** Of the log. */
+  /** The language of the log. */
   language: Language
   consoleUrl: string | null
-  /** How often to judge. */
+  /** The interval between evaluations. */
   intervalMs: number
   logger: Logger
 }
 
 /**
- * Judges what is wrong, and decides who is told of it. Every process has one, and whichever comes first judges: the row that
- * it claims stays locked until all that follows from the judgement is written.
+ * Evaluates the rules, and decides who is told. Every process has one, and the first to come evaluates: the row that
+ * it claims stays locked until all results are written.
  */
 export class Alerter {
   readonly #options: AlerterOptions
@@ -98,7 +104,7 @@ export class Alerter {
     )
     const { isLast, done } = judgement
     this.#away.remember(isLast, done?.outlook ?? null)
-    // Logged once it is committed: what was rolled back is found again.
+    // Logged after the commit: after a rollback the same changes are found again.
     if (done) this.#log(done.changes, done.givenUp)
   }
 

@@ -12,12 +12,12 @@ import { muteOf, RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
 /**
- * SQLSTATE classes of a server that cannot serve: connections, logins, no such database, resources such as a full disk,
- * shutdown, its system, damaged data; and one that is read-only.
+ * SQLSTATE classes of a server that cannot serve: connection, login, missing database, resources such as a full disk,
+ * shutdown, system errors, damaged data; and a read-only one.
  */
 const CANNOT_SERVE = /^(?:08|28|3D|53|57|58|XX|25006)/
 
-/** Whether a judgement failed for want of the database, and not by what it found there. */
+/** Whether an evaluation failed because the database was down, and not because of its contents. */
 export function isAway(error: unknown): boolean {
   if (error instanceof DatabaseError) return CANNOT_SERVE.test(error.code ?? '')
   return !(error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
@@ -26,7 +26,7 @@ export function isAway(error: unknown): boolean {
 interface AwayOptions {
   deployment: Sender
   channels: readonly Channel[]
-  /** How long the database must be away before people are told; null: they never are. */
+  /** How long the database must be down before people are told; null to never tell them. */
   afterMs: number | null
   limits: Limits
   language: Language
@@ -34,7 +34,7 @@ interface AwayOptions {
   logger: Logger
 }
 
-/** What a channel took while the database was away. */
+/** A message that a channel accepted while the database was down. */
 interface Taken {
   channel: string
   event: Exclude<AlertEvent, 'recovered'>
@@ -44,8 +44,8 @@ interface Taken {
 }
 
 /**
- * Tells that the database is away, from memory, since the outbox is away with it. One process does so: whichever judged last.
- * Once the database is back it writes down what was told, and the recovery goes the usual way.
+ * Tells people from memory that the database is down, since the outbox is down with it. Only the process that
+ * evaluated last does so. Once the database is back, it records what was sent, and the recovery takes the usual way.
  */
 export class DatabaseAway {
   readonly #options: AwayOptions
@@ -61,14 +61,14 @@ export class DatabaseAway {
     this.#options = options
   }
 
-  /** The database has answered. Remembers whether this process was the last to judge, and what it then knew. */
+  /** The database has answered. Stores whether this process was the last to evaluate, and what it knew then. */
   remember(isLastJudge: boolean, outlook: Pick<Outlook, 'sent' | 'mutes'> | null): void {
     this.#since = null
     this.#isLastJudge = isLastJudge
     if (outlook) this.#known = outlook
   }
 
-  /** The database did not answer at this moment, or what it answered could not be judged. */
+  /** The database did not answer at this moment, or its answer could not be evaluated. */
   async missed(now: Date, error: Error): Promise<void> {
     const { afterMs, channels, logger, language } = this.#options
     this.#since ??= now
@@ -83,7 +83,7 @@ export class DatabaseAway {
     await Promise.all(channels.map(channel => this.#tell(channel, now)))
   }
 
-  /** Writes down what was told while the database was away, if it answers again and there is something. */
+  /** Records what was sent while the database was down, if it answers again and anything was sent. */
   async writeDown(pool: Pool): Promise<void> {
     if (this.#raisedAt === null || this.#since === null) return
     await recordAway(pool, {
@@ -95,7 +95,7 @@ export class DatabaseAway {
     this.#taken = []
   }
 
-  /** Sends nothing more. */
+  /** Stops sending. */
   stop(): void {
     this.#stopping.abort()
   }
@@ -121,7 +121,7 @@ export class DatabaseAway {
       limits,
     )
     try {
-      // The same at each try, so that receivers may know a message that they took although its answer was lost.
+      // The same id at each try, so that receivers can recognise a message whose answer was lost.
       const id = `away-${alert.since.getTime()}-${last?.at.getTime() ?? 0}`
       const answer = await sendWithin(channel, { id, message }, this.#stopping.signal)
       this.#taken.push({ channel: name, event, at: now, message, answer })
@@ -146,7 +146,7 @@ const AWAY = {
   acknowledged: null,
 } as const satisfies Omit<StandingAlert, 'since' | 'facts'>
 
-/** Writes the alert as one that is gone since now, with the messages that told it. */
+/** Records the alert as ended now, with the messages that told of it. */
 async function recordAway(
   pool: Pool,
   {

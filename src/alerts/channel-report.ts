@@ -5,7 +5,7 @@ import type { ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
 
-/** A channel, as judging processes knew it last, or as the settings of this process have it. Without secrets. */
+/** A channel, as last seen by the evaluating processes or as this process's settings define it. Holds no secrets. */
 export const ChannelReport = z.object({
   name: z.string(),
   kind: z.string(),
@@ -24,8 +24,9 @@ export const ChannelReport = z.object({
 export type ChannelReport = z.infer<typeof ChannelReport>
 
 /**
- * The channels of all processes: as judging ones know them, and those of this process that none of them knows yet.
- * @param configured the channels of this process's settings
+ * The channels of all processes: those recorded by evaluating processes, and those of this process that are not
+ * recorded yet.
+ * @param configured the channels in this process's settings
  */
 export async function readChannels(
   db: Pool,
@@ -75,14 +76,14 @@ async function readStored(db: Pool): Promise<StoredChannel[]> {
   return rows
 }
 
-/** Where a channel of the settings sends to. */
+/** The target of a configured channel, for people. */
 async function targetOf(settings: ChannelSettings): Promise<string> {
   const channel = openChannel(settings)
   await channel.close()
   return channel.target
 }
 
-/** The names of the channels that are told of alerts of a severity. */
+/** The names of the channels that receive alerts of a severity. */
 export function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
   return channels
     .filter(({ least }) => SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity))

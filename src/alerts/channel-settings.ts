@@ -5,14 +5,15 @@ import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings } from './channel
 import { SEVERITIES, type Severity } from './rule.ts'
 
 /*
- * The settings of channels: ALERT_CHANNEL_<NAME> holds an address as its vendor gives it, pasted unchanged, and tells of which
- * kind the channel is; what else belongs to it has the same name with something behind it. src/config.ts reads them.
+ * The settings of channels. ALERT_CHANNEL_<NAME> holds an address exactly as its vendor gives it; the address
+ * determines the kind of channel. Further settings of the channel have the same name with a suffix. src/config.ts
+ * reads them.
  */
 
-/** What every setting of a channel begins with. */
+/** The prefix of every channel setting. */
 export const CHANNEL_PREFIX = 'ALERT_CHANNEL_'
 
-/** What may be set for a channel, by what stands behind its name. */
+/** The settings of a channel, by suffix. */
 export const CHANNEL_SETTINGS = {
   '': {
     meaning:
@@ -64,16 +65,16 @@ export type ChannelPart = keyof typeof CHANNEL_SETTINGS
 const PARTS = Object.keys(CHANNEL_SETTINGS) as ChannelPart[]
 const FURTHER_PARTS = PARTS.filter(part => part !== '')
 
-/** A channel as far as its own settings tell. */
+/** A channel as far as its own settings define it. */
 export type OwnSettings = Omit<ChannelSettings, 'language'> & {
-  /** Null: nothing is set. */
+  /** Null if it is not set. */
   language: Language | null
 }
 
 /**
- * The channels that settings describe.
- * @param values every setting that begins with `ALERT_CHANNEL_`, by its name
- * @returns the channels in the order of their names, and one sentence for everything that is wrong, without secrets
+ * The channels defined by settings.
+ * @param values every setting that begins with `ALERT_CHANNEL_`, by name
+ * @returns the channels sorted by name, and one sentence per error, without secrets
  */
 export function readChannels(values: ReadonlyMap<string, string>): {
   channels: OwnSettings[]
@@ -95,10 +96,13 @@ export function readChannels(values: ReadonlyMap<string, string>): {
   return { channels, complaints }
 }
 
-/** Which part of which channel a setting is; null where it is none. The name is as in the setting: in capitals. */
+/**
+ * The channel and part that a setting is for; null if it is not a channel setting. The name is in capitals, as in the
+ * setting.
+ */
 export function partOf(setting: string): { name: string; part: ChannelPart } | null {
   const [, name, part = ''] = /^ALERT_CHANNEL_([A-Z0-9]+)(_[A-Z]+)?$/.exec(setting) ?? []
-  // A name that is a part's would make ALERT_CHANNEL_SECRET_FILE and the like mean two things.
+  // A channel named like a suffix would make ALERT_CHANNEL_SECRET_FILE and the like ambiguous.
   if (name === undefined || PARTS.includes(`_${name}` as ChannelPart) || name === 'FILE') return null
   return PARTS.includes(part as ChannelPart) ? { name, part: part as ChannelPart } : null
 }
@@ -164,14 +168,14 @@ function isSeverity(text: string): text is Severity {
   return (SEVERITIES as readonly string[]).includes(text)
 }
 
-/** Null where nothing is said, undefined where it is no language. */
+/** Null if not set, undefined if it is not a language. */
 function languageNamed(text: string | undefined): Language | null | undefined {
   if (text === undefined) return null
   if (/^zh(?:[-_].*)?$/i.test(text)) return 'zh-CN'
   return /^en(?:[-_].*)?$/i.test(text) ? 'en' : undefined
 }
 
-/** Whose address it is, by its host. */
+/** Vendors by the host of the address. */
 const VENDORS: Readonly<Record<string, ChannelKind>> = {
   'oapi.dingtalk.com': 'dingtalk',
   'qyapi.weixin.qq.com': 'wecom',
@@ -181,7 +185,7 @@ const VENDORS: Readonly<Record<string, ChannelKind>> = {
   'hooks.slack-gov.com': 'slack',
 }
 
-/** What a vendor's own address has where it is whole. A proxy's may hold it back. */
+/** What a complete address of a vendor must have. The address of a proxy may lack it. */
 const WHOLE: Partial<Record<ChannelKind, { has: (url: URL) => boolean; wanted: string }>> = {
   dingtalk: {
     has: ({ searchParams }) => Boolean(searchParams.get('access_token')),
@@ -201,12 +205,12 @@ const WHOLE: Partial<Record<ChannelKind, { has: (url: URL) => boolean; wanted: s
   },
 }
 
-/** Names the kind where the host does not: of a proxy, or a test. */
+/** An explicit kind before the address, for hosts that do not reveal it: a proxy, or a test. */
 const KIND_BEFORE = new RegExp(
   `^(${CHANNEL_KINDS.filter(kind => kind !== 'mail').join('|')})\\+(?=https?://)`,
 )
 
-/** Of which kind an address is, or what it should be instead. */
+/** The kind of an address, or the form that it should have. */
 function readAddress(text: string): { kind: ChannelKind; url: URL } | string {
   const [before = '', named] = KIND_BEFORE.exec(text) ?? []
   const rest = text.slice(before.length)
@@ -220,7 +224,7 @@ function readAddress(text: string): { kind: ChannelKind; url: URL } | string {
   return whole && !whole.has(url) ? `should be the whole address, ${whole.wanted}` : { kind, url }
 }
 
-/** What is wrong with the address of a mail server; null: nothing. */
+/** What is wrong with the address of a mail server, or null. */
 function mailAddressFlaw(text: string, url: URL): string | null {
   const { username, password, pathname, searchParams } = url
   if (!isEncodedAddress(text) || !isDecodable(username) || !isDecodable(password))
@@ -243,7 +247,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** What is wrong with a secret that signs; null: nothing. */
+/** What is wrong with a signing secret, or null. */
 function secretFlaw(kind: ChannelKind, secret: string): string | null {
   if (kind === 'mail' || kind === 'wecom' || kind === 'slack')
     return `a channel of the kind ${kind} signs nothing: unset it`
@@ -253,7 +257,7 @@ function secretFlaw(kind: ChannelKind, secret: string): string | null {
   return bytes >= 24 && bytes <= 64 ? null : 'should be whsec_ and 24 to 64 bytes as base64'
 }
 
-/** Whom a chat may mention: how its ids look, what they are, and whether it knows a word for everybody. */
+/** How each chat mentions people: the form of its ids, their description, and whether it can mention everyone. */
 const MENTIONS: Partial<Record<ChannelKind, { id: RegExp; wanted: string; knowsAll: boolean }>> = {
   dingtalk: { id: /^\+?\d[\d-]{5,19}$/, wanted: 'mobile numbers', knowsAll: true },
   wecom: { id: /^[\w.@-]{1,64}$/, wanted: 'user ids', knowsAll: false },
@@ -261,7 +265,7 @@ const MENTIONS: Partial<Record<ChannelKind, { id: RegExp; wanted: string; knowsA
   slack: { id: /^[UW][A-Z0-9]{5,20}$/, wanted: 'member ids (U…)', knowsAll: true },
 }
 
-/** What is wrong with whom a channel is to mention; null: nothing. */
+/** What is wrong with a channel's mentions, or null. */
 function flawOfMention(kind: ChannelKind, ids: readonly string[]): string | null {
   const known = MENTIONS[kind]
   if (!known) return `a channel of the kind ${kind} mentions no one: unset it`

@@ -5,34 +5,34 @@ import type { Severity } from './rule.ts'
 export const CHANNEL_KINDS = ['mail', 'dingtalk', 'wecom', 'feishu', 'slack', 'webhook'] as const
 export type ChannelKind = (typeof CHANNEL_KINDS)[number]
 
-/** A channel as the settings `ALERT_CHANNEL_<NAME>…` describe it. */
+/** A channel as the settings `ALERT_CHANNEL_<NAME>…` define it. */
 export interface ChannelSettings {
   /** In lower case. */
   name: string
   kind: ChannelKind
-  /** `smtp://…`, or the address of the robot or webhook as its vendor gives it. Holds secrets. */
+  /** `smtp://…`, or the address of the robot or webhook exactly as its vendor gives it. Holds secrets. */
   url: string
-  /** What signs messages, where the kind signs them; null: unsigned. */
+  /** Signs messages, if the kind supports it; null: unsigned. */
   secret: string | null
-  /** Alerts of a lesser severity are not sent there. */
+  /** The least severity of alerts that are sent to this channel. */
   least: Severity
   language: Language
-  /** Whom critical messages of a chat mention, by the vendor's ids; `all`: everybody. */
+  /** Whom critical messages mention in a chat, by the vendor's ids; `all` for everyone. */
   mention: readonly string[]
-  /** Of mail. */
+  /** For mail. */
   from: string | null
   to: readonly string[]
 }
 
-/** Takes messages to people. */
+/** Delivers messages to people. */
 export interface Channel {
   readonly settings: ChannelSettings
-  /** Where messages go, for people: host or mail addresses, without secrets. */
+  /** Where messages go, for display: host or mail addresses, without secrets. */
   readonly target: string
   /**
    * Sends one message, once.
-   * @param id the same at each try, so that a receiver may know a repeated one; letters, digits and hyphens
-   * @returns what the server answered, for people: short, without secrets
+   * @param id the same at each try, so that a receiver can recognise a repetition; letters, digits and hyphens
+   * @returns the server's answer, for people: short, without secrets
    * @throws ChannelError
    */
   send(message: Message, id: string, signal: AbortSignal): Promise<string>
@@ -40,10 +40,10 @@ export interface Channel {
 }
 
 /**
- * A message was not taken. The message is one sentence without secrets, with what the server said.
+ * A message was not accepted. The error's message is one sentence without secrets, with the server's answer.
  *
  * - `CHANNEL_UNAVAILABLE`: no answer, or one that asks to try later
- * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` where the server says when
+ * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
  * - `CHANNEL_REFUSED`: the server refuses it and would again: address, signature, credentials, recipient
  */
 export class ChannelError extends Error {

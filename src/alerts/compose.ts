@@ -5,13 +5,13 @@ import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
 import { type Message, type MessageAlert, type Sender, titled } from './message.ts'
 import { alertText } from './text.ts'
 
-/** So many alerts stand in one message; the others are counted. */
+/** The most alerts in one message; the rest is counted. */
 const MOST_ALERTS = 50
 const MINUTE_MS = 60_000
 
 /**
- * The message that a decision asks for, in the language of its channel.
- * @param at.consoleUrl where messages lead to; null: nowhere
+ * The message for a decision, in the language of its channel.
+ * @param at.consoleUrl base of the links; null for no links
  */
 export function compose(
   language: Language,
@@ -20,7 +20,7 @@ export function compose(
   { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
 ): Message {
   const t = translator(language)
-  // A summary says that there is more, not what: that is told as soon as the channel may have messages again.
+  // A summary only gives the number of events; they are told as soon as the channel may have messages again.
   const told = kind === 'summary' ? [] : events.slice(0, MOST_ALERTS)
   const alerts = told.map(({ alert, event }) => messageAlert(language, alert, event, at))
   const more = events.length - told.length
@@ -45,7 +45,7 @@ export function compose(
   }
 }
 
-/** What it is in one line: of a single alert its title, else how many there are. */
+/** The title: that of a single alert, else the number of alerts. */
 function titleOf(
   t: Translate,
   { kind, tone, alerts }: Pick<Message, 'kind' | 'tone' | 'alerts'>,
@@ -72,20 +72,20 @@ function messageAlert(
     ...{ rule, subject, severity, event, title, since, endedAt, facts },
     what: event === 'recovered' ? over : event === 'acknowledged' ? takenText(language, alert) : what,
     when: whenText(language, since, endedAt, now),
-    // Whoever takes care of it knows what to do.
+    // The person who acknowledged it knows what to do.
     remedy: event === 'recovered' || event === 'acknowledged' ? null : remedy,
     url: consoleUrl && `${consoleUrl}/alerts/rules/${rule}`,
   }
 }
 
-/** Who takes care of an alert, and what they said. */
+/** Who acknowledged an alert, and what they said. */
 function takenText(language: Language, { acknowledged }: Pick<StandingAlert, 'acknowledged'>): string {
   const t = translator(language)
   const by = actorText({ t }, acknowledged?.by ?? '')
   return t('alerts.message.taken', { by, reason: acknowledged?.reason ?? 'none' })
 }
 
-/** Since when an alert holds, or from when to when it held, and how long that is. */
+/** Since when an alert lasts, or its beginning, end and duration. */
 function whenText(language: Language, since: Date, endedAt: Date | null, now: Date): string {
   const t = translator(language)
   const ms = (endedAt ?? now).getTime() - since.getTime()
@@ -94,7 +94,7 @@ function whenText(language: Language, since: Date, endedAt: Date | null, now: Da
   return t(ms < MINUTE_MS ? 'alerts.message.since' : 'alerts.message.since_for', times)
 }
 
-/** How long something takes, in its two largest units: 3 h 20 min. Less than a minute counts as one. */
+/** A duration in its two largest units: 3 h 20 min. Less than a minute counts as one. */
 function spanText(t: Translate, ms: number): string {
   const minutes = Math.max(1, Math.round(ms / MINUTE_MS))
   const units = [

@@ -7,23 +7,24 @@ import { jitter } from '../sync/backoff.ts'
 import { type Channel, ChannelError } from './channel.ts'
 import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
 
-/** Without a notification, how often to look for messages: those that are due again announce nothing. */
+/** How often to check for messages without a notification: a message whose retry becomes due sends none. */
 const POLL_MS = 5000
-/** How long a channel may take for one message, whatever limits of its own it has. */
+/** The time limit of a channel for one message, beside limits of its own. */
 const SEND_MS = 12_000
-/** Longer than sending and marking take; after it, whoever held the message counts as dead. */
+/** Longer than sending and marking take; when it expires, the holder of the message counts as dead. */
 const LEASE_MS = 30_000
-/** How long what is being sent at a stop may still take. */
+/** How long messages in flight may take after a stop. */
 const SENT_WITHIN_MS = 3000
-/** How often to try to write down that a message was taken, while the database is away. */
+/** How often to retry marking a message as sent while the database is down. */
 const MARK_AGAIN_MS = 1000
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /**
- * Milliseconds until a message is tried again. A server that is away: 10 s, doubling up to 5 min. One that refuses would do
- * so again until somebody mends the settings: 5 min, doubling up to an hour. One that limits says when.
+ * Milliseconds until a message is tried again. For an unavailable server: 10 s, doubling up to 5 min. After a
+ * refusal, which lasts until the settings are corrected: 5 min, doubling up to an hour. After a rate limit: as the
+ * server says.
  * @param random a number in [0, 1)
  */
 export function putOffMs(attempts: number, error: unknown, random: number): number {
@@ -42,13 +43,13 @@ interface CourierOptions {
 }
 
 /**
- * Takes messages from the outbox to their channels. Any number of processes may do so: each message is in the hands of one
- * of them, and a server that hangs holds up nothing but its own channel.
+ * Delivers messages from the outbox to their channels. Any number of processes may run one: each message is held by
+ * one process at a time, and a server that hangs delays only its own channel.
  */
 export class Courier {
   readonly #options: CourierOptions
   readonly #loop: Loop
-  /** What is being sent, by channel. */
+  /** Messages in flight, by channel. */
   readonly #inHand = new Map<string, Promise<void>>()
   readonly #cutOff = new AbortController()
   readonly #failing = new Set<string>()
@@ -67,12 +68,15 @@ export class Courier {
     if (this.#options.channels.length > 0) this.#loop.start()
   }
 
-  /** Looks at once whether there is something to send. */
+  /** Checks at once for messages to send. */
   wake(): void {
     this.#loop.wake()
   }
 
-  /** Takes no more messages, and gives those in hand a little time. What was not answered by then is sent again. */
+  /**
+   * Takes no more messages, and gives those in flight a little time. A message without an answer by then is sent
+   * again.
+   */
   async stop(): Promise<void> {
     await this.#loop.stop()
     const timer = setTimeout(() => this.#cutOff.abort(), SENT_WITHIN_MS)
@@ -83,7 +87,7 @@ export class Courier {
   async #sendDue(): Promise<void> {
     const { pool, channels } = this.#options
     const names = channels.map(({ settings }) => settings.name)
-    // After a start, since settings change only with one.
+    // Once per start, since settings change only with a restart.
     if (!this.#hasHurried) await hurry(pool, names)
     this.#hasHurried = true
     const idle = names.filter(name => !this.#inHand.has(name))
@@ -115,7 +119,10 @@ export class Courier {
     await this.#mark(taken, answer)
   }
 
-  /** What was taken must not be sent again because the database was away for a moment. */
+  /**
+   * A delivered message must not be sent again because the database was down for a moment, so retry until it is
+   * marked.
+   */
   async #mark(taken: Taken, answer: string): Promise<void> {
     for (;;) {
       try {
@@ -129,8 +136,8 @@ export class Courier {
 }
 
 /**
- * Sends one message, and waits for the answer no longer than {@link SEND_MS}.
- * @throws whatever the channel throws, or the reason of a signal
+ * Sends one message, and waits at most {@link SEND_MS} for the answer.
+ * @throws the channel's error, or the reason of a signal
  */
 export function sendWithin(
   channel: Channel,
@@ -141,7 +148,10 @@ export function sendWithin(
   return unlessAborted(channel.send(message, String(id), signal), signal)
 }
 
-/** What to tell people of a failed delivery: a channel's own errors hold no secrets, of others only the name is told. */
+/**
+ * The text about a failed delivery, for people. Errors of a channel hold no secrets; of others only the name is
+ * given.
+ */
 export function answerOf(error: unknown): string {
   if (error instanceof ChannelError) return error.message
   const { name } = error as Error

@@ -11,11 +11,12 @@ import {
 } from './rule.ts'
 
 /*
- * Who is told of what, decided from rows and a moment. Each judgement decides anew for each channel, about everything that it
- * has not been told; a message that still waits is decided about again and so says how things stand when it is sent.
+ * Decides who is told what, from rows and a moment. Each evaluation decides anew for each channel, about everything
+ * that it has not been told. This includes messages that still wait, so a message describes the situation at the time
+ * when it is sent.
  */
 
-/** An alert that was raised, as `dirsync.alert` has it. */
+/** An alert that was raised, a row of `dirsync.alert`. */
 export interface StandingAlert {
   id: number
   rule: RuleName
@@ -24,64 +25,64 @@ export interface StandingAlert {
   state: 'firing' | 'ended'
   facts: Finding['facts']
   since: Date
-  /** How often it came back soon after it was gone. */
+  /** How often it came back soon after it had ended. */
   returns: number
-  /** When it was first found to hold no more; null: it holds. */
+  /** When it was first found to hold no longer; null while it holds. */
   goneAt: Date | null
   endedAt: Date | null
-  /** Who takes care of it, as recorded, and what they said; null: no one has said so. */
+  /** Who acknowledged it, as recorded, and what they said; null if no one has. */
   acknowledged: { by: string; reason: string | null } | null
 }
 
-/** What a channel is told about an alert. */
+/** The kinds of news about an alert for a channel. */
 export type AlertEvent = 'raised' | 'repeated' | 'acknowledged' | 'recovered'
 
-/** What a channel knows of an alert. */
+/** What a channel has been told about an alert. */
 export interface Told {
   alertId: number
   channel: string
-  /** When it was first told that the alert holds; null: it was not. */
+  /** When it was first told that the alert holds; null if it has not been. */
   firstAt: Date | null
   /** When it was last told so. */
   lastAt: Date | null
   isAcknowledged: boolean
   isRecovered: boolean
   isWithheld: boolean
-  /** What the message says that still waits; null: nothing. */
+  /** The content of the message that still waits; null for none. */
   waiting: AlertEvent | null
 }
 
-/** A message that a channel took. */
+/** A message that a channel accepted. */
 export interface Sent {
   channel: string
   kind: 'alerts' | 'summary'
   at: Date
-  /** The alerts that it told of. */
+  /** The alerts in it. */
   about: readonly { rule: string; subject: string }[]
 }
 
-/** Everything that decides about messages. */
+/** Everything that decisions about messages depend on. */
 export interface Outlook {
   now: Date
-  /** Since when there has been somebody to judge. */
+  /** Since when the rules have been evaluated without a gap. */
   watchedSince: Date
-  /** Those that fire, and those that ended lately. */
+  /** Alerts that fire, and those that ended recently. */
   alerts: readonly StandingAlert[]
   told: readonly Told[]
   /** Messages of the last hour, oldest first. */
   sent: readonly Sent[]
-  /** Channels whose message is being sent at this moment. */
+  /** Channels with a message in flight. */
   busy: readonly string[]
-  /** Messages that wait and were taken back, to be decided about anew. */
+  /** Waiting messages that were withdrawn, to be decided anew. */
   waiting: readonly { id: number; channel: string }[]
   mutes: readonly Mute[]
   isQuiet: boolean
 }
 
 export interface Limits {
-  /** After how many hours an alert that goes on is told again. */
+  /** After how many hours a continuing alert is told again. */
   repeatHours: number
-  /** About one rule. */
+  /** The limit per rule. */
   messagesPerHour: number
 }
 
@@ -89,16 +90,16 @@ export interface Limits {
 export interface Draft {
   channel: string
   kind: 'alerts' | 'summary'
-  /** What there is to tell, the worst first, recoveries last. A summary only counts it. */
+  /** The news, the worst first and recoveries last. A summary only counts it. */
   events: { alert: StandingAlert; event: AlertEvent }[]
-  /** Of a summary: when the channel may have a message again. */
+  /** For a summary: when the channel may have messages again. */
   silentUntil: Date | null
 }
 
 interface Decision {
-  /** One per channel at most. */
+  /** At most one per channel. */
   drafts: Draft[]
-  /** What quiet hours or a mute keep from a channel for the first time. */
+  /** News that quiet hours or a mute keep from a channel for the first time. */
   withheld: { alertId: number; channel: string }[]
 }
 
@@ -143,7 +144,7 @@ const NOTHING: Pick<
   waiting: null,
 }
 
-/** What a channel has to hear about an alert; `withheld`: it would, but for quiet hours or a mute. */
+/** The news about an alert for a channel; `withheld` if quiet hours or a mute hold it back. */
 function eventOf(
   alert: StandingAlert,
   known: typeof NOTHING,
@@ -158,16 +159,16 @@ function eventOf(
 
   if (alert.state === 'ended') {
     if (known.isRecovered || isKeptByHours) return null
-    // One that came and went while its message waited is told all the same, with its times.
+    // An alert that ended while its message waited is still told, with both times.
     return wasTold || (known.waiting !== null && !isMuted) ? 'recovered' : null
   }
-  // In the minute in which nobody knows whether it is over, nothing new is said.
+  // While it is not certain that it is over, nothing new is said.
   if (alert.goneAt !== null && known.waiting === null) return null
   if (rank(alert.severity) < rank(channel.least)) return null
-  // Where nobody judged, nobody worked: the machine was off, or it slept.
+  // If no process evaluated, none worked either: the machine was off or asleep. That counts like missing roles.
   const causes = [...alerts, { rule: 'role_missing', facts: {}, endedAt: watchedSince }]
   if (inhibitorOf(alert, causes, now) !== undefined) return null
-  // Whoever was told of it hears once who takes care of it, and then no more until it is over.
+  // Once it is acknowledged, channels that know the alert hear so once, and then nothing until it is over.
   if (wasTold && alert.acknowledged)
     return known.isAcknowledged || isKeptByHours || isMuted ? null : 'acknowledged'
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
@@ -175,7 +176,7 @@ function eventOf(
   return wasTold ? 'repeated' : 'raised'
 }
 
-/** Whether an alert that goes on is to be told again. */
+/** Whether a continuing alert is due to be told again. */
 function isDue(
   rule: RuleName,
   { firstAt, lastAt }: Pick<Told, 'firstAt' | 'lastAt'>,
@@ -189,7 +190,10 @@ function isDue(
   return moments.some(moment => moment > lastAt.getTime() && moment <= now.getTime())
 }
 
-/** The message that the channel's bound permits: what it may hear, or one summary an hour; null: there is nothing to say, or silence. */
+/**
+ * The message that the channel's limit permits: the permitted news, or one summary an hour; null if there is nothing
+ * to send.
+ */
 function draftOf(
   channel: string,
   events: Draft['events'],
@@ -221,8 +225,8 @@ function ofLastHour(channel: string, sent: Outlook['sent'], now: Date): Outlook[
 }
 
 /**
- * Until when a channel may have no message about an alert, after these of an hour; null: it may have one. The bound is one of
- * each rule, so that a rule that talks much takes no room from others; and what is critical and new always passes.
+ * Until when a channel may have no message about an alert, given those of the last hour; null if it may have one.
+ * Each rule has a limit of its own, so that a busy rule does not silence the others. New critical alerts always pass.
  */
 function silenceOf(
   lately: Outlook['sent'],

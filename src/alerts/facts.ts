@@ -2,29 +2,32 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { HAS_JUDGED, type Health, readHealth } from '../report/health.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 
-/** What rules are judged by: the figures of the metrics, and of what there are few, each. */
+/** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
 export interface Facts extends Health {
-  /** Why work stands still, a person's pause among it. */
+  /** Why work is halted, including a person's pause. */
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
-  /** Kinds, of a source of HR, whose latest run found it wrong: that run, and since when they do so without a break. */
+  /** Kinds of runs, per HR source, whose latest run found the source suspect: that run, and since when all have. */
   suspects: { run: number; kind: string; source: string; message: string; since: Date }[]
   /**
-   * The least open cases within the last hour, by category; a category that is missing had none at some time. Null: nothing
-   * was written down within that hour.
+   * The lowest number of open cases within the last hour, by category; a missing category was at zero at some time.
+   * Null if nothing was recorded within that hour.
    */
   leastCases: Record<string, number> | null
-  /** Whether a run of everybody has ever ended well on this platform account, and more than an hour ago. */
+  /**
+   * Whether a run over all employees has ever succeeded on this platform account, and if so, whether within the last
+   * hour.
+   */
   goodRun: 'never' | 'lately' | 'long_ago'
-  /** Of the last 15 minutes. */
+  /** Calls of the last 15 minutes. */
   recentCalls: { calls: number; rejected: number }
-  /** Channels that take no message. */
+  /** Channels that do not accept messages. */
   failingChannels: { channel: string; since: Date; answer: string | null }[]
 }
 
 interface Stop {
   scope: string
-  /** The source of HR that does not answer, for all of its enterprises; empty: it is about the scope. */
+  /** The HR source that does not answer, for all its enterprises; empty if the halt is about its scope. */
   source: string
   category: string
   platformCode: number | null
@@ -35,7 +38,7 @@ interface Stop {
   since: Date
 }
 
-/** Reads what rules are judged by, at a cost that does not grow with the number of employees. */
+/** Reads the input of the rules, at a cost that does not grow with the number of employees. */
 export async function readFacts(db: Pool): Promise<Facts> {
   const [health, { rows }] = await Promise.all([
     readHealth(db),
@@ -54,12 +57,12 @@ export async function readFacts(db: Pool): Promise<Facts> {
 
 type Details = Omit<Facts, keyof Health>
 
-/** JSON has no dates. */
+/** JSON holds dates as texts. */
 function dated<Row extends { since: Date }>(row: Row): Row {
   return { ...row, since: new Date(row.since) }
 }
 
-/** Kinds whose latest run that judged HR found it wrong. The condition names the runs that count, so that an index has them. */
+/** SQL: kinds whose latest run found HR suspect. The condition names the runs that count in the terms of an index. */
 const suspectsAmong = (kind: string, condition: string) => `
     select latest.id as run, latest.kind, s.name as source, coalesce(latest.message, '') as message,
            first.finished_at as since

@@ -2,12 +2,12 @@ import type { Config } from '../config.ts'
 import type { Facts } from './facts.ts'
 import { type Finding, RULE_NAMES, RULES, settingOf } from './rule.ts'
 
-/** The figures of the rules, as settings; null switches a rule off. */
+/** The thresholds of the rules, as settings; null switches a rule off. */
 export type AlertLimits = Pick<Config, Extract<keyof Config, `ALERT_${string}`>>
 
 /**
- * What is wrong now: every rule but `database_away`, which whoever judged last tells from memory. Whether it has been so for
- * long enough, and who is told, is decided elsewhere.
+ * What is wrong now, by every rule except `database_away`, which is told from memory. Whether it has lasted long
+ * enough, and who is told, is decided elsewhere.
  * @param now by the clock of the database
  */
 export function findings(facts: Facts, limits: AlertLimits, now: Date): Finding[] {

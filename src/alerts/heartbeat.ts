@@ -7,18 +7,18 @@ import { readHealth } from '../report/health.ts'
 import { jitter } from '../sync/backoff.ts'
 import { OF_EVERYBODY } from '../sync/run.ts'
 
-/** How often to look for a good run. */
+/** How often to check for a good run. */
 const POLL_MS = 5000
-/** How long the monitor may take for one call. */
+/** The time limit for a call to the monitor. */
 const CALL_MS = 10_000
-/** The same for the last one, while the process stops. */
+/** The same for the last call, while the process stops. */
 const LAST_CALL_MS = 3000
-/** Longer than a call; after it, whoever was calling counts as dead. */
+/** Longer than a call; when it expires, the caller counts as dead. */
 const LEASE_MS = 30_000
-/** A run that ended longer ago says nothing of how things are: the next good one is called for. */
+/** A run that ended longer ago says nothing about the present; the next good run triggers the call. */
 const NEWS = `interval '1 hour'`
 
-/** Work that nothing holds back and that waits for longer is overdue. */
+/** Work that nothing holds back is overdue after this time. */
 const OVERDUE_SECONDS = 15 * 60
 
 /** Milliseconds until the monitor is called again after so many failures: 5 s, doubling up to 5 min, ± 30 %. */
@@ -28,15 +28,15 @@ function callAgainMs(attempts: number, random: number): number {
 
 interface HeartbeatOptions {
   pool: Pool
-  /** HEARTBEAT_URL. Whoever knows it can call it, so it is in no log. */
+  /** HEARTBEAT_URL. It is not logged, because knowing it is enough to call it. */
   url: string
   logger: Logger
 }
 
 /**
- * Calls a monitor elsewhere after each good `changes` or `full` run over everybody, so that it notices when none comes. Any
- * number of processes may do so; a run is called for once, and where several ended meanwhile only the latest. Runs end well
- * while what they planned before goes nowhere: then none is called for.
+ * Calls an external monitor after each good `changes` or `full` run over all employees, so that the monitor notices
+ * when none comes. Any number of processes may run one; a run is called for once, and if several have ended, only the
+ * latest. No call is made while planned work is stuck, because runs can end well without it.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
@@ -57,7 +57,7 @@ export class Heartbeat {
     this.#loop.start()
   }
 
-  /** Stops after a last look: `--once` ends as soon as its runs have. */
+  /** Stops after a last check: `--once` ends as soon as its runs have. */
   async stop(): Promise<void> {
     await this.#loop.stop()
     await this.#callIfDue(LAST_CALL_MS).catch(() => undefined)
@@ -77,7 +77,7 @@ export class Heartbeat {
     this.#isFailing = !ok
   }
 
-  /** Calls the monitor. The answer is for people, and without the address. */
+  /** Calls the monitor. The answer is for people, and does not contain the address. */
   async #call(timeoutMs: number, stopping?: AbortSignal): Promise<{ ok: boolean; answer: string }> {
     const timeout = AbortSignal.timeout(timeoutMs)
     const signal = stopping ? AbortSignal.any([timeout, stopping]) : timeout
@@ -87,7 +87,7 @@ export class Heartbeat {
         headers: { 'user-agent': 'dirsync' },
         signal,
       })
-      await body.dump({ limit: 1024, signal }).catch(() => undefined) // what it says is not read
+      await body.dump({ limit: 1024, signal }).catch(() => undefined) // the content is not used
       return { ok: statusCode >= 200 && statusCode < 300, answer: `HTTP ${statusCode}` }
     } catch (error) {
       if (timeout.aborted) return { ok: false, answer: `no answer within ${timeoutMs / 1000} s` }
@@ -98,7 +98,7 @@ export class Heartbeat {
 
 interface Due {
   runId: number
-  /** The call that is due included. */
+  /** Including the call that is due. */
   attempts: number
 }
 
@@ -116,7 +116,7 @@ const LATEST = `
     select id from good order by finished_at desc, id desc limit 1
   )`
 
-/** SQL: a run is to be called for, unless that was done, is being done, or has to wait. */
+/** SQL: whether a call for a run is due, and not yet made, in progress or delayed. */
 const isCallable = (run: string) => `(
   c.run_id <> ${run}
   or c.called_at is null and c.not_before <= now() and (c.leased_until is null or c.leased_until <= now()))`
@@ -129,13 +129,13 @@ async function isDue(db: Pool): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Whether work waits for too long although nothing holds it back, or cannot get into the queue. */
+/** Whether work waits too long although nothing holds it back, or cannot get into the queue. */
 async function isOverdue(db: Pool): Promise<boolean> {
   const { work, queueAway } = await readHealth(db)
   return queueAway !== null || (work[0]?.age ?? 0) > OVERDUE_SECONDS
 }
 
-/** Takes the call for the latest good run, where it is due. */
+/** Claims the call for the latest good run, if it is due. */
 async function takeDue(db: Pool): Promise<Due | null> {
   const { rows } = await db.query<Due>(
     `${LATEST}

@@ -3,11 +3,11 @@ import type { Draft, Outlook } from './decide.ts'
 import type { Message } from './message.ts'
 
 /*
- * `dirsync.alert_message`: messages are written in the transaction that decides upon them, and sent from here by whichever
- * process comes first. Whoever sends one holds a lease on it; when that process dies, another one sends it again.
+ * `dirsync.alert_message`: messages are written in the transaction that decides about them, and sent by the first
+ * process that takes them. The sender holds a lease; if it dies, another process sends the message again.
  */
 
-/** What is stored of a message: its dates have become texts. */
+/** The stored form of a message: dates have become texts. */
 type Stored<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]
@@ -29,8 +29,9 @@ function messageOf(stored: Stored<Message>): Message {
 }
 
 /**
- * Writes what a judgement decided upon. A message that waits and says the same gets the latest words; one that would say
- * something else gives way to a new one, which receivers do not take for the old one, and which is tried as late as that.
+ * Writes the messages of an evaluation. A waiting message about the same news gets the new texts. One about other
+ * news is replaced by a new message, which receivers cannot mistake for the old one, and which inherits the time of
+ * its next try.
  */
 export async function writeMessages(
   db: ClientBase,
@@ -47,7 +48,7 @@ export async function writeMessages(
   }
 }
 
-/** Notes what quiet hours or a mute keep from a channel, for people who ask why nobody was told. */
+/** Records what quiet hours or a mute keep from a channel, for people who ask why they were not told. */
 export async function noteWithheld(
   db: ClientBase,
   withheld: readonly { alertId: number; channel: string }[],
@@ -77,7 +78,7 @@ interface Tries {
   notBefore: Date
 }
 
-/** Takes a message back that nobody is sending: what it says counts as not told. */
+/** Withdraws a message that is not being sent; its content counts as not told. */
 async function takeBack(db: ClientBase, id: number): Promise<Tries> {
   await db.query('delete from dirsync.alert_notice where message_id = $1', [id])
   const { rows } = await db.query<Tries>(
@@ -99,7 +100,7 @@ async function add(
     [channel, kind, message, tries?.attempts ?? 0, tries?.notBefore ?? null],
   )
   await db.query(`select pg_notify('dirsync', 'alerts')`)
-  // What a summary counts is told once the channel may have messages again.
+  // The alerts that a summary counts are told once the channel may have messages again.
   if (kind === 'summary') return
   await db.query(
     `insert into dirsync.alert_notice (alert_id, channel, event, message_id)
@@ -108,7 +109,10 @@ async function add(
   )
 }
 
-/** Gives up what no channel has taken for a day. Returns the channels. */
+/**
+ * Gives up messages that no channel has accepted for a day.
+ * @returns the channels
+ */
 export async function giveUpOld(db: ClientBase): Promise<string[]> {
   const { rows } = await db.query<{ channel: string }>(
     `update dirsync.alert_message set state = 'given_up'
@@ -119,18 +123,18 @@ export async function giveUpOld(db: ClientBase): Promise<string[]> {
   return rows.map(({ channel }) => channel)
 }
 
-/** A message on its way, in the hands of this process. */
+/** A message that this process is sending. */
 export interface Taken {
   id: number
   channel: string
   message: Message
-  /** This one included. It also tells the holder of one lease from that of a later one. */
+  /** Including this one. It also distinguishes the holder of one lease from that of a later one. */
   attempts: number
 }
 
 /**
- * Takes the messages that are due for these channels, one for each at most.
- * @param leaseMs how long nobody else takes them
+ * Takes the messages that are due for these channels, at most one per channel.
+ * @param leaseMs how long other processes leave them alone
  */
 export async function takeDue(db: Pool, channels: readonly string[], leaseMs: number): Promise<Taken[]> {
   if (channels.length === 0) return []
@@ -147,10 +151,10 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
   return rows.map(({ content, ...taken }) => ({ ...taken, message: messageOf(content) }))
 }
 
-/** The longest answer of a server that is kept. */
+/** The length to which a server's answer is stored. */
 const MOST_ANSWER = 500
 
-/** The channel took it. */
+/** The channel accepted the message. */
 export async function markSent(db: Pool, { id, attempts }: Taken, answer: string): Promise<void> {
   await db.query(
     `with sent as (
@@ -163,7 +167,7 @@ export async function markSent(db: Pool, { id, attempts }: Taken, answer: string
   )
 }
 
-/** The channel took a test message: it is not dead any more, and what waits for it is tried at once. */
+/** The channel accepted a test message, so it works again, and its waiting messages are tried at once. */
 export async function noteTaken(db: Pool, channel: string, answer: string): Promise<void> {
   await db.query(
     `update dirsync.alert_channel set last_sent_at = now(), failing_since = null, last_answer = $2
@@ -173,7 +177,7 @@ export async function noteTaken(db: Pool, channel: string, answer: string): Prom
   await hurry(db, [channel])
 }
 
-/** The channel did not take it: it is tried again after so many milliseconds. */
+/** The channel did not accept the message: it is tried again after `delayMs`. */
 export async function putOff(
   db: Pool,
   { id, attempts }: Taken,
@@ -192,7 +196,7 @@ export async function putOff(
   )
 }
 
-/** Gives a message back that this process stopped sending before it heard an answer. */
+/** Returns a message that this process stopped sending before it got an answer. */
 export async function giveBack(db: Pool, { id, attempts }: Taken): Promise<void> {
   await db.query(
     `update dirsync.alert_message set leased_until = null
@@ -201,7 +205,7 @@ export async function giveBack(db: Pool, { id, attempts }: Taken): Promise<void>
   )
 }
 
-/** Has what waits for these channels tried at once: somebody may have mended their settings. */
+/** Makes waiting messages of these channels due at once: their settings may have been corrected. */
 export async function hurry(db: Pool, channels: readonly string[]): Promise<void> {
   await db.query(
     `update dirsync.alert_message set not_before = now()

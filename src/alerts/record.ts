@@ -5,18 +5,20 @@ import type { Outlook, StandingAlert, Told } from './decide.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
 /*
- * What PostgreSQL remembers of alerts: who judged, what was found, which channel was told what. All of a judgement is one
- * transaction, whose `now()` is the moment of the judgement: a judge that dies leaves nothing half done.
+ * What PostgreSQL stores about alerts: who evaluated, what was found, what each channel was told. An evaluation is
+ * one transaction, and its `now()` is the moment of the evaluation, so a process that dies leaves nothing half done.
  */
 
-/** After so long without a judgement nobody was there: all was down, or the machine slept. */
+/** After this long without an evaluation, no process was there: everything was down, or the machine slept. */
 const NOBODY_FOR = `interval '3 minutes'`
 
 /**
- * Claims the judgement of this moment. It stays with the process that judged last unless that misses two: while the database
- * is away, nobody can ask who is to tell of it, so that no two may take themselves for the last.
- * @param gapMs nobody judges again so soon after a judgement
- * @returns the moment; null when somebody else is judging or has judged. And whether this process was the last to judge.
+ * Claims the evaluation of this moment. It stays with the process that evaluated last, unless that one misses two.
+ * While the database is down it cannot be asked which process is to tell people, so there must be no doubt which one
+ * evaluated last.
+ * @param gapMs minimum time between two evaluations
+ * @returns the moment, or null if another process is evaluating or has just done so; and whether this process was the
+ * last to evaluate
  */
 export async function claimJudgement(
   db: ClientBase,
@@ -44,7 +46,7 @@ export async function claimJudgement(
   return { now: mine ? now : null, isLast: mine || last === processId }
 }
 
-/** Whether any process has judged within two minutes, as far as that can be read. */
+/** Whether any process has evaluated within two minutes, as far as that can be read. */
 export async function wasJudged(db: Pool): Promise<boolean> {
   const { rowCount } = await db
     .query(`select from dirsync.alert_judgement where judged_at > now() - interval '2 minutes'`)
@@ -52,7 +54,7 @@ export async function wasJudged(db: Pool): Promise<boolean> {
   return rowCount === 1
 }
 
-/** An alert that a judgement raised or ended. */
+/** An alert that an evaluation raised or ended. */
 export interface Change {
   id: number
   event: 'raised' | 'ended'
@@ -61,7 +63,7 @@ export interface Change {
   facts: Finding['facts']
 }
 
-/** How long an alert must be gone before it is over. */
+/** How long an alert must be gone before it counts as over. */
 const GONE_FOR = `interval '60 seconds'`
 const CALM_FOR = `interval '${CALM_MINUTES} minutes'`
 const OVER_IF_GONE_BY = `now() - case when returns > 0 then ${CALM_FOR} else ${GONE_FOR} end`
@@ -71,7 +73,7 @@ export const returnsOf = (rule: string, subject: string, since: string) => `(
   select coalesce(max(returns) + 1, 0) from dirsync.alert
   where state = 'ended' and rule = ${rule} and subject = ${subject} and ended_at > ${since} - ${CALM_FOR})`
 
-/** Brings the alerts in line with everything that is wrong now. */
+/** Updates the alerts to everything that is wrong now. */
 export async function recordFindings(db: ClientBase, findings: readonly Finding[]): Promise<Change[]> {
   const found = findings.map(({ rule, subject, facts, since = null, forMs }) => ({
     ...{ rule, subject, facts, since },
@@ -133,7 +135,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
   return rows
 }
 
-/** Notes which channels the settings name, for people and for the rule that finds dead ones. */
+/** Records which channels the settings name, for people and for the rule that finds dead ones. */
 export async function noteChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
   const rows = channels.map(({ settings: { name, kind, least, language }, target }) => ({
     ...{ name, kind, target, least, language },
@@ -154,12 +156,12 @@ export async function noteChannels(db: ClientBase, channels: readonly Channel[])
   )
 }
 
-/** How long an alert that is over is still looked at: its recovery may have to wait until quiet hours end. */
+/** How long an ended alert is still considered: its recovery may have to wait until quiet hours end. */
 const ENDED_WITHIN = `interval '2 days'`
 
 /**
- * Everything that decides about messages, as it stands at the judgement. Messages that wait and that nobody is sending are
- * taken back: they stay locked until the transaction ends, and what they say counts as not told.
+ * Everything that decisions about messages depend on, at the time of the evaluation. Waiting messages that are not
+ * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told.
  */
 export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
   const names = channels.map(({ settings }) => settings.name)

@@ -18,14 +18,14 @@ import {
 import { alertText } from './text.ts'
 
 /*
- * What is read of alerts to be shown, in console and shell: a few rows, however many employees there are. Rules that only another
+ * What console and shell show about alerts: a few rows, however many employees there are. Rules that only another
  * version of dirsync knows are left out.
  */
 
 const severity = z.enum(SEVERITIES)
 const rule = z.enum(RULE_NAMES)
 
-/** What a channel was told last about an alert. */
+/** What a channel was last told about an alert. */
 const Told = z.object({
   channel: z.string(),
   event: z
@@ -52,7 +52,7 @@ const KeptBack = z.object({
 })
 export type KeptBack = z.infer<typeof KeptBack>
 
-/** An alert, with its texts in the language of whoever asks. */
+/** An alert, with its texts in the language of the reader. */
 export const Alert = z.object({
   id: z.number(),
   rule,
@@ -85,7 +85,7 @@ export const Alert = z.object({
 })
 export type Alert = z.infer<typeof Alert>
 
-/** A mute that holds. */
+/** A mute in force. */
 const Mute = z.object({
   rule: z.string(),
   subject: z
@@ -109,7 +109,7 @@ export const QuietHours = z.object({
 })
 export type QuietHours = z.infer<typeof QuietHours>
 
-/** The latest call to HEARTBEAT_URL, for a monitor elsewhere that notices silence. */
+/** The latest call to HEARTBEAT_URL, for an external monitor that notices silence. */
 const Heartbeat = z.object({
   is_set: z.boolean().describe('Whether the process that answers has it among its settings'),
   run: z.number().nullable().describe('The good run that it is called for; null: there was none'),
@@ -117,7 +117,7 @@ const Heartbeat = z.object({
   answer: z.string().nullable().describe('What it answered last'),
 })
 
-/** A rule with its figures, as the settings of the process that answers have them. */
+/** A rule with its thresholds, from the settings of the process that answers. */
 export const RuleReport = z.object({
   rule,
   title: z.string(),
@@ -132,7 +132,7 @@ export const RuleReport = z.object({
 })
 export type RuleReport = z.infer<typeof RuleReport>
 
-/** Everything about alerts as they stand. */
+/** The state of alerting as a whole. */
 export const AlertsReport = z.object({
   judged_at: z.date().nullable().describe('When the rules were last judged; null: never'),
   is_judged: z.boolean().describe('false: nobody has judged for two minutes'),
@@ -145,16 +145,16 @@ export const AlertsReport = z.object({
 })
 export type AlertsReport = z.infer<typeof AlertsReport>
 
-/** Settings that the report needs: figures, and channels. */
+/** The settings that the report needs: thresholds and channels. */
 type Settings = Pick<Config, (`ALERT_${string}` & keyof Config) | 'channels' | 'HEARTBEAT_URL'>
 
-/** More alerts at once than this are only counted. */
+/** More alerts than this at once are only counted. */
 const MOST = 200
 
 /**
- * Reads how alerts stand.
- * @param of.language of the texts
- * @param of.only the alerts of this rule alone; the rest is as without it
+ * Reads the current alerts.
+ * @param of.language the language of the texts
+ * @param of.only only the alerts of this rule; everything else is unaffected
  */
 export async function readAlerts(
   db: Pool,
@@ -230,7 +230,7 @@ const WORST_FIRST = `order by array_position('{critical,warning,info}', severity
 const COLUMNS =
   'id, rule, subject, severity, state, facts, since, raised_at, returns, gone_at, ended_at, acknowledged_by, acknowledged_at, acknowledged_reason'
 
-/** The alerts with their texts, and with what each channel was told last. */
+/** The alerts with their texts, and with what each channel was last told. */
 async function withTexts(
   db: Pool,
   language: Language,
@@ -256,15 +256,18 @@ function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'f
   return { title, what, remedy }
 }
 
-/** Alerts of a rule that go on and are about the same, as far as others follow from them; or that ended lately. */
+/**
+ * Alerts of a rule about the same subject that fire or ended recently, as far as needed to see which others follow
+ * from them.
+ */
 export interface FiringAlert {
   rule: string
-  /** What of their facts tells what they are about. */
+  /** The facts that identify their subject. */
   facts: Readonly<Record<string, unknown>>
-  /** How many go on. */
+  /** How many fire. */
   n: number
   muted: boolean
-  /** When the latest ended; null: one goes on. */
+  /** When the latest ended; null if one fires. */
   ended_at: Date | null
 }
 
@@ -273,7 +276,7 @@ const IS_MUTED = `exists (
   select from dirsync.alert_mute m
   where m.rule = a.rule and (m.subject is null or m.subject = a.subject) and m.until > now())`
 
-/** SQL: these alerts, as {@link FiringAlert}. */
+/** SQL: these alerts as {@link FiringAlert}. */
 export const FIRING_ALERTS = `
   select a.rule, about.facts, (count(*) filter (where a.state = 'firing'))::int as n, muted,
          case when not bool_or(a.state = 'firing') then max(a.ended_at) end as ended_at
@@ -284,7 +287,7 @@ export const FIRING_ALERTS = `
   where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour'
   group by a.rule, about.facts, muted`
 
-/** What keeps an alert from being told. The rows may have come as JSON, which has no dates. */
+/** The rule that keeps an alert from being told, or null. Rows may have come as JSON, which holds dates as texts. */
 function inhibitor(
   alert: { rule: RuleName; facts: FiringAlert['facts'] },
   firing: readonly FiringAlert[],
@@ -296,7 +299,7 @@ function inhibitor(
   return inhibitorOf(alert, causes, new Date())
 }
 
-/** Whether alerts ask for somebody: neither muted, nor said by others already. */
+/** Whether alerts need attention: they are neither muted nor implied by others. */
 function isAskedFor(
   { rule, facts, muted }: Pick<FiringAlert, 'rule' | 'facts' | 'muted'>,
   firing: readonly FiringAlert[],
@@ -308,16 +311,16 @@ function isRule(name: string): name is RuleName {
   return Object.hasOwn(RULES, name)
 }
 
-/** How many alerts ask for somebody. */
+/** How many alerts need attention. */
 export function countUrgent(firing: readonly FiringAlert[]): number {
   return firing.filter(each => isAskedFor(each, firing)).reduce((sum, { n }) => sum + n, 0)
 }
 
-/** An alert that asks for somebody, in a few words. */
+/** An alert that needs attention, in a few words. */
 export const UrgentAlert = Alert.pick({ rule: true, subject: true, severity: true, title: true, since: true })
 export type UrgentAlert = z.infer<typeof UrgentAlert>
 
-/** Reads the alerts that ask for somebody, the worst first. */
+/** Reads the alerts that need attention, the worst first. */
 export async function readUrgent(db: Pool, language: Language): Promise<UrgentAlert[]> {
   const { rows: firing } = await db.query<FiringAlert>(FIRING_ALERTS)
   if (countUrgent(firing) === 0) return []
@@ -350,12 +353,12 @@ function keptBack(
   return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
 }
 
-/** Whether a standing alert asks for somebody: not what is muted, follows from another one, or is not raised yet. */
+/** Whether a current alert needs attention: not if it is muted, implied by another one, or not raised yet. */
 export function isUrgent({ state, kept_back }: Pick<Alert, 'state' | 'kept_back'>): boolean {
   return state === 'firing' && (kept_back === null || kept_back.why === 'quiet_hours')
 }
 
-/** A page of what is over, the latest first. */
+/** A page of ended alerts, the latest first. */
 export const AlertHistory = z.object({
   alerts: z.array(Alert.omit({ channels: true, kept_back: true })),
   next: z.string().nullable(),
@@ -363,8 +366,8 @@ export const AlertHistory = z.object({
 export type AlertHistory = z.infer<typeof AlertHistory>
 
 /**
- * Reads what was raised and is over.
- * @param page.after `next` of the page before
+ * Reads the alerts that have ended.
+ * @param page.after `next` of the preceding page
  * @throws CursorError
  */
 export async function readAlertHistory(
@@ -426,11 +429,11 @@ function figuresOf(
 
 export interface FiringAlerts {
   count: number
-  /** Null: none fires. */
+  /** Null if none fires. */
   worst: Severity | null
 }
 
-/** How many alerts fire, and how much the worst of them matters. */
+/** The number of firing alerts, and the worst severity among them. */
 export async function firingAlerts(db: Pool): Promise<FiringAlerts> {
   const { rows } = await db.query<FiringAlerts>(
     `select count(*)::int as count,

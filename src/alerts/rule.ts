@@ -10,7 +10,10 @@ import { WORK } from './rules/work.ts'
 
 export { SEVERITIES, type Severity } from './rules/kind.ts'
 
-/** An alert that comes back so soon after it was gone is flapping: it is over only once it has been gone for as long. */
+/**
+ * An alert that comes back this soon after it was gone is flapping: it is over only once it has been gone for as
+ * long.
+ */
 export const CALM_MINUTES = 15
 
 const CHAPTERS = {
@@ -25,7 +28,7 @@ const CHAPTERS = {
 }
 export type RuleName = keyof typeof CHAPTERS
 export type FigureName = `ALERT_${Uppercase<RuleName>}`
-/** The settings of second figures. */
+/** The settings of second thresholds. */
 export type SecondName = Extract<(typeof CHAPTERS)[RuleName], { second: object }>['second']['name']
 
 interface Rule extends RuleDefinition {
@@ -33,35 +36,35 @@ interface Rule extends RuleDefinition {
   second?: NonNullable<RuleDefinition['second']> & { name: SecondName }
 }
 
-/** Every rule that alerts are raised by. */
+/** Every alert rule. */
 export const RULES: Readonly<Record<RuleName, Rule>> = CHAPTERS
 export const RULE_NAMES = Object.keys(CHAPTERS) as RuleName[]
 
-/** The setting that has the figure of a rule. */
+/** The setting with the threshold of a rule. */
 export function settingOf(rule: RuleName): FigureName {
   return `ALERT_${rule.toUpperCase() as Uppercase<RuleName>}`
 }
 
-/** Something that a rule finds wrong at this moment. */
+/** A problem that a rule finds at this moment. */
 export interface Finding extends Found {
   rule: RuleName
-  /** Empty where the rule finds but one thing. */
+  /** Empty if the rule has only one subject. */
   subject: string
-  /** How long it must hold before it is raised. */
+  /** How long it must last before it is raised. */
   forMs: number
 }
 
-/** An alert, as far as others may follow from it. Its facts may have come as JSON. */
+/** An alert as a possible cause of others. Its facts may have come as JSON. */
 export interface Cause {
   rule: string
   facts: Readonly<Record<string, unknown>>
-  /** Null: it fires. */
+  /** Null while it fires. */
   endedAt: Date | null
 }
 
 /**
- * The rule that says the same as an alert, or what it follows from, and so keeps it from being told.
- * @param causes alerts that fire or have ended lately
+ * The rule that covers an alert: it says the same, or is its cause, and so keeps the alert from being told.
+ * @param causes alerts that fire or ended recently
  */
 export function inhibitorOf(
   { rule, facts }: Pick<Cause, 'facts'> & { rule: RuleName },
@@ -78,10 +81,10 @@ export function inhibitorOf(
   )
 }
 
-/** What an alert is about; what is undefined does not limit it. */
+/** What an alert is about; an undefined element means no restriction. */
 function extentOf({ facts }: Pick<Cause, 'facts'>): (unknown | undefined)[] {
   const { scope, source, kind } = facts
-  // A source that is away halts each of its enterprises, and is one alert.
+  // A source that is down halts each of its enterprises, but is one alert.
   return [scope === '*' || source ? undefined : (scope ?? undefined), source || undefined, kind ?? undefined]
 }
 
@@ -89,14 +92,14 @@ function covers(cause: readonly unknown[], effect: readonly unknown[]): boolean 
   return cause.every((value, i) => value === undefined || value === effect[i])
 }
 
-/** A rule, or one thing that it is about (null: everything), that nobody wants to hear of until then. */
+/** A rule, or one of its subjects (null: all of them), that is muted until a moment. */
 export interface Mute {
   rule: string
   subject: string | null
   until: Date
 }
 
-/** The mute that keeps an alert from channels. */
+/** The mute that applies to an alert. */
 export function muteOf<M extends Mute>(
   { rule, subject }: { rule: string; subject: string },
   mutes: readonly M[],

@@ -9,27 +9,27 @@ import { findings } from './findings.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Sender } from './message.ts'
 
-/** How often the rules are judged, by whichever process comes first. */
+/** How often the rules are evaluated, by whichever process comes first. */
 const JUDGE_MS = 30_000
-/** The longest a statement may take. A database that needs longer for one counts as away. */
+/** The longest that a statement may take; a slower database counts as down. */
 const STATEMENT_MS = 15_000
-/** A judgement, its facts beside it, and a message or a call of the monitor. */
+/** One for an evaluation, one for its facts, and one for a message or a call of the monitor. */
 const CONNECTIONS = 3
 
-/** What a process does about alerts. */
+/** The alerting part of a process. */
 interface AlertService {
-  /** Looks at once whether there is a message to send. */
+  /** Checks at once for messages to send. */
   wake(): void
-  /** Judges and sends nothing more. */
+  /** Stops evaluating and sending. */
   stop(): Promise<void>
-  /** Gives up whatever is still under way. */
+  /** Aborts what is still under way. */
   close(): Promise<void>
 }
 
 /**
- * Starts judging, sending, and calling the monitor. The connections are its own: it has to work when the work has taken all
- * others, and may never take one from the work.
- * @param options.processId of `dirsync.process`
+ * Starts evaluating, sending, and calling the monitor. It has connections of its own: it must work even when the
+ * workers use all of theirs, and must not take any from them.
+ * @param options.processId the id in `dirsync.process`
  */
 export function startAlertService(options: {
   config: Config

@@ -5,7 +5,7 @@ import { openChannel } from './channels/index.ts'
 import { answerOf, sendWithin } from './courier.ts'
 import { type Message, type Sender, titled } from './message.ts'
 
-/** What became of a test message. */
+/** The result of a test message. */
 export const TestAnswer = z.object({
   channel: z.string(),
   accepted: z.boolean(),
@@ -14,7 +14,7 @@ export const TestAnswer = z.object({
 export type TestAnswer = z.infer<typeof TestAnswer>
 
 /**
- * Sends a test message at once, past the outbox, and says what the server answered. It needs no database.
+ * Sends a test message at once, bypassing the outbox, and returns the server's answer. Needs no database.
  * @param from.consoleUrl CONSOLE_URL
  */
 export async function sendTest(

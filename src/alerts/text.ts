@@ -4,19 +4,19 @@ import { FactReader } from './rules/words.ts'
 
 /** An alert in words. */
 export interface AlertText {
-  /** A few words: what and of what. */
+  /** A few words: what is wrong and where. */
   title: string
   /** One or two sentences with the figures. */
   what: string
   /** What to do. */
   remedy: string
-  /** One sentence for when it has ended. */
+  /** One sentence for when it is over. */
   over: string
 }
 
 /**
- * Says an alert in a language. Facts that an earlier version did not write down are left blank.
- * @param alert.returns how often it came back soon after it was gone
+ * The texts of an alert in a language. Facts that an earlier version did not record are left blank.
+ * @param alert.returns how often it came back soon after it had ended
  */
 export function alertText(
   language: Language,

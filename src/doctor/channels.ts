@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { isThisMachine } from '../lib/http-server.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
-/** Whether alerts reach somebody. Nothing is sent; robots and webhooks can only be tried by a message. */
+/** Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message. */
 export async function examineChannels({
   channels,
   CONSOLE_URL,

@@ -13,7 +13,7 @@ type ConsoleSettings = Pick<
   'CONSOLE_HOST' | 'CONSOLE_URL' | 'OIDC_ISSUER' | 'OIDC_CLIENT_ID' | 'embedded'
 >
 
-/** Who can sign in to the console, and whether what they type stays between them and it. */
+/** Who can sign in to the console, and whether passwords are encrypted on the way. */
 export async function examineConsole(
   config: ConsoleSettings,
   pool: Pool,
@@ -44,7 +44,7 @@ async function examineUsers(
   )
 }
 
-/** Whether the identity provider tells where one signs in, and is the one that it is taken for. */
+/** Whether the identity provider answers with its discovery document, and is the expected issuer. */
 async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings): Promise<Finding[]> {
   if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null) return []
   try {
@@ -65,7 +65,7 @@ async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings)
   }
 }
 
-/** Other machines reach it, and by an address without TLS. */
+/** Findings about a console that other machines can reach without TLS. */
 function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): Finding[] {
   const isPublic = !isThisMachine(CONSOLE_HOST)
   if (!isPublic || CONSOLE_URL === null || CONSOLE_URL.startsWith('https:')) return []

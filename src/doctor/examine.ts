@@ -11,19 +11,19 @@ import { examineAccount, examineDatabase, examineQueue, examineSchedules, examin
 import { examineHr, examinePlatform } from './remote.ts'
 import { settingsFindings } from './settings.ts'
 
-/** What the doctor examines. */
+/** The input of an examination. */
 export interface Examination {
   config: Config
   env: Environment
-  /** How a person types the program, for hints. */
+  /** How a person types the program's name, for hints. */
   program: string
-  /** A silent one where the findings are shown: the log would say what is wrong a second time. */
+  /** Silent if the findings are shown, since the log would repeat them. */
   logger: Logger
 }
 
 /**
- * Checks everything in the order in which it is needed, and tells each finding as soon as it is known; what depends on
- * something that is wrong is left out. Nothing is changed, except that an access token is created where there is none.
+ * Runs all checks in the order of their dependencies, and yields each finding as soon as it is known. Checks that
+ * depend on a failed one are left out. Nothing is changed, except that an access token is created if there is none.
  */
 export async function* examine({ config, env, program, logger }: Examination): AsyncGenerator<Finding> {
   yield* settingsFindings(env, config.embedded)
@@ -43,7 +43,7 @@ export async function* examine({ config, env, program, logger }: Examination): A
     } else yield warning('platform', 'not checked: the token and the pacer live in the database')
     yield* await examineChannels(config)
   } catch (error) {
-    // What no check foresaw is a finding too; earlier findings stay.
+    // An unforeseen error is a finding too; earlier findings stay.
     yield failed('dirsync', sentenceOf(error))
   } finally {
     await pool.end()

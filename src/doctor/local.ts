@@ -37,7 +37,7 @@ export function examineSchedules(config: Config): Finding[] {
   }
 }
 
-/** dirsync's own database; `isReady` when it answers, keeps its locks and has the whole schema. */
+/** dirsync's own database; `isReady` if it answers, keeps its locks and has the complete schema. */
 export async function examineDatabase(
   pool: Pool,
   { DATABASE_URL: url, embedded }: Config,
@@ -73,7 +73,7 @@ export async function examineDatabase(
   const { rows } = await pool.query<{ rolsuper: boolean }>(
     'select rolsuper from pg_roles where rolname = session_user',
   )
-  // An embedded cluster is nobody's but the trial's.
+  // An embedded cluster belongs to the trial alone.
   const owner =
     onlyRow(rows).rolsuper && !embedded
       ? [
@@ -104,7 +104,7 @@ export function examineAccount(deployment: Deployment | null, settings: Account)
   )
 }
 
-/** The queue, as its store sees itself. */
+/** The queue, as its store reports it. */
 export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise<Finding[]> {
   const found = await openQueueStore({ redisUrl: REDIS_URL, databaseUrl: DATABASE_URL }).doctor()
   return found.map(({ ok: isWell, what, remedy }) =>

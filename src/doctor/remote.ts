@@ -19,8 +19,9 @@ import type { Deployment } from '../sync/deployment.ts'
 import { type Finding, failed, inEnglish, ok, warning } from './finding.ts'
 
 /**
- * The HR systems and their mappings, side by side; where they have names, a finding carries that of its own.
- * @param deployment null: nothing was started yet
+ * The HR systems and their mappings, checked concurrently. If they have names, each finding carries the name of its
+ * source.
+ * @param deployment null if nothing was started yet
  */
 export async function examineHr(
   config: Config,
@@ -104,10 +105,10 @@ async function examineAccess(config: Config, settings: SourceSettings, logger: L
   }
 }
 
-/** Of HR in files: what was delivered last, and why what lies there now is not it. */
+/** For HR in files: the latest delivery, and why the folder's present content is not used. */
 async function examineDelivery(hr: HrSource): Promise<Finding[]> {
   const delivery = await hr.delivery()
-  // Without any, looking at the mapping says why.
+  // Without any delivery, the check of the mapping says why.
   if (!delivery?.files) return []
   const { files, problem, ignored } = delivery
   const findings = [ok('hr', `the last whole delivery: ${files}`)]
@@ -171,7 +172,7 @@ async function examineMapping(
 
 const DAY_MS = 86_400_000
 
-/** What `updated_at` says of the last day; null: it is not mapped. */
+/** What `updated_at` says about the last day; null if it is not mapped. */
 function examineTimes(rows: readonly ChangedRow[] | null, now: Date): Finding[] {
   if (rows === null) return []
   const times = new UpdatedTimesCollector(now)
@@ -184,7 +185,7 @@ function examineTimes(rows: readonly ChangedRow[] | null, now: Date): Finding[] 
   return times.result.newest === null ? [ok('mapping', inEnglish('doctor.none_new')), ...findings] : findings
 }
 
-/** The optional trigger: whether it is there, and whether somebody listens. */
+/** The optional trigger: whether it is there, and whether a process listens. */
 async function examineTrigger(
   config: Config,
   settings: SourceSettings,
@@ -231,10 +232,10 @@ async function examineTrigger(
 
 /** How long to wait for the platform. */
 const PATIENCE_MS = 15_000
-/** The platform permits 5 minutes. A clock that is this far off is set by nobody. */
+/** The platform tolerates 5 minutes. A clock that is this far off is not synchronised. */
 const CLOCK_MS = 30_000
 
-/** The platform, the clock and the credentials: by querying the token that all processes share. */
+/** The platform, the clock and the credentials, checked by querying the token that all processes share. */
 export async function examinePlatform(config: Config, pool: Pool, logger: Logger): Promise<Finding[]> {
   await using client = connectPlatform(config, pool, logger)
   const address = config.PLATFORM_BASE_URL
@@ -279,8 +280,8 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
 }
 
 /**
- * What is wrong with an application that the platform refuses (1000210003), as far as the other signature algorithms
- * tell. Each costs one creation of a token at most, so there are two tries and no more (60 creations an hour).
+ * Why the platform refuses an application (1000210003), as far as the other signature algorithms can tell. Each try
+ * may create a token, and only 60 an hour are allowed, so there are at most two tries.
  */
 async function refusedApplication(config: Config, pool: Pool, logger: Logger): Promise<Finding> {
   const given = config.PLATFORM_SIGN_ALGORITHM
@@ -303,7 +304,7 @@ async function refusedApplication(config: Config, pool: Pool, logger: Logger): P
   )
 }
 
-/** Whether the platform accepts the settings' signature; unknown where it does not get as far as judging it. */
+/** Whether the platform accepts the signature by these settings; unknown if it does not get that far. */
 async function tryAlgorithm(
   config: Config,
   pool: Pool,

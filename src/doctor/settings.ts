@@ -5,7 +5,7 @@ import { type Config, type ConfigError, type Environment, readSetting, SETTINGS 
 import { closestName } from '../lib/text.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
-/** Settings that are complete, and variables that only look like some. */
+/** Findings about complete settings, and about variables that only look like settings. */
 export function settingsFindings(env: Environment, embedded: boolean): Finding[] {
   const what = embedded
     ? 'no address is set, so everything runs embedded, with its data in .dirsync/'
@@ -13,26 +13,26 @@ export function settingsFindings(env: Environment, embedded: boolean): Finding[]
   return [ok('settings', what), ...misspeltSettings(env)]
 }
 
-/** Settings with which nothing can run, so that nothing further can be checked. */
+/** Settings that prevent everything from running, so that nothing further can be checked. */
 export function settingsFailures({ message }: ConfigError, env: Environment): Finding[] {
   const remedy = 'Correct it, then run this again: the rest was not checked.'
   return [...message.split('\n').map(line => failed('settings', line, remedy)), ...misspeltSettings(env)]
 }
 
-/** Names that begin like this are probably meant for dirsync. */
+/** Names with these prefixes are probably meant for dirsync. */
 const OURS = /^(?:DIRSYNC|PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP|ALERT)_/
 /** Those of docker-compose.yml. */
 const OF_COMPOSE = ['DEPLOYMENT', 'NOTIFICATION_PORT', 'PORT', 'VERSION', 'WORKERS'].map(
   name => `DIRSYNC_${name}`,
 )
 
-/** Variables that look like settings and are none, with the setting that may be meant. */
+/** Variables that look like settings but are not, with the setting that may be meant. */
 export function misspeltSettings(env: Environment): Finding[] {
   const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
   const known = new Set([...settings.flatMap(name => [name, `${name}_FILE`]), ...OF_COMPOSE])
   return (
     Object.keys(env)
-      // A channel's are checked with the settings, and stop the start.
+      // Channel settings are checked together with all settings, and an error there prevents the start.
       .filter(name => !known.has(name) && !`${name}_`.startsWith(CHANNEL_PREFIX))
       .map(name => ({ name, meant: closestName(name.toUpperCase(), settings) }))
       .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
@@ -47,40 +47,43 @@ export function misspeltSettings(env: Environment): Finding[] {
   )
 }
 
-/** A setting as it may be shown to anybody who may see settings. */
+/** A setting in a form that may be shown to anyone who may see settings. */
 export interface DescribedSetting {
   name: string
   group: string
   meaning: string
   /** Its value is never shown; see `isSet`. */
   secret: boolean
-  /** As text; an address without its password and parameters. Null: not set, or a secret that is no address. */
+  /**
+   * As text; an address without its password and parameters. Null if not set, or if it is a secret other than an
+   * address.
+   */
   value: string | null
   isSet: boolean
-  /** What holds where it is not set; null: nothing. */
+  /** The value that applies if it is not set; null for none. */
   default: string | null
   source: 'environment' | 'file' | 'default' | 'embedded' | 'none'
-  /** Where it comes from a file (`NAME_FILE`). */
+  /** The file, if the value comes from one (`NAME_FILE`). */
   file: string | null
 }
 
 const SCHEDULES = 'Schedules'
 const ALERTS = 'Alerts'
 
-/** Every setting, as it holds: those of src/config.ts, the channels of alerts, and the schedules of the cron jobs. */
+/** Every setting with its value: those of src/config.ts, the alert channels, and the schedules of the cron jobs. */
 export function describeSettings(env: Environment, config: Config): DescribedSetting[] {
   const settings = Object.entries<Shown>(SETTINGS).map(([name, setting]) =>
     describe(env, config, name, setting),
   )
   const schedules = CRON_JOBS.map(({ name, does, schedule }) => {
     const setting = { group: SCHEDULES, meaning: `When the cron job runs that ${does}.`, default: schedule }
-    // A schedule is read from its variable alone; an empty one counts as none.
+    // A schedule is read only from its variable; an empty one counts as not set.
     return describe({ [settingName(name)]: env[settingName(name)] }, config, settingName(name), setting)
   })
   return [...settings, ...channelSettings(env, config), ...schedules]
 }
 
-/** What is set for channels; where nothing is, that one may. */
+/** The settings of channels; if there are none, an entry that shows how to add one. */
 function channelSettings(env: Environment, config: Config): DescribedSetting[] {
   const names = Object.keys(env).map(name => name.replace(/_FILE$/, ''))
   const set = [...new Set(names)]
@@ -97,7 +100,7 @@ interface Shown {
   group: string
   meaning: string
   type?: { description?: string | undefined }
-  /** What the type's description would be, where there is no type. */
+  /** Described in place of a type, for settings that have none. */
   values?: string
   default?: string
   secret?: true
@@ -125,8 +128,8 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
 }
 
 /**
- * An address loses its password, and everything after its path: parameters may hold a password too; of a web address that is
- * a secret, the path may be just that. Any other secret is not shown at all.
+ * The shown form of a value. An address loses its password and everything after its path, because parameters may hold
+ * a password too; if a web address is a secret, it also loses its path. Any other secret is not shown at all.
  */
 function shownValue(text: string, { type, values, secret }: Shown): string | null {
   if (!/^address[ ,]/.test(type?.description ?? values ?? '')) return secret ? null : text

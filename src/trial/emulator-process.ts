@@ -9,7 +9,7 @@ import { freePort } from './postgres.ts'
 
 /** TypeScript in a checkout, JavaScript in a package. */
 const MAIN = join(import.meta.dirname, `../cli/main${extname(import.meta.filename)}`)
-/** Short enough for numbers of 10 to 30 characters that have to begin with it; the sample's do. */
+/** Short, because numbers of 10 to 30 characters have to begin with it, as those of the sample do. */
 const APP_ID = 'demo-application'
 const START_MS = 20_000
 const STOP_MS = 5_000

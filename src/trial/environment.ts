@@ -10,17 +10,16 @@ import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } 
 /** The embedded parts, held open for this process. */
 interface EmbeddedEnvironment {
   readonly settings: EmbeddedSettings
-  /** Leaves; the last living process stops everything. Idempotent. */
+  /** Signs this process off; the last process to do so stops everything. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Starts what `npm start` needs when nothing is set: PostgreSQL with a database for dirsync and a sample HR database, and the
- * emulator with a matching platform. All processes that open the same directory share them, and a part that dies while it is in
- * use is restarted within seconds.
- *
- * @param options.directory where everything is kept, `.dirsync` by custom
- * @param options.fresh delete the existing data and start over
+ * Starts what `npm start` needs without settings: PostgreSQL with a database for dirsync and a sample HR database,
+ * and the emulator with a matching platform. All processes that open the same directory share them, and a part that
+ * dies while it is in use is restarted within seconds.
+ * @param options.directory where everything is kept, usually `.dirsync`
+ * @param options.fresh deletes the existing data first
  * @throws EmbeddedError
  */
 export async function openEmbedded(options: {
@@ -160,7 +159,7 @@ export const SAMPLE = {
   platform: join(FOLDER, 'platform.json'),
 }
 
-/** Loads the sample HR system into an empty database, all of it or nothing; true when the database was empty. */
+/** Loads the sample HR system into an empty database, in one transaction; true if the database was empty. */
 export async function loadSampleHr(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -182,7 +181,7 @@ const HR_READER = 'hr_reader'
 /**
  * Grants that user read access to everything in HR, later objects included.
  * @param url of HR as superuser
- * @returns the same as the reader; knowing the superuser's password means knowing both
+ * @returns the address for that user; its password is derived from the superuser's
  */
 async function letRead(url: string): Promise<string> {
   const reader = new URL(url)

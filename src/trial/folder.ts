@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What processes that share a folder need: a lock, the list of its users, and whose process an id is. */
+/** For processes that share a folder: a lock, the list of its users, and checks whose process an id belongs to. */
 
 type EmbeddedErrorCode =
   /** No PostgreSQL binaries exist for this machine. */
@@ -24,7 +24,7 @@ type EmbeddedErrorCode =
   | 'EMBEDDED_POSTGRES_FAILED'
   | 'EMBEDDED_EMULATOR_FAILED'
 
-/** Starting or stopping an embedded part failed: one sentence for a person, and a stable code. */
+/** An embedded part could not be started or stopped. The message is one sentence for a person. */
 export class EmbeddedError extends Error {
   readonly code: EmbeddedErrorCode
 
@@ -109,7 +109,7 @@ function released(name: string, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const socket = connect({ path: name, signal })
     socket.resume()
-    // An error (no listener any more, or timeout) is followed by 'close' as well.
+    // Errors (no listener any more, or a timeout) are followed by 'close' as well.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => resolve())
   })

@@ -18,7 +18,7 @@ export interface EmbeddedPostgres {
   createDatabase(name: string): Promise<boolean>
   /** Restarts the server on the same port if it died; true when it had. */
   revive(): Promise<boolean>
-  /** Leaves; the last living user stops the server. Idempotent. */
+  /** Signs this process off; the last user stops the server. Idempotent. */
   stop(): Promise<void>
 }
 

@@ -1,14 +1,14 @@
 import { shortened } from '../../lib/text.ts'
 import type { ChannelSettings } from '../channel.ts'
 
-/** Answers are cut to this: enough for every vendor's sentence, too little for a page. */
+/** The length to which answers are cut: enough for every vendor's sentence, too short for a page. */
 const KEPT = 300
 
 const MAIL_ADDRESS = /([^\s@<>"'(),;:[\]])[^\s@<>"'(),;:[\]]*@([^\s@<>"'(),;:[\]]+)/g
 
 /**
- * How to say what a channel's server answered: on one line, short, without the secrets of its settings wherever the server
- * quotes them, and with mail addresses masked.
+ * Returns a function that prepares a server's answer for display: on one line, short, with mail addresses masked, and
+ * without the secrets of the settings in case the server quotes them.
  */
 export function answerText(settings: Pick<ChannelSettings, 'url' | 'secret'>): (text: string) => string {
   const secrets = secretsOf(settings)
@@ -22,14 +22,17 @@ export function answerText(settings: Pick<ChannelSettings, 'url' | 'secret'>): (
   }
 }
 
-/** Shorter parts of an address, such as `v2` or `send`, give nothing away and stand in many a sentence. */
+/** Shorter parts of an address, such as `v2` or `send`, are not secret and occur in ordinary sentences. */
 const SHORTEST_SECRET = 8
 
-/** What must never be shown, the longest first: what signs, a password, and whatever in an address may be a token. */
+/**
+ * Texts that must never be shown, the longest first: signing secret, password, and any part of the address that may
+ * be a token.
+ */
 function secretsOf({ url, secret }: Pick<ChannelSettings, 'url' | 'secret'>): string[] {
   const { username, password, pathname, search, searchParams } = new URL(url)
   const userInfo = password === '' ? [] : [password, decodeURIComponent(password)]
-  // The user of a mail server is no secret; that of a webhook may be its token.
+  // The user of a mail server is not a secret; that of a webhook may be its token.
   if (/^https?:/.test(url)) userInfo.push(username, decodeURIComponent(username))
   const parts = [pathname, search.slice(1), ...pathname.split('/'), ...searchParams.values()]
   const long = parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
@@ -51,5 +54,5 @@ export function isMistrust(reason: string): boolean {
   return /certificate/i.test(reason)
 }
 
-/** What to do about a certificate that is the company's own. */
+/** What to do about a certificate of the company's own authority. */
 export const TRUST_HINT = "NODE_EXTRA_CA_CERTS names a file with your own authority's certificate"

@@ -13,17 +13,17 @@ import {
 } from './layout.ts'
 
 /*
- * A group's custom robot of DingTalk. It answers HTTP 200 whatever became of the message; `errcode` tells. Its markdown is a
- * subset: two blanks end a line, a blank line a paragraph.
+ * A custom robot in a DingTalk group. It always answers HTTP 200; `errcode` has the result. Its markdown is a subset:
+ * two blanks end a line, a blank line a paragraph.
  */
 
-/** Of the whole message; DingTalk refuses more than 20,000. */
+/** The limit for the whole message; DingTalk refuses more than 20,000. */
 const MAX_BYTES = 18_000
 
 const CODES = {
   code: 'errcode',
   words: 'errmsg',
-  // More than 20 messages within a minute: the robot is silenced for ten.
+  // After more than 20 messages within a minute, the robot is silenced for ten minutes.
   limited: { 130101: 600_000, 410100: 600_000 },
   busy: [-1],
 }
@@ -50,7 +50,7 @@ export function dingtalk(settings: ChannelSettings): HttpKind {
   }
 }
 
-/** The address with the time in milliseconds and its signature, where the robot asks for one. */
+/** The address with the time in milliseconds and its signature, if the robot asks for one. */
 function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
   const url = new URL(address)
   if (secret === null) return url
@@ -61,7 +61,7 @@ function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
   return url
 }
 
-/** @param mention mobile numbers, which have to stand in the text, too; or `all` */
+/** @param mention mobile numbers, which must be in the text, too; or `all` */
 const robotMessage =
   (mention: readonly string[]) =>
   (lines: MessageLines): string => {
@@ -75,7 +75,7 @@ const robotMessage =
       ...(link ? [dialect.link(link.text, link.url)] : []),
       ...(atMobiles.length > 0 ? [atMobiles.map(mobile => `@${mobile}`).join(' ')] : []),
     ].join('\n\n')
-    // The title is what the phone's notification and the list of chats show.
+    // The phone's notification and the list of chats show the title.
     const markdown = { title: oneLine(`${mark} ${title}`, 120), text }
     const at = mention.length > 0 ? { at: { atMobiles, isAtAll } } : {}
     return JSON.stringify({ msgtype: 'markdown', markdown, ...at })

@@ -4,15 +4,15 @@ import type { Message } from '../message.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
 import { type AlertLines, fitting, inert, type MessageLines, mentionedBy } from './layout.ts'
 
-/* A group's custom bot of Feishu, or of Lark, which is the same elsewhere. Messages are cards. */
+/* A custom bot in a group of Feishu, or of Lark, its international version. Messages are cards. */
 
-/** Of the whole request; Feishu refuses more than 20 KB. */
+/** The limit for the whole request; Feishu refuses more than 20 KB. */
 const MAX_BYTES = 19_000
 
 const CODES = {
   code: 'code',
   words: 'msg',
-  // More than 5 messages within a second or 100 within a minute; at full hours, when everybody sends, fewer.
+  // More than 5 messages within a second or 100 within a minute; fewer on the hour, when many systems send.
   limited: { 11232: 60_000 },
   busy: [],
 }
@@ -39,7 +39,10 @@ export function feishu(settings: ChannelSettings): HttpKind {
   }
 }
 
-/** The time in seconds with its signature: time and secret are the key, and nothing is what they sign. */
+/**
+ * The time in seconds with its signature. As Feishu requires, time and secret form the key, and the signed text is
+ * empty.
+ */
 function signature({ secret }: ChannelSettings, now: Date): { timestamp: string; sign: string } | null {
   if (secret === null) return null
   const timestamp = String(Math.floor(now.getTime() / 1000))
@@ -60,7 +63,7 @@ function card({ tone }: Message, { title, alerts, notes, link }: MessageLines, m
   }
 }
 
-/** What may hold anything is plain text, in which Feishu reads no markdown and no mention. */
+/** Untrusted texts are sent as plain text, in which Feishu interprets neither markdown nor mentions. */
 function alertElements({ mark, title, state, what, remedy, link }: AlertLines) {
   const head = title === null ? inert(state) : `${mark} **${inert(title)}**\n${inert(state)}`
   return [

@@ -6,33 +6,33 @@ import type { Message } from '../message.ts'
 import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
 
 /*
- * What all channels that are reached by HTTP have in common. Redirects are not followed: a message, and what signs it, goes
- * where the settings say and nowhere else.
+ * Shared by all channels that use HTTP. Redirects are not followed: a message and its signature go only where the
+ * settings say.
  */
 
-/** For everything: connecting, sending, the whole answer. */
+/** The time limit for everything: connecting, sending, and reading the answer. */
 const TIMEOUT_MS = 10_000
-/** No vendor's answer comes near it. */
+/** Far more than any vendor's answer. */
 const MAX_ANSWER_BYTES = 65_536
 
-/** What a robot or webhook is sent. */
+/** A request to a robot or webhook. */
 export interface Post {
   url: URL
   headers?: Record<string, string>
   body: string
 }
 
-/** What an answer means, in the words of its server. */
+/** The meaning of an answer, with the server's words. */
 export type Judgement =
   | { taken: string }
   | { refused: string }
   | { unavailable: string }
   | { limited: string; retryAfterMs?: number }
 
-/** A kind of channel: what it sends, and how it reads the answer. */
+/** A kind of channel: what it sends, and how it interprets answers. */
 export interface HttpKind {
   post(message: Message, id: string, now: Date): Post
-  /** Told of every answer but redirects, 408, 429 and 5xx. */
+  /** Called for every answer except redirects, 408, 429 and 5xx. */
   judge(answer: HttpAnswer): Judgement
 }
 
@@ -44,7 +44,8 @@ export class HttpChannel implements Channel {
   readonly #agent = new Agent({
     connect: { timeout: TIMEOUT_MS },
     allowH2: false,
-    // Messages are rare: a connection that is kept would be closed by the time of the next, and that one would fail.
+    // Messages are rare: a kept connection would have been closed by the server before the next one, which would then
+    // fail.
     pipelining: 0,
   })
 
@@ -71,7 +72,7 @@ export class HttpChannel implements Channel {
     } catch (error) {
       if (!(error instanceof ExchangeError)) throw error
       const reason = error.cause instanceof Error ? this.#say(sentenceOf(error.cause)) : error.kind
-      // Without a cause of its own: undici's errors hold the request, and with it the secrets.
+      // The cause is left out: undici's errors hold the request, and with it the secrets.
       if (isMistrust(reason))
         throw new ChannelError('CHANNEL_REFUSED', `${this.target} is not trusted: ${reason} (${TRUST_HINT})`)
       throw new ChannelError('CHANNEL_UNAVAILABLE', `${this.target} gave no complete answer: ${reason}`)
@@ -94,13 +95,13 @@ export class HttpChannel implements Channel {
     )
   }
 
-  /** Gives up what is under way. */
+  /** Aborts what is under way. */
   close(): Promise<void> {
     return this.#agent.destroy()
   }
 }
 
-/** What a status says whoever answers; null: it depends on the kind. */
+/** The meaning of statuses that is the same for every server; null if it depends on the kind. */
 function judgeStatus(answer: HttpAnswer, now: Date): Judgement | null {
   const { status, headers } = answer
   const wait = retryAfterMs(headers['retry-after'], headers.date, now.getTime())
@@ -112,24 +113,24 @@ function judgeStatus(answer: HttpAnswer, now: Date): Judgement | null {
   return null
 }
 
-/** An answer by its status, with what it says beside. */
+/** An answer as its status, followed by its text. */
 export function statusText({ status, body, headers }: HttpAnswer): string {
   const isPage = String(headers['content-type'] ?? '').includes('html') || /^\s*</.test(body)
   return body.trim() === '' || isPage ? `HTTP ${status}` : `HTTP ${status}: ${body}`
 }
 
-/** How a robot tells what became of a message: as JSON, with a code that is 0 where it took it. */
+/** How a robot reports the result of a message: as JSON, with code 0 if it accepted it. */
 export interface RobotCodes {
-  /** What the code and its words are called. */
+  /** The names of the code and its description. */
   code: string
   words: string
-  /** Codes of too many messages, with the milliseconds to wait. */
+  /** Codes for too many messages, with the milliseconds to wait. */
   limited: Readonly<Record<number, number>>
   /** Codes that ask to try again. */
   busy: readonly number[]
 }
 
-/** Reads the answer of a robot. */
+/** Interprets the answer of a robot. */
 export function judgeRobot(answer: HttpAnswer, codes: RobotCodes): Judgement {
   const said = parsed(answer.body)
   const code = said?.[codes.code]

@@ -15,7 +15,7 @@ const HTTP_KINDS: Record<Exclude<ChannelKind, 'mail'>, (settings: ChannelSetting
   webhook,
 }
 
-/** A channel that is ready to send; nothing is connected before the first message. Close it. */
+/** Creates a channel. It connects only when it sends. The caller closes it. */
 export function openChannel(settings: ChannelSettings): Channel {
   if (settings.kind === 'mail') return new MailChannel(settings)
   return new HttpChannel(settings, HTTP_KINDS[settings.kind](settings))

@@ -5,11 +5,12 @@ import type { Message, MessageAlert } from '../message.ts'
 import { SEVERITIES } from '../rule.ts'
 
 /*
- * How a message reads on a phone, whatever takes it: the worst first, and of each alert what, how bad, since when, what to
- * do, and where to look. Chats show a few alerts, cut where need be, and say how many more there are.
+ * The layout of a message on a phone, for all channels: the worst first, and for each alert its title, severity,
+ * since when, what is wrong, what to do, and a link. Chats show a few alerts, shortened if necessary, and say how
+ * many more there are.
  */
 
-/** How much of a message is shown: alerts, and code units of each text. */
+/** How much of a message is shown: number of alerts, and code units of each text. */
 export interface Measures {
   alerts: number
   title: number
@@ -19,37 +20,40 @@ export interface Measures {
   note: number
 }
 
-/** More would be scrolled past; and one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
+/**
+ * More would be scrolled past. One alert always fits, even in the narrowest chat and in Chinese (3 bytes per
+ * character).
+ */
 const ON_A_PHONE: Measures = { alerts: 10, title: 100, when: 80, what: 280, remedy: 280, note: 200 }
 
-/** A mark that is seen before a word is read. */
+/** A mark that catches the eye before a word is read. */
 export const MARKS = { critical: '🔴', warning: '🟠', info: '🔵', recovered: '✅' } as const
 export type Tone = keyof typeof MARKS
 
-/** An alert as a person reads it: plain texts, each on one line. */
+/** An alert as people read it: plain texts, each on one line. */
 export interface AlertLines {
   mark: string
   tone: Tone
-  /** What, in a few words; null where the title of the message says it already. */
+  /** What is wrong, in a few words; null if the message's title already says it. */
   title: string | null
-  /** How bad, where the title of the message does not say it, and since when. */
+  /** Since when, and the severity unless the message's title says it. */
   state: string
   what: string
   remedy: string | null
   link: { text: string; url: string } | null
 }
 
-/** A message as a person reads it. */
+/** A message as people read it. */
 export interface MessageLines {
   mark: string
   title: string
   alerts: AlertLines[]
-  /** How many alerts were left out, and what else there is to say. */
+  /** How many alerts were left out, and other remarks. */
   notes: string[]
   link: { text: string; url: string } | null
 }
 
-/** The message with its worst alerts, the worst of them first. */
+/** The message with its worst alerts, the worst first. */
 export function messageLines(message: Message, measures = ON_A_PHONE): MessageLines {
   const t = translator(message.language)
   const alerts = worstFirst(message.alerts)
@@ -70,7 +74,7 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
   const word = t(`channel.state.${tone}`)
-  // The title of a message about one alert names it, and says that it goes on or is over.
+  // The title of a message about a single alert already names it, and says whether it continues or is over.
   const isHeading = heading.includes(alert.title)
   const howBad = event === 'repeated' && !isHeading ? t('channel.again', { severity: word }) : word
   const when = oneLine(alert.when, measures.when)
@@ -81,12 +85,12 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
     state: isHeading && heading.includes(word) ? when : `${howBad} · ${when}`,
     what: oneLine(alert.what, measures.what),
     remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
-    // What is over needs no further steps.
+    // After the end no further steps are needed.
     link: alert.url === null || tone === 'recovered' ? null : { text: t('channel.details'), url: alert.url },
   }
 }
 
-/** Whom a message mentions: something critical goes on, or somebody tries whether it rings. */
+/** Whom a message mentions: only if it has a critical alert that continues, or is a test. */
 export function mentionedBy({ kind, alerts }: Message, { mention }: ChannelSettings): readonly string[] {
   const isCritical = alerts.some(
     ({ severity, event }) => severity === 'critical' && (event === 'raised' || event === 'repeated'),
@@ -94,32 +98,35 @@ export function mentionedBy({ kind, alerts }: Message, { mention }: ChannelSetti
   return kind === 'test' || (kind === 'alerts' && isCritical) ? mention : []
 }
 
-/** Alerts that go on before those that are over, and the worst first. */
+/** Alerts that continue before those that are over, and the worst first. */
 export function worstFirst(alerts: readonly MessageAlert[]): MessageAlert[] {
   const rank = ({ event, severity }: MessageAlert) =>
     event === 'recovered' ? -1 : SEVERITIES.indexOf(severity)
   return alerts.toSorted((a, b) => rank(b) - rank(a))
 }
 
-/** A text without line breaks and other controls, and no longer than that: no text begins a line of its own. */
+/**
+ * A text without line breaks and other control characters, cut to a length, so that it cannot begin a line of its
+ * own.
+ */
 export function oneLine(text: string, longest: number): string {
   const line = text.replace(/\p{Cf}+/gu, '').replace(/[\s\p{Cc}]+/gu, ' ')
   return shortened(line.trim(), longest).toWellFormed()
 }
 
-/** How a chat writes what is more than plain text. */
+/** How a chat marks up text. */
 export interface Dialect {
-  /** A plain text in which nothing means anything else: no link, no mention, no emphasis. */
+  /** Escapes a text so that nothing in it acts as a link, a mention or emphasis. */
   plain(text: string): string
-  /** A command, made plain already. */
+  /** Marks up a command that is already escaped. */
   code(text: string): string
   bold(text: string): string
   link(text: string, url: string): string
-  /** What ends a line within an alert. */
+  /** Ends a line within an alert. */
   lineEnd: string
 }
 
-/** A text whose commands stand in backticks; a backtick alone is left out. */
+/** Writes a text with commands in backticks; an unpaired backtick is dropped. */
 export function writeText({ plain, code }: Pick<Dialect, 'plain' | 'code'>, text: string): string {
   return text
     .split(/`([^`]+)`/)
@@ -142,14 +149,14 @@ export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy,
 }
 
 /**
- * Markdown of chats that know no way to write a character that means something: those are replaced by their full-width
- * brothers, which look like them and mean nothing.
+ * Makes a text harmless for chats whose markdown has no escapes: special characters become their full-width forms,
+ * which look alike and have no meaning.
  */
 export function inert(text: string): string {
   return text.replace(/[<>[\]*~|#\\]/g, character => String.fromCharCode(character.charCodeAt(0) + 0xfee0))
 }
 
-/** The longest form of a message that a chat takes: with fewer and fewer alerts until it fits. */
+/** The longest form of a message that fits a chat's limit: leaves out alerts until it does. */
 export function fitting<Form>(
   message: Message,
   write: (lines: MessageLines) => Form,

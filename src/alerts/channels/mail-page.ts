@@ -4,9 +4,9 @@ import type { ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
 import { type AlertLines, type Measures, messageLines, type Tone } from './layout.ts'
 
-/* A message as mail: plain text, and the same as HTML with nothing to load. */
+/* A message as mail: plain text, and HTML that loads nothing from elsewhere. */
 
-/** A mail is read at a desk, too. */
+/** Mail is also read at a desk, so it may be longer. */
 const AT_A_DESK: Measures = { alerts: 50, title: 200, when: 200, what: 2000, remedy: 2000, note: 2000 }
 
 /** The mail as plain text. */
@@ -35,7 +35,7 @@ function footer({ language }: Message, channel: string): string {
   return translator(language)('channel.mail.footer', { channel })
 }
 
-/** White is readable on each. */
+/** Background colours on which white is readable. */
 const COLOURS: Record<Tone, string> = {
   critical: '#d92d20',
   warning: '#b54708',
@@ -46,7 +46,7 @@ const COLOURS: Record<Tone, string> = {
 const FONT =
   "font-family:-apple-system,'Segoe UI',Roboto,'Noto Sans','PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
-/** The mail as HTML. Styles stand beside what they dress: many programs read no others. */
+/** The mail as HTML, with inline styles, because many mail programs ignore others. */
 export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
   const { title, alerts, notes, link } = messageLines(message, AT_A_DESK)
   const page = html`<!doctype html>
@@ -81,7 +81,7 @@ ${link === null ? '' : html`<p style="margin:4px 0 0"><a href="${link.url}">${li
 `
 }
 
-/** A text whose commands stand in backticks. */
+/** A text with its commands in backticks as code. */
 function textHtml(text: string): SafeHtml[] {
   return text
     .split(/`([^`]+)`/)

@@ -7,11 +7,11 @@ import { oneLine } from './layout.ts'
 import { mailHtml, mailText } from './mail-page.ts'
 
 /*
- * Mail by SMTP. The connection is encrypted: from the start (smtps://), or by STARTTLS, without which nothing is sent unless
- * the address ends in ?tls=off. Each message has a connection of its own: they are rare.
+ * Mail by SMTP. The connection is encrypted: from the start (smtps://), or by STARTTLS, without which nothing is sent
+ * unless the address ends in ?tls=off. Messages are rare, so each has a connection of its own.
  */
 
-/** For everything. Servers that slow down strangers keep them waiting for some seconds before they greet. */
+/** The time limit for everything. Servers that slow down unknown clients wait for some seconds before they greet. */
 const TIMEOUT_MS = 10_000
 
 const SUBJECT = 200
@@ -44,7 +44,7 @@ export class MailChannel implements Channel {
         date: message.at,
         priority: message.tone === 'critical' ? 'high' : 'normal',
         headers: {
-          // Nobody's holiday notice answers it.
+          // Prevents automatic replies.
           'Auto-Submitted': 'auto-generated',
           'X-Auto-Response-Suppress': 'All',
         },
@@ -91,7 +91,7 @@ function smtpOptions({ url }: ChannelSettings) {
     ignoreTLS: isPlain,
     ...(username !== '' && {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
-      // A server that offers no authentication is the wrong one, or not told how: better to hear of it.
+      // If the server offers no authentication, it is the wrong one or misconfigured, so fail.
       forceAuth: true,
     }),
     dnsTimeout: TIMEOUT_MS,
@@ -116,7 +116,7 @@ interface SmtpFailure extends Error {
   rejectedErrors?: SmtpFailure[]
 }
 
-/** What a failure means for the next try. */
+/** Maps a failure to a ChannelError, which decides about the next try. */
 function mailError(error: unknown, settings: ChannelSettings, say: (text: string) => string): ChannelError {
   const failure = error as SmtpFailure
   const { host } = new URL(settings.url)

@@ -12,10 +12,16 @@ import {
 
 /* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
 
-/** Of the header block, in characters; a section's 3,000 and a message's 50 blocks are out of reach. */
+/**
+ * The limit of the header block, in characters. The limits of a section (3,000) and of a message (50 blocks) are
+ * never reached.
+ */
 const HEADER = 150
 
-/** What links and mentions are made of. Other markup, which Slack has no way to write, only makes letters bold or the like. */
+/**
+ * The characters that form links and mentions. Slack has no escapes for other markup, which only changes the
+ * typeface.
+ */
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escaped = (text: string) => text.replace(/[&<>]/g, character => ENTITIES[character] ?? '')
 
@@ -41,7 +47,7 @@ function blocks({ mark, title, alerts, notes, link }: MessageLines, mention: rea
   const at = mention.map(id => (id === 'all' ? '<!channel>' : `<@${id}>`)).join(' ')
   const heading = `${mark} ${title}`
   return {
-    // What notifications show, and programs that know no blocks.
+    // Shown in notifications, and by programs that do not support blocks.
     text: escaped(heading),
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: heading.slice(0, HEADER), emoji: false } },
@@ -53,7 +59,7 @@ function blocks({ mark, title, alerts, notes, link }: MessageLines, mention: rea
   }
 }
 
-/** Verbatim: no @name, #channel or address in it becomes a mention or a link. */
+/** `verbatim`: no @name, #channel or address in it becomes a mention or a link. */
 function section(text: string) {
   return { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } }
 }

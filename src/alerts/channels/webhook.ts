@@ -5,7 +5,10 @@ import { deliveryId, type Message } from '../message.ts'
 import { type HttpKind, type Judgement, statusText } from './http.ts'
 import { worstFirst } from './layout.ts'
 
-/* JSON for programs, signed as Standard Webhooks has it. docs/alerts.md describes it: fields may be added, none goes away. */
+/*
+ * JSON for programs, signed according to Standard Webhooks and described in docs/alerts.md. Fields may be added, but
+ * never removed.
+ */
 
 export function webhook(settings: ChannelSettings): HttpKind {
   const { username, password } = new URL(settings.url)
@@ -25,7 +28,7 @@ export function webhook(settings: ChannelSettings): HttpKind {
   }
 }
 
-/** Everything but what is there for the eye. */
+/** All of the message except what is only for display. */
 function document(channel: string, message: Message) {
   const { kind, at, language, tone, title, note, url, deployment } = message
   return {
@@ -35,7 +38,7 @@ function document(channel: string, message: Message) {
       deployment: deployment ?? { id: null, name: null },
       channel,
       language,
-      // The worst of what goes on.
+      // The worst severity among the alerts that continue.
       severity: tone === 'recovered' ? null : tone,
       title,
       note,
@@ -58,7 +61,7 @@ function document(channel: string, message: Message) {
   }
 }
 
-/** The message's number and time; with a secret, the signature over both and the body. */
+/** The headers with the message's id and time and, with a secret, the signature over both and the body. */
 function signature(secret: string | null, id: string, now: Date, body: string): Record<string, string> {
   const timestamp = String(Math.floor(now.getTime() / 1000))
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp }

@@ -11,11 +11,10 @@ import {
 } from './layout.ts'
 
 /*
- * A group's robot of WeCom. The address is all that it asks for; it answers HTTP 200 whatever became of the message, and
- * `errcode` tells.
+ * A robot in a WeCom group. It needs only its address, and always answers HTTP 200; `errcode` has the result.
  */
 
-/** Of the text, in UTF-8. */
+/** The limit of the text, in UTF-8 bytes. */
 const MAX_BYTES = 4096
 
 const CODES = {
@@ -26,7 +25,7 @@ const CODES = {
   busy: [-1],
 }
 
-/** The colours that WeCom has are for good, soft and bad; the marks say more. */
+/** WeCom's markdown has three colours: good, soft and bad. The marks in the text distinguish the rest. */
 const dialect: Dialect = {
   plain: inert,
   code: text => `\`${text}\``,

@@ -2,7 +2,7 @@ import { MINUTE_MS, minutes, type RuleDefinition } from './kind.ts'
 import { answer } from './words.ts'
 
 export const CHANNELS = {
-  /** A channel takes no message. Subject: its name. Told on the others. */
+  /** A channel does not accept messages. Subject: its name. Told on the other channels. */
   dead_channel: {
     severity: 'warning',
     meaning: 'Minutes that a channel takes no message before the others are told.',
@@ -20,7 +20,7 @@ export const CHANNELS = {
     },
   },
 
-  /** The monitor of HEARTBEAT_URL does not take the calls. */
+  /** The monitor at HEARTBEAT_URL does not accept the calls. */
   heartbeat_failing: {
     severity: 'warning',
     meaning: 'Minutes that the monitor of HEARTBEAT_URL takes no call before it is an alert.',

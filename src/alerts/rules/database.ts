@@ -57,7 +57,7 @@ export const DATABASE = {
     severity: 'warning',
     meaning: "Milliseconds that reading dirsync's figures may take, three times in a row.",
     figure: { min: 10, max: 10_000, default: 1000, example: 3000 },
-    // Two judgements after the first.
+    // Two evaluations after the first.
     holdsMs: () => MINUTE_MS,
     find: ({ took }, { figure }) =>
       took * 1000 <= figure ? [] : [{ facts: { milliseconds: Math.round(took * 1000) } }],
@@ -69,7 +69,7 @@ export const DATABASE = {
     },
   },
 
-  /** dirsync's database does not answer: told from memory, by whoever judged last. */
+  /** dirsync's database does not answer. Told from memory, by the process that evaluated last. */
   database_away: {
     severity: 'critical',
     meaning: "Minutes that dirsync's database may be away before it is an alert.",

@@ -5,7 +5,10 @@ import { hours, minutes, named, type RuleDefinition } from './kind.ts'
 import { type FactReader, sentence } from './words.ts'
 
 export const HALTS = {
-  /** Work stands still for everything or for an enterprise, not because a person said so. Subject: its scope, or `HR` and a source. */
+  /**
+   * Work is halted for everything or for one enterprise, but not by a person. Subject: its scope, or `HR` and a
+   * source.
+   */
   halt: {
     severity: 'critical',
     meaning: 'Minutes that a halt lasts before it is an alert.',
@@ -38,7 +41,7 @@ export const HALTS = {
     },
   },
 
-  /** All calls have been paused by a person for long: perhaps somebody forgot. */
+  /** A person has paused all calls for a long time, and may have forgotten it. */
   paused: {
     severity: 'warning',
     meaning: 'Hours that calls stay paused before it is an alert.',

@@ -1,7 +1,7 @@
 import { minutes, type RuleDefinition } from './kind.ts'
 
 export const MONEY = {
-  /** A refund or top-up may have been carried out and nobody knows. Subject: `refund` or `topup`. */
+  /** A refund or top-up whose outcome is unknown: it may have been carried out. Subject: `refund` or `topup`. */
   money_unknown: {
     severity: 'critical',
     meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
@@ -21,7 +21,7 @@ export const MONEY = {
     },
   },
 
-  /** A signed refund notification fits no refund that was sent. */
+  /** A signed refund notification matches no refund that was sent. */
   notification_misfit: {
     severity: 'warning',
     meaning: 'Signed notifications within a day that fit no refund before it is an alert.',

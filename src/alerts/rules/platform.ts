@@ -29,7 +29,7 @@ export const PLATFORM = {
     },
   },
 
-  /** The clock is off against the platform's. */
+  /** The clock differs from the platform's. */
   clock: {
     severity: 'warning',
     meaning: "Seconds that this machine's clock may differ from the platform's.",
@@ -49,7 +49,7 @@ export const PLATFORM = {
     },
   },
 
-  /** Far more access tokens are created than needed: something takes them away. */
+  /** Far more access tokens are created than needed: something invalidates them. */
   tokens: {
     severity: 'warning',
     meaning: 'Access tokens created within an hour before it is an alert. The platform permits 60.',

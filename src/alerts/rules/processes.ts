@@ -4,7 +4,7 @@ import { ago, minutes, type RuleDefinition } from './kind.ts'
 import { lastError } from './words.ts'
 
 export const PROCESSES = {
-  /** No living process has a role that the work needs. Subject: the role. */
+  /** No running process has a role that the work needs. Subject: the role. */
   role_missing: {
     severity: 'critical',
     meaning: 'Minutes without a living worker or scheduler before it is an alert.',
@@ -26,8 +26,8 @@ export const PROCESSES = {
   },
 
   /**
-   * A process stopped giving signs of life without a word, and no other took its place. Not since its last sign of life: after
-   * the database was away, all of them are late. Subject: its host and number.
+   * A process stopped sending heartbeats without signing off, and no other took its place. Heartbeats are compared
+   * with each other, because all of them are late after the database was down. Subject: its host and number.
    */
   process_lost: {
     severity: 'warning',
@@ -47,7 +47,7 @@ export const PROCESSES = {
     },
   },
 
-  /** A living process does not reach the queue. */
+  /** A running process does not reach the queue. */
   queue_away: {
     severity: 'critical',
     inhibitedBy: ['database_away'],
@@ -67,7 +67,7 @@ export const PROCESSES = {
     },
   },
 
-  /** A living process has other HR sources than the one that was started last, and does nothing for those that differ. */
+  /** A running process has other HR sources than the one started last, so it does nothing for those that differ. */
   hr_sources_differ: {
     severity: 'critical',
     meaning:

@@ -7,13 +7,13 @@ import { translator } from '../../texts/texts.ts'
 import { ago, hours, MINUTE_MS, minutes, named, ofSource, type RuleDefinition } from './kind.ts'
 import { kindText, lastError, sentence } from './words.ts'
 
-/* Messages of runs are told without keys: a user id may be a mobile number, or a name. */
+/* Messages of runs are quoted without keys, since a user id may be a mobile number or a name. */
 
-/** A delivery of files may be under way for so long, every night, before anybody has to look. */
+/** How long a delivery of files may be incomplete without an alert, since deliveries take time every night. */
 const DELIVERING_MINUTES = 15
 
 export const RUNS = {
-  /** A run waits for a person's word. Subject: its number. */
+  /** A run waits for a decision. Subject: its number. */
   held_run: {
     severity: 'warning',
     remindedAfterHours: [4, 24],
@@ -40,7 +40,7 @@ export const RUNS = {
     },
   },
 
-  /** The latest run of a kind found HR wrong. Subject: the kind, and the source where HR has several. */
+  /** The latest run of a kind found HR suspect. Subject: the kind, and the source if HR has several. */
   source_suspect: {
     severity: 'critical',
     meaning: 'Minutes that HR looks wrong before it is an alert. A delivery of files has 15 at least.',
@@ -66,7 +66,7 @@ export const RUNS = {
     },
   },
 
-  /** No good `changes` or `full` run for several of its intervals. Subject: as of `source_suspect`. */
+  /** No good `changes` or `full` run for several of its intervals. Subject: as for `source_suspect`. */
   run_overdue: {
     severity: 'critical',
     inhibitedBy: ['halt', 'source_suspect', 'role_missing', 'queue_away', 'database_away'],
@@ -104,7 +104,7 @@ export const RUNS = {
     },
   },
 
-  /** A schedule has been paused for long: perhaps somebody forgot. Subject: its job. */
+  /** A schedule has been paused for a long time, and may have been forgotten. Subject: its job. */
   schedule_paused: {
     severity: 'warning',
     meaning: 'Hours that a cron job has been paused before it is an alert.',
@@ -130,7 +130,10 @@ export const RUNS = {
     },
   },
 
-  /** A job fails, or the runs that it asks for do; `run_overdue` tells of `changes` and `full`. Subject: the job, and the source of HR. */
+  /**
+   * A job fails, or the runs that it requests do; `run_overdue` covers `changes` and `full`. Subject: the job, and
+   * the source of HR.
+   */
   job_failing: {
     severity: 'warning',
     inhibitedBy: ['halt', 'database_away'],

@@ -1,12 +1,12 @@
 import { runMessage } from '../../texts/failures.ts'
 import { type Language, type TextValues, textOr } from '../../texts/texts.ts'
 
-/* What the texts of several rules name. */
+/* Values that the texts of several rules share. */
 
-/** Figures and names. Nothing about a person. */
+/** Figures and names; no personal data. */
 export type FactValues = Readonly<Record<string, string | number | null>>
 
-/** Facts come out of the database as they were written, perhaps by an earlier version. */
+/** Reads facts from the database, which an earlier version may have written. */
 export class FactReader {
   readonly #facts: FactValues
 
@@ -26,18 +26,18 @@ export class FactReader {
     return (this.#facts[name] ?? null) !== null
   }
 
-  /** As they are: for texts that need no more. */
+  /** Numbers as they are, for texts that need nothing else. */
   numbers(...names: string[]): TextValues {
     return Object.fromEntries(names.map(name => [name, this.number(name)]))
   }
 }
 
-/** What the other side said last, where it is known. */
+/** The last answer of the other side, if known. */
 export function answer(_: Language, facts: FactReader): TextValues {
   return { answer: facts.has('answer') ? facts.text('answer') : 'none' }
 }
 
-/** What failed last, for a text that quotes it where it is known. */
+/** The last error, for a text that quotes it if known. */
 export function lastError(language: Language, facts: FactReader): TextValues {
   return {
     error: facts.has('error')
@@ -46,14 +46,14 @@ export function lastError(language: Language, facts: FactReader): TextValues {
   }
 }
 
-/** The kind of runs, of which source of HR. */
+/** The kind of runs, and the HR source. */
 export function kindText(language: Language, facts: FactReader, otherwise = ''): string {
   const kind = facts.has('kind') ? facts.text('kind') : otherwise
   const text = textOr(language, `run_kind.${kind}`, kind)
   return facts.has('source') ? `${text}, ${facts.text('source')}` : text
 }
 
-/** A stored text as a sentence that another one may follow. */
+/** A stored text as a full sentence that another one may follow. */
 export function sentence(language: Language, text: string): string {
   const trimmed = text.trim()
   if (trimmed === '' || /[.!?。！？]$/.test(trimmed)) return trimmed

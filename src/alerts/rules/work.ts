@@ -4,11 +4,14 @@ import { textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'
 import { ago, HOUR_MS, type RuleDefinition } from './kind.ts'
 
-/** A person has decided about them, or is asked to by `held_run`: `out_of_step` is about the others. */
+/** States in which a person has decided, or `held_run` asks for a decision: `out_of_step` is about the others. */
 export const FOR_A_DECISION = ['held', 'rejected', 'accepted'] as const
 
 export const WORK = {
-  /** The open cases of a category jumped within an hour. What the first sync finds has been so before. Subject: the category. */
+  /**
+   * The number of open cases of a category jumped within an hour. What the first sync finds is not a jump. Subject:
+   * the category.
+   */
   cases_jump: {
     severity: 'warning',
     meaning: 'It is an alert when the open cases of a category rise within an hour by more than this …',
@@ -44,7 +47,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     },
   },
 
-  /** The share of employees in step is low. During the first sync nobody is in step yet. */
+  /** The share of employees in sync is low. Not raised during the first sync, when no employee is in sync yet. */
   out_of_step: {
     severity: 'warning',
     inhibitedBy: ['halt', 'paused'],
@@ -59,7 +62,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
       return [{ facts: { share: inStep / all, in_step: inStep, in_scope: all } }]
     },
     values: (language, facts) => ({
-      // Rounded down: a share that is too low never looks like one that would do.
+      // Rounded down, so that a share below the threshold never looks sufficient.
       share: percentText(language, Math.floor(facts.number('share') * 1e4) / 1e4),
       ...facts.numbers('in_step', 'in_scope'),
     }),
@@ -73,7 +76,10 @@ job:dirsync_employees_in_step:ratio < ${percent / 100}
     },
   },
 
-  /** Work other than that of full runs is old although nothing is halted. Some waits for a plan to pass, and so for HR. */
+  /**
+   * Work other than that of full runs is old although nothing is halted. Work may also wait for a plan to pass, and
+   * so for HR.
+   */
   work_stuck: {
     severity: 'critical',
     inhibitedBy: ['halt', 'role_missing', 'queue_away'],
@@ -110,7 +116,7 @@ function countOf({ employees }: Facts, wanted: Facts['employees'][number]['stand
   return employees.find(({ standing }) => standing === wanted)?.count ?? 0
 }
 
-/** Employees whom HR has in service. */
+/** Number of employees in service according to HR. */
 function inScope({ employees }: Facts): number {
   const counted: readonly string[] = STANDINGS_IN_SCOPE
   return employees
