@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
-import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
+import { CHANNEL_PREFIX, type OwnSettings, parseChannels } from './alerts/channel-settings.ts'
 import {
   type FigureName,
   RULE_NAMES,
@@ -969,7 +969,7 @@ function schedules(env: Environment): Record<string, string> {
 }
 
 /** The channels of alerts, each setting also as `NAME_FILE`, and their errors. */
-function readChannelSettings(env: Environment): ReturnType<typeof readChannels> {
+function readChannelSettings(env: Environment): ReturnType<typeof parseChannels> {
   // One without its name is meant for a channel, too.
   const names = Object.keys(env).filter(name => `${name}_`.startsWith(CHANNEL_PREFIX))
   const values = new Map<string, string>()
@@ -979,7 +979,7 @@ function readChannelSettings(env: Environment): ReturnType<typeof readChannels> 
     if ('value' in found) values.set(name, found.value)
     else if (found.flaw !== 'absent') complaints.push(fileComplaint(name, found))
   }
-  const read = readChannels(values)
+  const read = parseChannels(values)
   return { ...read, complaints: [...complaints, ...read.complaints] }
 }
 

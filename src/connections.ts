@@ -1,6 +1,6 @@
 import { type Config, ConfigError, type HrSettings } from './config.ts'
 import { MappingError } from './hr/errors.ts'
-import { readMapping } from './hr/mapping.ts'
+import { readMappingFile } from './hr/mapping.ts'
 import type { HrServer } from './hr/server.ts'
 import { hrServer } from './hr/servers.ts'
 import { HrSource } from './hr/source.ts'
@@ -142,7 +142,7 @@ export async function connectSource(
       departmentsSql === null
         ? null
         : await mapping(of('HR_DEPARTMENTS_SQL', 'departments_sql'), departmentsSql),
-    reread: readMapping,
+    reread: readMappingFile,
     defaultEnterpriseCode: onlyCode ?? config.PLATFORM_ENTERPRISE_CODE,
     logger: name === '' ? logger : logger.child({ source: name }),
   })
@@ -187,7 +187,7 @@ export function accountOf(config: Config): Account {
 
 async function mapping(setting: string, file: string) {
   try {
-    return { file, sql: await readMapping(file) }
+    return { file, sql: await readMappingFile(file) }
   } catch (cause) {
     if (cause instanceof MappingError) throw cause
     throw new ConfigError(`${setting} holds ${JSON.stringify(file)} but that file cannot be read`, { cause })

@@ -84,6 +84,33 @@ test('no modules of src/ import each other in a circle, not even their types', (
   expect([...left.keys()]).toEqual([])
 })
 
+test('a name that src/ exports has one meaning', () => {
+  const homes = new Map<string, Set<string>>()
+  for (const { file, text } of production.filter(({ file }) => file.startsWith('src/')))
+    for (const [, name = ''] of text.matchAll(EXPORTED)) {
+      const home = SAME_IDEA.find(({ files, names }) => files.test(file) && (names?.includes(name) ?? true))
+      homes.set(name, (homes.get(name) ?? new Set()).add(home ? String(home.files) : file))
+    }
+  const ambiguous = [...homes].filter(([, files]) => files.size > 1)
+  expect(ambiguous.map(([name, files]) => `${name}: ${[...files].join(', ')}`)).toEqual([])
+})
+
+const EXPORTED =
+  /^export (?:async )?(?:abstract )?(?:function\*?|class|interface|type|const|let|enum) (\w+)/gm
+
+/** Files whose equal names mean the same: each is one way of it. */
+const SAME_IDEA: { files: RegExp; names?: string[] }[] = [
+  // The same part of each kind of HR server.
+  { files: /^src\/hr\/(?:postgres|mysql|files)\// },
+  // A section of the catalogue bears the name of what it is about, in every language.
+  { files: /^src\/texts\/(?:en|zh-CN)\/|^src\/console\/\w+\/routes\.ts$/ },
+  // What a terminal and a page draw, each in its own way.
+  {
+    files: /^src\/(?:cli\/output|console\/ui\/parts|console\/runs\/words|lib\/time-text)\.ts$/,
+    names: ['Column', 'table', 'figure', 'duration', 'longTime', 'shortTime', 'timeLeftText'],
+  },
+]
+
 test('only config.ts reads the environment', () => {
   const readers = production.filter(({ text }) =>
     /\b(?:process|io\(\))\.env\b|\bprocess\[|{[^}]*\benv\b[^}]*}\s*=\s*(?:process|io)\b/.test(text),

@@ -76,7 +76,7 @@ export type OwnSettings = Omit<ChannelSettings, 'language'> & {
  * @param values every setting that begins with `ALERT_CHANNEL_`, by name
  * @returns the channels sorted by name, and one sentence per error, without secrets
  */
-export function readChannels(values: ReadonlyMap<string, string>): {
+export function parseChannels(values: ReadonlyMap<string, string>): {
   channels: OwnSettings[]
   complaints: string[]
 } {

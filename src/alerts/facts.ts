@@ -39,7 +39,7 @@ interface Stop {
 }
 
 /** Reads the input of the rules, at a cost that does not grow with the number of employees. */
-export async function readFacts(db: Pool): Promise<Facts> {
+export async function readAlertFacts(db: Pool): Promise<Facts> {
   const [health, { rows }] = await Promise.all([
     readHealth(db),
     db.query<Details>({ name: 'alert facts', text: DETAILS }),

@@ -26,7 +26,7 @@ const severity = z.enum(SEVERITIES)
 const rule = z.enum(RULE_NAMES)
 
 /** What a channel was last told about an alert. */
-const Told = z.object({
+const LastTold = z.object({
   channel: z.string(),
   event: z
     .string()
@@ -37,7 +37,7 @@ const Told = z.object({
     .nullable()
     .describe('waiting, sent, given_up; null: there is no message, or it is older than 30 days'),
 })
-export type Told = z.infer<typeof Told>
+export type LastTold = z.infer<typeof LastTold>
 
 /** Why an alert is not told, or not told again. */
 const KeptBack = z.object({
@@ -79,7 +79,7 @@ export const Alert = z.object({
     .describe('Who takes care of it: it is not told again until it is over; null: no one has said so'),
   acknowledged_at: z.date().nullable(),
   acknowledged_reason: z.string().nullable(),
-  told: z.array(Told).describe('By channel; empty: nobody'),
+  told: z.array(LastTold).describe('By channel; empty: nobody'),
   channels: z.array(z.string()).describe('Those that take alerts of its severity'),
   kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
 })
@@ -236,7 +236,7 @@ async function withTexts(
   language: Language,
   rows: readonly AlertRow[],
 ): Promise<Omit<Alert, 'channels' | 'kept_back'>[]> {
-  const { rows: told } = await db.query<Told & { alert_id: number }>(
+  const { rows: told } = await db.query<LastTold & { alert_id: number }>(
     `select distinct on (n.alert_id, n.channel)
             n.alert_id, n.channel, n.event, n.at, m.state as message_state
      from dirsync.alert_notice n left join dirsync.alert_message m on m.id = n.message_id

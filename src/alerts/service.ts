@@ -4,7 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import { Alerter } from './alerter.ts'
 import { openChannel } from './channels/index.ts'
 import { Courier } from './courier.ts'
-import { readFacts } from './facts.ts'
+import { readAlertFacts } from './facts.ts'
 import { findings } from './findings.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Sender } from './message.ts'
@@ -47,7 +47,7 @@ export function startAlertService(options: {
   const courier = new Courier({ pool, channels, logger })
   const alerter = new Alerter({
     ...{ pool, deployment, processId, channels, logger, intervalMs: JUDGE_MS },
-    find: async now => findings(await readFacts(pool), config, now),
+    find: async now => findings(await readAlertFacts(pool), config, now),
     limits: { repeatHours: config.ALERT_REPEAT_HOURS, messagesPerHour: config.ALERT_MESSAGES_PER_HOUR },
     databaseAwayMs: awayMinutes === null ? null : awayMinutes * 60_000,
     language: config.DIRSYNC_LANG,

@@ -135,7 +135,7 @@ function warnWithoutChannels(channels: readonly ChannelReport[]): void {
   printAside(`${say('alerts.no_channel')} ${say('alerts.shell.set_one', { example: EXAMPLE })}`)
 }
 
-export async function channels(options: Options): Promise<void> {
+export async function channelList(options: Options): Promise<void> {
   await using context = await openContext()
   const { channels } = await report(context, options)
   if (options.json) return printJson(channels)

@@ -6,7 +6,7 @@ import { sendTest, type TestAnswer } from '../alerts/test-message.ts'
 import { environment, isEmbedded, loadAlerts } from '../config.ts'
 import { ownZone } from '../lib/time-text.ts'
 import { Commands } from '../sync/commands.ts'
-import { channels, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
+import { channelList, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
 import { futureOf, limitOf, numberOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
 import { openContext, openStores } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -54,7 +54,7 @@ Examples:
     .description('list where alerts go, and how each channel fares')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync alerts channels'))
-    .action(channels)
+    .action(channelList)
 
   command
     .command('rules')

@@ -1,5 +1,5 @@
 import { type EmployeeFields, type EmployeeKey, keyText, qualified } from '../directory/employee.ts'
-import { type HrEmployeeRow, keyOf } from '../hr/scan.ts'
+import { type HrEmployeeRow, keyOfRow } from '../hr/scan.ts'
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
 import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
@@ -229,7 +229,7 @@ async function compareOne(
   row: HrEmployeeRow,
   preview: Preview,
 ): Promise<'answered' | 'not asked' | PlatformError> {
-  const key = keyOf(row)
+  const key = keyOfRow(row)
   const { hr } = preview(row, null)
   if (hr === 'invalid' || hr === 'duplicate') comparison.invalid_hr_row += 1
   if (hr !== 'present') return 'not asked'
@@ -293,6 +293,6 @@ type Preview = (row: HrEmployeeRow, actual: EmployeeFields | null) => EmployeePr
 
 /** Reads dirsync's memory of some employees. */
 async function previewer(pool: Pool, rows: readonly HrEmployeeRow[]): Promise<Preview> {
-  const memories = await employeeMemories(pool, rows.map(keyOf))
-  return (row, actual) => previewOf(row, actual, memories.get(keyText(keyOf(row))))
+  const memories = await employeeMemories(pool, rows.map(keyOfRow))
+  return (row, actual) => previewOf(row, actual, memories.get(keyText(keyOfRow(row))))
 }

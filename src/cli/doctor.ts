@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Config, ConfigError, environment, loadConfig } from '../config.ts'
 import { examine } from '../doctor/examine.ts'
-import { type Finding, failed } from '../doctor/finding.ts'
+import { type CheckResult, failed } from '../doctor/finding.ts'
 import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
@@ -43,7 +43,7 @@ async function doctor(options: { json?: true }): Promise<void> {
   if (!isWell) throw new FailedError('')
 }
 
-async function examineAll(): Promise<{ findings: Finding[]; language: Language }> {
+async function examineAll(): Promise<{ findings: CheckResult[]; language: Language }> {
   const env = environment()
   let checked: CheckedSettings
   try {
@@ -63,7 +63,7 @@ async function examineAll(): Promise<{ findings: Finding[]; language: Language }
     const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
     return { findings, language: checked.language }
   }
-  const findings: Finding[] = []
+  const findings: CheckResult[] = []
   for await (const finding of examine({ config, env, program: checked.program, logger }))
     findings.push(finding)
   return { findings, language: checked.language }
@@ -71,7 +71,7 @@ async function examineAll(): Promise<{ findings: Finding[]; language: Language }
 
 const LABELS = { ok: 'ok', warning: 'warn', failed: 'FAIL' }
 
-function printFindings(findings: Finding[]): void {
+function printFindings(findings: CheckResult[]): void {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const indent = ' '.repeat(4 + 2 + width + 2)
   const room = terminalWidth() - indent.length

@@ -1,6 +1,6 @@
 import { qualified } from '../directory/employee.ts'
 import { MappingError, placed } from '../hr/errors.ts'
-import { readMapping } from '../hr/mapping.ts'
+import { readMappingFile } from '../hr/mapping.ts'
 import { type DryRun, dryRunPage, readDryRun } from '../report/dry-runs.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
@@ -42,7 +42,7 @@ export const VERDICT_TEXTS = {
 
 /** `dirsync plan --mapping FILE`: what another SELECT of employees would change. It is stored, for the console too. */
 export async function dryRunOf(file: string, options: { json?: true; source?: string }): Promise<void> {
-  const mapping = await readMapping(file).catch((error: NodeJS.ErrnoException) => {
+  const mapping = await readMappingFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error instanceof MappingError) throw error
     throw new UsageError(`${file} cannot be read (${error.code})`)
   })

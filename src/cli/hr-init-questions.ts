@@ -5,7 +5,7 @@ import {
   type Chosen,
   type CountedValue,
   countActive,
-  statesOf,
+  sharedValues,
   withDays,
 } from '../workbench/first-select.ts'
 import {
@@ -145,7 +145,7 @@ export async function askGender(
   chosen: readonly Chosen[],
 ): Promise<Chosen[]> {
   const gender = chosen.find(({ meaning }) => meaning === 'gender')
-  const states = gender && (await statesOf(server, table, gender.column))
+  const states = gender && (await sharedValues(server, table, gender.column))
   if (!gender || !states) return [...chosen]
   const values = states.map(({ value }) => value)
   const certainty = genderCertainty(values)
@@ -242,7 +242,7 @@ export async function askActive(
       const way = await wayByDay(server, table, column)
       if (way) ways.push(way)
     }
-    const states = isCalled(column, STATUS_NAMES) ? await statesOf(server, table, column) : null
+    const states = isCalled(column, STATUS_NAMES) ? await sharedValues(server, table, column) : null
     if (states) ways.unshift(await wayByStates(questions, server, table, column, states, subject))
   }
   const nothing: ActiveRule = { by: 'nothing' }
@@ -265,7 +265,7 @@ export async function askActive(
     if (answer) return { answer }
     const column = columns.find(({ name }) => name === text)
     if (!column) return { problem: say('hr_init.which_rule') }
-    const states = await statesOf(server, table, column)
+    const states = await sharedValues(server, table, column)
     return states
       ? { answer: () => askStates(questions, column, states, subject) }
       : { problem: say('hr_init.no_states', { column: plain(text) }) }

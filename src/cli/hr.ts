@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { loadConfig } from '../config.ts'
-import { readMapping } from '../hr/mapping.ts'
+import { readMappingFile } from '../hr/mapping.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import {
   carryOut,
@@ -98,7 +98,7 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
     )
   const client = await connectClient(url)
   try {
-    const mapping = { file, sql: await readMapping(file) }
+    const mapping = { file, sql: await readMappingFile(file) }
     const { tables, statements } =
       what === 'install'
         ? await planInstallation(client, mapping, options.table ?? null)

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
 import type { SendDeps } from '../money/journal.ts'
-import { type Outcome, sendRefund, sendTopUp } from '../money/send.ts'
+import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import {
@@ -141,13 +141,17 @@ interface Sending<Request> {
   operation: typeof refundCreate | typeof topUpApply
   /** What a person needs to know before confirming. */
   summary(request: Request, ask: { client: PlatformClient; signal: AbortSignal }): Fact[] | Promise<Fact[]>
-  send(deps: SendDeps, request: Request, options: { actor: string; signal: AbortSignal }): Promise<Outcome>
+  send(
+    deps: SendDeps,
+    request: Request,
+    options: { actor: string; signal: AbortSignal },
+  ): Promise<SendOutcome>
   /** The outcome for people, and for `--json`, where the two differ. */
-  facts(request: Request, outcome: Outcome): Fact[]
-  document(request: Request, outcome: Outcome): Record<string, unknown>
+  facts(request: Request, outcome: SendOutcome): Fact[]
+  document(request: Request, outcome: SendOutcome): Record<string, unknown>
   /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
-    outcome: Outcome,
+    outcome: SendOutcome,
     context: CommandContext,
   ): [words: string, command: string] | Promise<[words: string, command: string]>
 }
@@ -197,7 +201,7 @@ async function sendRequest<Request extends object>(
 async function tell<Request>(
   sending: Sending<Request>,
   request: Request,
-  outcome: Outcome,
+  outcome: SendOutcome,
   json: boolean,
   context: CommandContext,
 ): Promise<void> {

@@ -13,7 +13,7 @@ import { isTextKey, type Translate } from '../texts/texts.ts'
 import { apiReference } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
-import { auth } from './auth/plugin.ts'
+import { authPlugin } from './auth/plugin.ts'
 import { mayAs, OPEN } from './auth/viewer.ts'
 import { isApi, type Kit, type Notice } from './endpoint.ts'
 import { readFrame } from './frame.ts'
@@ -95,7 +95,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   demandAccess(app)
   app.register(cookie)
   app.register(formbody)
-  app.register(auth, {
+  app.register(authPlugin, {
     pool: options.services.pool,
     logger,
     publicUrl,

@@ -8,7 +8,7 @@ const WALL_CLOCK = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/
  * Parses a moment: ISO 8601, in the person's own zone if it has no offset.
  * @returns an invalid date if the text is not one
  */
-export function momentOf(zone: string, text: string): Date {
+export function momentIn(zone: string, text: string): Date {
   return WALL_CLOCK.test(text) ? wallClock(zone, text) : new Date(text)
 }
 
@@ -18,7 +18,7 @@ export function momentOf(zone: string, text: string): Date {
  */
 export function givenMoment(ask: Ask, name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
-  const moment = momentOf(ask.zone, text)
+  const moment = momentIn(ask.zone, text)
   const year = moment.getUTCFullYear()
   // Beyond these years, PostgreSQL and JavaScript may read a date differently.
   if (!(year >= 1900 && year <= 9999)) throw new Problem('invalid', `${name}: ${ask.t('common.no_moment')}`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Ask } from './ask.ts'
-import { momentOf, tomorrowAt } from './moment.ts'
+import { momentIn, tomorrowAt } from './moment.ts'
 import { Problem } from './problem.ts'
 import type { Field } from './ui/parts.ts'
 
@@ -43,7 +43,7 @@ export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>):
   const zone = given.zone ?? ask.zone
   const until =
     given.until !== undefined
-      ? momentOf(zone, given.until)
+      ? momentIn(zone, given.until)
       : given.for === 'tomorrow'
         ? tomorrowAt(zone, 8, now)
         : given.for === '1h'

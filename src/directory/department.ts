@@ -17,7 +17,7 @@ export interface KnownDepartment {
   employees: number
 }
 
-export interface DepartmentDeletion {
+export interface DueDeletion {
   enterpriseCode: string
   deptCode: string
   /** 0 for departments without children; a parent's wave is higher than each of its children's. */
@@ -29,11 +29,7 @@ export interface DepartmentDeletion {
  * and without a descendant that stays.
  * @param graceMs milliseconds that must have passed since the closing
  */
-export function planDeletions(
-  departments: KnownDepartment[],
-  now: Date,
-  graceMs: number,
-): DepartmentDeletion[] {
+export function planDeletions(departments: KnownDepartment[], now: Date, graceMs: number): DueDeletion[] {
   const key = (enterprise: string, code: string) => JSON.stringify([enterprise, code])
   const children = new Map<string, KnownDepartment[]>()
   for (const department of departments) {

@@ -1,9 +1,9 @@
 import {
   fits,
+  halfWidthText,
   isCalendarDate,
   normaliseDate,
   normaliseMonthDay,
-  plainText,
   toHalfWidth,
   trimText,
   withoutBlanks,
@@ -64,7 +64,7 @@ function limitedText(field: SingleField, limit: number): Normalise {
 
 function pattern(allowed: RegExp, otherwise: RuleBreak): Normalise {
   return text => {
-    const plain = plainText(text)
+    const plain = halfWidthText(text)
     if (plain === '') return null
     return allowed.test(plain) ? plain : otherwise
   }
@@ -88,7 +88,7 @@ const BAD_EMAIL = new RuleBreak('format', 'email must be one address with one @ 
 const LONG_EMAIL = new RuleBreak('too_long', 'email must have 1 to 100 characters')
 
 function normaliseEmail(text: string): FieldValue | RuleBreak {
-  const email = plainText(text)
+  const email = halfWidthText(text)
   if (email === '') return null
   if (!/^[^\s\p{Cc}\p{Cf}@]+@[^\s\p{Cc}\p{Cf}@]+$/u.test(email)) return BAD_EMAIL
   return fits(email, 100) ? email : LONG_EMAIL
@@ -144,7 +144,7 @@ export function joinCategories(categories: readonly string[]): string {
 const BAD_COST_CENTER = new RuleBreak('range', 'cost_center_id must be a whole number from 1 to 2147483647')
 
 function normaliseCostCenter(text: string): FieldValue | RuleBreak {
-  const plain = plainText(text)
+  const plain = halfWidthText(text)
   if (plain === '') return null
   if (!/^\d{1,20}$/.test(plain)) return BAD_COST_CENTER
   const id = Number(plain)
@@ -163,7 +163,7 @@ const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
 export function parseActive(text: string | null | undefined): boolean | undefined {
   // HR servers print this; hr check parses every row.
   if (text === 't') return true
-  const word = plainText(text ?? '').toLowerCase()
+  const word = halfWidthText(text ?? '').toLowerCase()
   if (word === '' || TRUE.has(word)) return true
   return FALSE.has(word) ? false : undefined
 }
@@ -187,7 +187,7 @@ const IDENTITY_FAULTS = {
 
 /** The document type of the row: '1' or '2', null when it has none. */
 export function normaliseCardType(text: string): FieldValue | RuleBreak {
-  const plain = plainText(text)
+  const plain = halfWidthText(text)
   if (plain === '') return null
   return plain === '1' || plain === '2' ? plain : BAD_CARD_TYPE
 }
@@ -200,7 +200,7 @@ export function normaliseCard(
   text: string,
   cardType: string | null,
 ): { type: string; number: string } | null | RuleBreak {
-  const number = withoutBlanks(plainText(text)).toUpperCase()
+  const number = withoutBlanks(halfWidthText(text)).toUpperCase()
   if (number === '') return null
   const type = cardType ?? (looksLikeIdentityNumber(number) ? '1' : '2')
   if (type === '1') {
@@ -254,7 +254,7 @@ export type PersonalKind = 'identity' | 'mobile' | 'email'
 
 /** Whether the text is an identity number, a mainland mobile number or an e-mail address, and which. */
 export function personalKind(text: string): PersonalKind | null {
-  const plain = plainText(text)
+  const plain = halfWidthText(text)
   if (plain.length < 3) return null
   if (plain.includes('@')) return normaliseEmail(plain) instanceof RuleBreak ? null : 'email'
   const digits = plain.length < 11 ? '' : digitsOf(plain)

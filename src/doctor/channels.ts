@@ -4,14 +4,14 @@ import { openChannel } from '../alerts/channels/index.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import type { Config } from '../config.ts'
 import { isThisMachine } from '../lib/http-server.ts'
-import { type Finding, ok, warning } from './finding.ts'
+import { type CheckResult, ok, warning } from './finding.ts'
 
 /** Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message. */
 export async function examineChannels({
   channels,
   CONSOLE_URL,
   embedded,
-}: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>): Promise<Finding[]> {
+}: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>): Promise<CheckResult[]> {
   if (channels.length === 0)
     return [
       embedded
@@ -34,7 +34,7 @@ export async function examineChannels({
   return findings
 }
 
-async function examineChannel(settings: ChannelSettings): Promise<Finding> {
+async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
   const { name, kind, least, url } = settings
   const setting = CHANNEL_PREFIX + name.toUpperCase()
   const channel = openChannel(settings)

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Pool } from '../lib/database.ts'
 import { codeOf, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** How long to wait for the identity provider, in seconds. */
 const PATIENCE_S = 5
@@ -18,7 +18,7 @@ export async function examineConsole(
   config: ConsoleSettings,
   pool: Pool,
   program: string,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   return [
     await examineUsers(config, pool, program),
     ...(await examineProvider(config)),
@@ -30,7 +30,7 @@ async function examineUsers(
   { OIDC_ISSUER, embedded }: ConsoleSettings,
   pool: Pool,
   program: string,
-): Promise<Finding> {
+): Promise<CheckResult> {
   const { rowCount } = await pool.query(
     `select from dirsync.console_user where source = 'password' and disabled_at is null limit 1`,
   )
@@ -45,7 +45,7 @@ async function examineUsers(
 }
 
 /** Whether the identity provider answers with its discovery document, and is the expected issuer. */
-async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings): Promise<Finding[]> {
+async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings): Promise<CheckResult[]> {
   if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null) return []
   try {
     await discovery(new URL(OIDC_ISSUER), OIDC_CLIENT_ID, undefined, undefined, {
@@ -66,7 +66,7 @@ async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings)
 }
 
 /** Findings about a console that other machines can reach without TLS. */
-function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): Finding[] {
+function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): CheckResult[] {
   const isPublic = !isThisMachine(CONSOLE_HOST)
   if (!isPublic || CONSOLE_URL === null || CONSOLE_URL.startsWith('https:')) return []
   if (isThisMachine(new URL(CONSOLE_URL).hostname)) return []

@@ -6,13 +6,13 @@ import type { Logger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
 import { examineChannels } from './channels.ts'
 import { examineConsole } from './console.ts'
-import { type Finding, failed, warning } from './finding.ts'
+import { type CheckResult, failed, warning } from './finding.ts'
 import { examineAccount, examineDatabase, examineQueue, examineSchedules, examineService } from './local.ts'
 import { examineHr, examinePlatform } from './remote.ts'
 import { settingsFindings } from './settings.ts'
 
 /** The input of an examination. */
-export interface Examination {
+export interface ExamineOptions {
   config: Config
   env: Environment
   /** How a person types the program's name, for hints. */
@@ -25,7 +25,12 @@ export interface Examination {
  * Runs all checks in the order of their dependencies, and yields each finding as soon as it is known. Checks that
  * depend on a failed one are left out. Nothing is changed, except that an access token is created if there is none.
  */
-export async function* examine({ config, env, program, logger }: Examination): AsyncGenerator<Finding> {
+export async function* examine({
+  config,
+  env,
+  program,
+  logger,
+}: ExamineOptions): AsyncGenerator<CheckResult> {
   yield* settingsFindings(env, config.embedded)
   yield* examineSchedules(config)
   const pool = createPool(config.DATABASE_URL, { max: 4, name: 'doctor', logger })

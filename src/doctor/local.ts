@@ -22,10 +22,10 @@ import {
   NEEDED_ROLES,
 } from '../sync/process.ts'
 import { withActor } from '../texts/actor.ts'
-import { type Finding, failed, inEnglish, ok, warning } from './finding.ts'
+import { type CheckResult, failed, inEnglish, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
-export function examineSchedules(config: Config): Finding[] {
+export function examineSchedules(config: Config): CheckResult[] {
   try {
     const jobs = scheduledJobs(CRON_JOBS, config.schedules)
     const off = CRON_JOBS.filter(({ name }) => !jobs.some(({ job }) => job.name === name))
@@ -42,7 +42,7 @@ export async function examineDatabase(
   pool: Pool,
   { DATABASE_URL: url, embedded }: Config,
   program: string,
-): Promise<{ findings: Finding[]; isReady: boolean }> {
+): Promise<{ findings: CheckResult[]; isReady: boolean }> {
   let version: string
   try {
     const { rows } = await pool.query<{ server_version: string }>('show server_version')
@@ -88,7 +88,7 @@ export async function examineDatabase(
 }
 
 /** Which account of the platform the database belongs to. */
-export function examineAccount(deployment: Deployment | null, settings: Account): Finding {
+export function examineAccount(deployment: Deployment | null, settings: Account): CheckResult {
   if (deployment === null)
     return ok(
       'account',
@@ -105,7 +105,7 @@ export function examineAccount(deployment: Deployment | null, settings: Account)
 }
 
 /** The queue, as its store reports it. */
-export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise<Finding[]> {
+export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise<CheckResult[]> {
   const found = await openQueueStore({ redisUrl: REDIS_URL, databaseUrl: DATABASE_URL }).doctor()
   return found.map(({ ok: isWell, what, remedy }) =>
     isWell ? ok('queue', what) : failed('queue', what, remedy),
@@ -113,7 +113,7 @@ export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise
 }
 
 /** Which processes are running, and what halts them. */
-export async function examineService(pool: Pool, program: string): Promise<Finding[]> {
+export async function examineService(pool: Pool, program: string): Promise<CheckResult[]> {
   const [processes, halts, addresses] = await Promise.all([
     aliveProcesses(pool),
     readHalts(pool),

@@ -16,7 +16,7 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/deployment.ts'
-import { type Finding, failed, inEnglish, ok, warning } from './finding.ts'
+import { type CheckResult, failed, inEnglish, ok, warning } from './finding.ts'
 
 /**
  * The HR systems and their mappings, checked concurrently. If they have names, each finding carries the name of its
@@ -27,7 +27,7 @@ export async function examineHr(
   config: Config,
   deployment: Deployment | null,
   logger: Logger,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const findings = await Promise.all(
     config.sources.map(async settings => {
       const found = await examineSource(config, settings, deployment, logger)
@@ -43,7 +43,7 @@ async function examineSource(
   settings: SourceSettings,
   deployment: Deployment | null,
   logger: Logger,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const access = await examineAccess(config, settings, logger)
   const isAway = access.some(({ status }) => status === 'failed')
   let hr: HrSource
@@ -66,7 +66,11 @@ async function examineSource(
 }
 
 /** Whether HR answers, and what its user may do there. */
-async function examineAccess(config: Config, settings: SourceSettings, logger: Logger): Promise<Finding[]> {
+async function examineAccess(
+  config: Config,
+  settings: SourceSettings,
+  logger: Logger,
+): Promise<CheckResult[]> {
   const server = hrServerOf(config, settings, logger)
   try {
     const { product, readOnly, writableTables, session, unheeded = [], hidden = [] } = await server.facts()
@@ -106,7 +110,7 @@ async function examineAccess(config: Config, settings: SourceSettings, logger: L
 }
 
 /** For HR in files: the latest delivery, and why the folder's present content is not used. */
-async function examineDelivery(hr: HrSource): Promise<Finding[]> {
+async function examineDelivery(hr: HrSource): Promise<CheckResult[]> {
   const delivery = await hr.delivery()
   // Without any delivery, the check of the mapping says why.
   if (!delivery?.files) return []
@@ -128,7 +132,7 @@ async function examineMapping(
   { HR_POLL_SECONDS }: Config,
   { codes }: SourceSettings,
   hr: HrSource,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   try {
     const delivered = await examineDelivery(hr)
     const { employees, departments } = await hr.inspect()
@@ -173,7 +177,7 @@ async function examineMapping(
 const DAY_MS = 86_400_000
 
 /** What `updated_at` says about the last day; null if it is not mapped. */
-function examineTimes(rows: readonly ChangedRow[] | null, now: Date): Finding[] {
+function examineTimes(rows: readonly ChangedRow[] | null, now: Date): CheckResult[] {
   if (rows === null) return []
   const times = new UpdatedTimesCollector(now)
   for (const { updatedAt } of rows) times.add(printedMoment(updatedAt))
@@ -191,7 +195,7 @@ async function examineTrigger(
   settings: SourceSettings,
   { kind }: HrSource,
   deployment: Deployment | null,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   if (kind === 'files')
     return [
       config.HR_POLL_SECONDS > 0
@@ -236,7 +240,7 @@ const PATIENCE_MS = 15_000
 const CLOCK_MS = 30_000
 
 /** The platform, the clock and the credentials, checked by querying the token that all processes share. */
-export async function examinePlatform(config: Config, pool: Pool, logger: Logger): Promise<Finding[]> {
+export async function examinePlatform(config: Config, pool: Pool, logger: Logger): Promise<CheckResult[]> {
   await using client = connectPlatform(config, pool, logger)
   const address = config.PLATFORM_BASE_URL
   try {
@@ -283,7 +287,7 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
  * Why the platform refuses an application (1000210003), as far as the other signature algorithms can tell. Each try
  * may create a token, and only 60 an hour are allowed, so there are at most two tries.
  */
-async function refusedApplication(config: Config, pool: Pool, logger: Logger): Promise<Finding> {
+async function refusedApplication(config: Config, pool: Pool, logger: Logger): Promise<CheckResult> {
   const given = config.PLATFORM_SIGN_ALGORITHM
   const tried: SignAlgorithm[] = [given]
   for (const algorithm of SIGN_ALGORITHMS.filter(other => other !== given)) {
@@ -320,7 +324,7 @@ async function tryAlgorithm(
   }
 }
 
-function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): Finding {
+function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): CheckResult {
   const calls = `${Number(ratePerSecond.toPrecision(3))} calls per second`
   if (!learnt) return ok('rate', `${calls}, all processes together`)
   if (set !== null)
@@ -335,7 +339,7 @@ function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): Finding {
   )
 }
 
-function clock(offsetMs: number | null): Finding {
+function clock(offsetMs: number | null): CheckResult {
   if (offsetMs === null) return ok('clock', 'the platform does not tell its time')
   const off = Math.abs(offsetMs)
   const what = `this machine's clock is ${duration(off)} ${offsetMs > 0 ? 'behind' : 'ahead of'} the platform's`

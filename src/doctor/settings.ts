@@ -3,10 +3,10 @@ import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
 import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
 import { closestName } from '../lib/text.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** Findings about complete settings, and about variables that only look like settings. */
-export function settingsFindings(env: Environment, embedded: boolean): Finding[] {
+export function settingsFindings(env: Environment, embedded: boolean): CheckResult[] {
   const what = embedded
     ? 'no address is set, so everything runs embedded, with its data in .dirsync/'
     : 'complete'
@@ -14,7 +14,7 @@ export function settingsFindings(env: Environment, embedded: boolean): Finding[]
 }
 
 /** Settings that prevent everything from running, so that nothing further can be checked. */
-export function settingsFailures({ message }: ConfigError, env: Environment): Finding[] {
+export function settingsFailures({ message }: ConfigError, env: Environment): CheckResult[] {
   const remedy = 'Correct it, then run this again: the rest was not checked.'
   return [...message.split('\n').map(line => failed('settings', line, remedy)), ...misspeltSettings(env)]
 }
@@ -27,7 +27,7 @@ const OF_COMPOSE = ['DEPLOYMENT', 'NOTIFICATION_PORT', 'PORT', 'VERSION', 'WORKE
 )
 
 /** Variables that look like settings but are not, with the setting that may be meant. */
-export function misspeltSettings(env: Environment): Finding[] {
+export function misspeltSettings(env: Environment): CheckResult[] {
   const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
   const known = new Set([...settings.flatMap(name => [name, `${name}_FILE`]), ...OF_COMPOSE])
   return (

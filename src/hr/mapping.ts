@@ -11,7 +11,7 @@ import type { MappedColumn, Mapping, MappingFile } from './statement.ts'
  * Chinese status, all employees would have left.
  * @throws MappingError where it is not UTF-8, and the file system's own errors
  */
-export async function readMapping(file: string): Promise<string> {
+export async function readMappingFile(file: string): Promise<string> {
   const bytes = await readFile(file)
   const text = bytes.toString('utf8')
   if (isUtf8(bytes)) return text

@@ -12,7 +12,7 @@ import { WholeLines } from './whole-lines.ts'
 export type HrEmployeeRow = Record<string, string | null>
 
 /** The key of a row's employee. */
-export function keyOf({ enterprise_code, userid }: HrEmployeeRow): EmployeeKey {
+export function keyOfRow({ enterprise_code, userid }: HrEmployeeRow): EmployeeKey {
   return { enterpriseCode: enterprise_code ?? '', userid: userid ?? '' }
 }
 

@@ -30,7 +30,7 @@ export function withoutBlanks(text: string): string {
 }
 
 /** An alphanumeric field as people type it: half-width, trimmed. */
-export function plainText(text: string): string {
+export function halfWidthText(text: string): string {
   return trimText(toHalfWidth(text))
 }
 
@@ -103,7 +103,7 @@ export function isCalendarDate(year: number, month: number, day: number): boolea
  * timestamp. Null when it is none of these or the day does not exist.
  */
 export function normaliseDate(text: string): string | null {
-  const plain = plainText(text)
+  const plain = halfWidthText(text)
   const match = FULL_DATE.exec(plain)
   const parts = match ? [match[1], match[3], match[4]] : COMPACT_DATE.exec(plain)?.slice(1)
   if (!parts) return null
@@ -114,7 +114,7 @@ export function normaliseDate(text: string): string | null {
 
 /** `MM-dd` of a day without a year (29 February exists), or null when there is no such day. */
 export function normaliseMonthDay(text: string): string | null {
-  const match = MONTH_DAY.exec(plainText(text))
+  const match = MONTH_DAY.exec(halfWidthText(text))
   if (!match) return null
   const [, month = '', day = ''] = match
   if (!isCalendarDate(2000, Number(month), Number(day))) return null

@@ -30,7 +30,7 @@ interface SendOptions {
 }
 
 /** The outcome of a refund or a top-up, as far as it is known. */
-export interface Outcome {
+export interface SendOutcome {
   number: string
   state: Answer['state']
   /** The platform's own number for it, when accepted. */
@@ -53,7 +53,7 @@ export async function sendRefund(
   deps: SendDeps,
   request: RefundRequest,
   options: SendOptions,
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   checkedParameters(refundCreate, request)
   const { pool, client } = deps
   const refund = {
@@ -124,7 +124,7 @@ export async function sendTopUp(
   deps: SendDeps,
   application: TopUpApplication,
   options: SendOptions & { althoughOpen: readonly string[] },
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   checkedParameters(topUpApply, application)
   const { pool, client } = deps
   const topUp = {
@@ -198,7 +198,7 @@ async function sendOnce(
   { pool, logger }: SendDeps,
   { signal }: SendOptions,
   { journal, number, begin, restore, call, ifNotStored }: Transfer,
-): Promise<Outcome | null> {
+): Promise<SendOutcome | null> {
   const sendBefore = Date.now() + SENT_WITHIN_MS
   if (!(await begin())) return null
   let answer: Answer

@@ -229,7 +229,7 @@ export class PlatformClient {
 }
 
 /** One page of a paged list. */
-export interface Page<Row> {
+export interface ListPage<Row> {
   readonly total_count: number | null
   readonly has_next?: boolean | null
   readonly data_list: readonly Row[]
@@ -249,7 +249,7 @@ const MOST_PASSES = 3
  * @param keyOf identifies a row; a row without a key is returned in the first pass only
  */
 export async function* everyRow<Row>(options: {
-  fetch: (index: number, signal: AbortSignal) => Promise<Page<Row>>
+  fetch: (index: number, signal: AbortSignal) => Promise<ListPage<Row>>
   keyOf: (row: Row) => string | null
   pageSize: number
   signal?: AbortSignal | undefined
@@ -264,9 +264,9 @@ export async function* everyRow<Row>(options: {
       let hasMoved = false
       let rowsOfPass = 0
       let total: number | null = null
-      let next: Promise<Page<Row>> | null = fetch(1, signal)
+      let next: Promise<ListPage<Row>> | null = fetch(1, signal)
       for (let index = 1; next !== null; index += 1) {
-        const page: Page<Row> = await next
+        const page: ListPage<Row> = await next
         const rows = page.data_list
         rowsOfPass += rows.length
         if (index > 1 && page.total_count !== total) hasMoved = true
@@ -292,7 +292,7 @@ export async function* everyRow<Row>(options: {
   }
 }
 
-function isLast<Row>(page: Page<Row>, rowsOfPass: number, pageSize: number): boolean {
+function isLast<Row>(page: ListPage<Row>, rowsOfPass: number, pageSize: number): boolean {
   if (page.data_list.length === 0) return true
   if (typeof page.has_next === 'boolean') return !page.has_next
   // The total, not a short page: a platform may return fewer rows a page than requested.

@@ -25,7 +25,7 @@ export function digits(count: number) {
 }
 
 /** One of a few texts. */
-export function oneOf<const T extends readonly string[]>(values: T, meaning: string) {
+export function oneOfTexts<const T extends readonly string[]>(values: T, meaning: string) {
   return z.enum(values, `must be ${meaning}`)
 }
 
@@ -93,7 +93,7 @@ export const userid = text(100)
 export const mobile = text(20, 6)
 export const mobileArea = digits(10)
 export const email = text(100)
-export const thirdType = oneOf(['1', '2', '3', '4', '5'], 'a third type from 1 to 5')
+export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], 'a third type from 1 to 5')
 
 /** A text of an answer; a number becomes its text; null and absence are allowed. */
 export const answerText = z.union([z.string(), z.number().transform(String)]).nullish()

@@ -3,8 +3,8 @@ import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { Pool, PoolClient } from '../lib/database.ts'
 import { transaction, WORK_MS } from '../lib/database.ts'
 import {
+  CREATION_WINDOW_MS,
   type CreatedToken,
-  HOUR_MS,
   type PlatformToken,
   TOKEN_CREATIONS_PER_HOUR,
   TokenFuseError,
@@ -111,7 +111,7 @@ export class PostgresTokenStore implements TokenStore {
        select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
        from recent
        where not exists (select from noted)`,
-      [...this.#account, TOKEN_CREATIONS_PER_HOUR, HOUR_MS],
+      [...this.#account, TOKEN_CREATIONS_PER_HOUR, CREATION_WINDOW_MS],
     )
     const wait = rows[0]?.wait_ms
     if (wait !== null && wait !== undefined) throw new TokenFuseError(Math.max(0, Math.ceil(wait)))

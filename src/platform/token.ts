@@ -33,7 +33,7 @@ export interface TokenStore {
 /** Creations permitted in any hour. The platform permits 60 (section 8); the rest is left for other clients and people. */
 export const TOKEN_CREATIONS_PER_HOUR = 50
 
-export const HOUR_MS = 3_600_000
+export const CREATION_WINDOW_MS = 3_600_000
 
 /** Too many tokens were created in the last hour; no further one was requested. */
 export class TokenFuseError extends Error {
@@ -173,10 +173,10 @@ export class MemoryTokenStore implements TokenStore {
   ): Promise<PlatformToken> {
     if (this.#token !== null && usable(this.#token)) return this.#token
     const now = this.#clock()
-    this.#creations = this.#creations.filter(time => time > now - HOUR_MS)
+    this.#creations = this.#creations.filter(time => time > now - CREATION_WINDOW_MS)
     const oldest = this.#creations[0]
     if (oldest !== undefined && this.#creations.length >= TOKEN_CREATIONS_PER_HOUR) {
-      throw new TokenFuseError(oldest + HOUR_MS - now)
+      throw new TokenFuseError(oldest + CREATION_WINDOW_MS - now)
     }
     this.#creations.push(now)
     this.#token = tokenOf(await create(), new Date(now))

@@ -6,7 +6,7 @@ import type { JobOperation, QueuedJob } from './job.ts'
 import { type BullId, type JobData, type JobHandler, JobWorker } from './job-worker.ts'
 import { createPostgresStore } from './postgres.ts'
 import { createRedisStore } from './redis.ts'
-import { type Finding, QueueError, type QueueStore, type StoreConnection } from './store.ts'
+import { type QueueCheck, QueueError, type QueueStore, type StoreConnection } from './store.ts'
 
 /** Jobs in one call of BullMQ: on PostgreSQL, more may need more locks than the server has. */
 const CHUNK = 1000
@@ -101,7 +101,7 @@ export class QueueBackend {
     return this.#store.prepare()
   }
 
-  doctor(): Promise<Finding[]> {
+  doctor(): Promise<QueueCheck[]> {
     return this.#store.doctor()
   }
 

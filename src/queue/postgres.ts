@@ -15,7 +15,7 @@ import {
 import pg from 'pg'
 import {
   type ConnectionRole,
-  type Finding,
+  type QueueCheck,
   QueueError,
   type QueueStore,
   type StoreConnection,
@@ -127,13 +127,13 @@ class QueueConnection extends PostgresConnection {
   }
 }
 
-async function examine(url: string): Promise<Finding[]> {
+async function examine(url: string): Promise<QueueCheck[]> {
   try {
     return await withClient(url, async client => {
       const { rows } = await client.query<{ version: string }>(
         `select current_setting('server_version') as version`,
       )
-      const findings: Finding[] = [{ ok: true, what: `PostgreSQL ${rows[0]?.version} holds the queue` }]
+      const findings: QueueCheck[] = [{ ok: true, what: `PostgreSQL ${rows[0]?.version} holds the queue` }]
       const schema = await assertSchemaCompatibility(client, SCHEMA)
       await write(client, 'dirsync-doctor')
       return [...findings, { ok: true, what: `the queue's schema is of version ${schema}` }]

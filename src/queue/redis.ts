@@ -2,7 +2,7 @@ import { type BackendFactory, createRedisBackend, type IQueueBackend, isRedisVer
 import { Redis, type RedisOptions } from 'ioredis'
 import {
   type ConnectionRole,
-  type Finding,
+  type QueueCheck,
   QueueError,
   type QueueStore,
   type StoreConnection,
@@ -60,7 +60,7 @@ function write(client: Redis, queue: string): Promise<unknown> {
   return client.set(`bull:${queue}:written`, '', 'EX', WRITTEN_FOR_SECONDS)
 }
 
-async function examine(url: string): Promise<Finding[]> {
+async function examine(url: string): Promise<QueueCheck[]> {
   let server: RedisFacts
   let refusal: string | null
   try {
@@ -70,7 +70,7 @@ async function examine(url: string): Promise<Finding[]> {
     return [{ ok: false, what: 'Redis does not answer', remedy: 'start it, or correct REDIS_URL' }]
   }
   const { version, policy, appendOnly } = server
-  const check = (ok: boolean, good: string, bad: string, remedy: string): Finding =>
+  const check = (ok: boolean, good: string, bad: string, remedy: string): QueueCheck =>
     ok ? { ok, what: good } : { ok, what: bad, remedy }
   return [
     check(

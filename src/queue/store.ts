@@ -7,7 +7,7 @@ export interface QueueStore {
   connect(role: ConnectionRole, onError: (error: unknown) => void): StoreConnection
   /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */
   prepare(): Promise<void>
-  doctor(): Promise<Finding[]>
+  doctor(): Promise<QueueCheck[]>
   /** Whether the failure is an answer of the store: it is reachable, and refuses. */
   isAnswer(error: unknown): boolean
 }
@@ -32,7 +32,7 @@ export interface StoreConnection {
 }
 
 /** One line of `dirsync doctor`. */
-export interface Finding {
+export interface QueueCheck {
   ok: boolean
   what: string
   remedy?: string

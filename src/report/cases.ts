@@ -2,7 +2,14 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../directory/employee.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
-import { type CaseFilter, includesClosed, matches, narrow, statesOf, Values } from '../sync/case-filter.ts'
+import {
+  type CaseFilter,
+  caseMatches,
+  includesClosed,
+  narrow,
+  statesOf,
+  Values,
+} from '../sync/case-filter.ts'
 import { openStates } from '../sync/cases.ts'
 import { Attempt } from './employee-story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './review.ts'
@@ -44,7 +51,7 @@ export async function listCasesPage(
 ): Promise<{ cases: DeadLetter[]; next: string | null }> {
   const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
   const values = new Values()
-  const conditions = [matches(filter, values)]
+  const conditions = [caseMatches(filter, values)]
   const position = decodeCursor(MOMENT_AND_ID, after)
   if (position) {
     const [moment, id] = position
@@ -148,7 +155,7 @@ export async function countCases(
   if (tallied !== null) return { count: tallied, more: false }
   const few = await fewOf(db, filter)
   const values = new Values()
-  const conditions = [matches(filter, values)]
+  const conditions = [caseMatches(filter, values)]
   if (few !== null) conditions.push(`d.id = any (${values.add(few)})`)
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n

@@ -1,4 +1,4 @@
-import type { DepartmentDeletion } from '../directory/department.ts'
+import type { DueDeletion } from '../directory/department.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { HrSources } from '../hr/sources.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
@@ -49,7 +49,7 @@ export async function wayToDepartment(
 export interface DeletionPreview {
   /** Departments that are not deleted yet. */
   total: number
-  deletions: DepartmentDeletion[]
+  deletions: DueDeletion[]
   /** Whether the breaker would hold it. */
   isHeld: boolean
   /** Why a source of HR is left out, where there are others. */

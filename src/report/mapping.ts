@@ -53,7 +53,7 @@ export interface MappingUse {
 }
 
 /** The employees' mapping with what is known of each column. If HR does not answer, the result says so. */
-export async function readMapping(db: Pool, source: NamedSource): Promise<MappingPage> {
+export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
   const { hr, name, codes } = source
   const [texts, described, sweep, broken, history] = await Promise.all([
     orError(hr.texts()),

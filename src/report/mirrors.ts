@@ -6,7 +6,7 @@ import { beginningWith } from '../sync/stored-plan.ts'
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
 
 /** A page, and where the next one begins; null: there is none. */
-export interface Page<Row, Cursor> {
+export interface RowsPage<Row, Cursor> {
   rows: Row[]
   next: Cursor | null
 }
@@ -54,7 +54,7 @@ const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 export async function listPaymentOrders(
   db: Pool,
   options: OrderFilter & { after?: OrderCursor | undefined; limit: number },
-): Promise<Page<PaymentOrderRow, OrderCursor>> {
+): Promise<RowsPage<PaymentOrderRow, OrderCursor>> {
   const { enterprise, userid, status, number, from, until, after, limit } = options
   const values: unknown[] = [limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
@@ -122,7 +122,7 @@ export async function listLimitAccounts(
     after?: AccountCursor | undefined
     limit: number
   },
-): Promise<Page<LimitAccountRow, AccountCursor>> {
+): Promise<RowsPage<LimitAccountRow, AccountCursor>> {
   const { enterprise, gone = false, after, limit } = options
   const { rows } = await db.query<LimitAccountRow>(
     `select a.enterprise_code, a.account_openid, a.name,
@@ -166,7 +166,7 @@ export async function listTaxpayers(
     after?: TaxpayerCursor | undefined
     limit: number
   },
-): Promise<Page<TaxpayerRow, TaxpayerCursor>> {
+): Promise<RowsPage<TaxpayerRow, TaxpayerCursor>> {
   const { enterprise, identifier, gone = false, after, limit } = options
   const { rows } = await db.query<TaxpayerRow>(
     `select enterprise_code, identifier, taxpayer_nature as nature, taxpayer_name as name,
@@ -197,7 +197,11 @@ export async function listTaxpayers(
 }
 
 /** One row more than the page was read, to know whether there is another page. */
-function pageOf<Row, Cursor>(rows: Row[], limit: number, cursorOf: (row: Row) => Cursor): Page<Row, Cursor> {
+function pageOf<Row, Cursor>(
+  rows: Row[],
+  limit: number,
+  cursorOf: (row: Row) => Cursor,
+): RowsPage<Row, Cursor> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   return { rows: shown, next: rows.length > limit && last ? cursorOf(last) : null }

@@ -1,4 +1,4 @@
-import type { DepartmentDeletion } from '../directory/department.ts'
+import type { DueDeletion } from '../directory/department.ts'
 import { FEATURE_FIELDS, type RowProblem, toDesired } from '../directory/desired.ts'
 import { diffEmployee, type FieldUnit, unkeptUnits } from '../directory/difference.ts'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../directory/employee.ts'
 import { isKeyless, rowHash, rowIsActive } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { type HrEmployeeRow, keyOf } from '../hr/scan.ts'
+import { type HrEmployeeRow, keyOfRow } from '../hr/scan.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import type { ScanSpool } from '../hr/spool.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
@@ -32,7 +32,7 @@ export interface RunPreview {
   /** Null without a departments' mapping. */
   departments: {
     total: number
-    deletions: DepartmentDeletion[]
+    deletions: DueDeletion[]
     isHeld: boolean
     doubt: DepartmentFacts['doubt']
   } | null
@@ -84,7 +84,7 @@ async function* rowsToAsk(
   if (!spool) return
   for await (const row of spool.rows()) {
     if (isKeyless(row) || !rowIsActive(row) || codes?.includes(row.enterprise_code ?? '') === false) continue
-    if (!skips(keyOf(row))) yield row
+    if (!skips(keyOfRow(row))) yield row
   }
 }
 

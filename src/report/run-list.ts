@@ -89,7 +89,7 @@ export async function listRunsPage(
 ): Promise<{ runs: ListedRun[]; next: number | null }> {
   const values: unknown[] = [page.limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
-  const conditions = [matches(filter, place)]
+  const conditions = [runMatches(filter, place)]
   if (page.before) conditions.push(`r.id < ${place(page.before)}`)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
@@ -118,7 +118,7 @@ export async function listRunsPage(
 }
 
 /** SQL: whether run `r` matches. Only what is asked for stands in it, so that each filter finds its index. */
-export function matches(filter: RunFilter, place: (value: unknown) => string): string {
+export function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
   const conditions = ['true']
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
   if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)

@@ -4,7 +4,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../sync/run.ts'
 import { CommandRow } from './audit.ts'
 import { DeadLetter } from './review.ts'
-import { matches, type RunFilter } from './run-list.ts'
+import { type RunFilter, runMatches } from './run-list.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
@@ -83,7 +83,7 @@ const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, s
 /** The latest runs that match, newest first. */
 export async function listRuns(db: Pool, filter: RunFilter, limit: number): Promise<RunRow[]> {
   const values: unknown[] = [limit]
-  const conditions = matches(filter, value => `$${values.push(value)}`)
+  const conditions = runMatches(filter, value => `$${values.push(value)}`)
   const { rows } = await db.query<RunRow>(
     `select ${COLUMNS} from dirsync.sync_run r where ${conditions} order by id desc limit $1`,
     values,

@@ -2,7 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import { type FoundEmployee, searchEmployees } from './employee-search.ts'
 
 /** What somebody may mean by a few characters. */
-export interface Found {
+export interface SearchResult {
   cases: { id: number; state: string; category: string; entity: string; entity_key: string; field: string }[]
   runs: { id: number; kind: string; state: string; requested_at: Date }[]
   employees: FoundEmployee[]
@@ -15,7 +15,7 @@ const CASE = /^#?\s*(\d{1,15})$/
 const RUN = /^(?:run|(?:第\s*)?(?:同步)?(?:任务)?)\s*#?\s*(\d{1,15})(?:\s*号(?:同步)?任务)?$/iu
 
 /** Everything of that name or number: cases, runs, employees and departments by the beginning of their keys. */
-export async function searchEverything(db: Pool, text: string, limit: number): Promise<Found> {
+export async function searchEverything(db: Pool, text: string, limit: number): Promise<SearchResult> {
   const wanted = text.trim()
   if (wanted === '' || wanted.includes('\0')) return { cases: [], runs: [], employees: [], departments: [] }
   const caseNumber = CASE.exec(wanted)?.[1]
@@ -24,7 +24,7 @@ export async function searchEverything(db: Pool, text: string, limit: number): P
     caseNumber === undefined
       ? []
       : db
-          .query<Found['cases'][number]>(
+          .query<SearchResult['cases'][number]>(
             'select id, state, category, entity, entity_key, field from dirsync.dead_letter where id = $1',
             [caseNumber],
           )
@@ -32,7 +32,7 @@ export async function searchEverything(db: Pool, text: string, limit: number): P
     runNumber === undefined
       ? []
       : db
-          .query<Found['runs'][number]>(
+          .query<SearchResult['runs'][number]>(
             'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
             [runNumber],
           )
@@ -40,7 +40,7 @@ export async function searchEverything(db: Pool, text: string, limit: number): P
     // Nobody's user id begins with the sign of a case's number.
     wanted.startsWith('#') ? [] : searchEmployees(db, wanted, { limit }),
     db
-      .query<Found['departments'][number]>(
+      .query<SearchResult['departments'][number]>(
         `select enterprise_code, dept_code, active, deleted_at from dirsync.department
          where dept_code like $1 order by dept_code using ~<~, enterprise_code limit $2`,
         [`${wanted.replace(/[\\%_]/g, '\\$&')}%`, limit],

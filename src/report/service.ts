@@ -3,7 +3,7 @@ import type { Pool } from '../lib/database.ts'
 import { ALIVE } from '../sync/process.ts'
 
 /** Why work stands still, for everything or for one enterprise. */
-export const Halt = z.object({
+export const HaltReport = z.object({
   scope: z.string().describe('`*`: everything; else the code of an enterprise'),
   category: z.string(),
   platform_code: z.number().nullable(),
@@ -15,11 +15,11 @@ export const Halt = z.object({
   next_probe_at: z.date().nullable().describe('null: not before a person resumes'),
   may_probe: z.boolean().describe('false: a person has paused all calls, and resuming ends it'),
 })
-export type Halt = z.infer<typeof Halt>
+export type HaltReport = z.infer<typeof HaltReport>
 
 /** Everything's halt first, then those of enterprises. */
-export async function listHalts(db: Pool): Promise<Halt[]> {
-  const { rows } = await db.query<Halt>(
+export async function listHalts(db: Pool): Promise<HaltReport[]> {
+  const { rows } = await db.query<HaltReport>(
     `select scope, category, platform_code, message, remedy, since, raised_by, probes,
             nullif(next_probe_at, 'infinity') as next_probe_at, category <> 'paused' as may_probe
      from dirsync.halt order by scope <> '*', scope`,

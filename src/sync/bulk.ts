@@ -1,7 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
-import { type CaseFilter, matches, Values } from './case-filter.ts'
+import { type CaseFilter, caseMatches, Values } from './case-filter.ts'
 import { type CaseState, openStates } from './cases.ts'
 import { type Asker, asAsker, CommandError } from './commands.ts'
 
@@ -86,7 +86,7 @@ export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest
     const { id } = onlyRow(made)
 
     const values = new Values()
-    const which = 'ids' in of ? `d.id = any (${values.add(of.ids)})` : matches(of.filter, values)
+    const which = 'ids' in of ? `d.id = any (${values.add(of.ids)})` : caseMatches(of.filter, values)
     const { rows } = await client.query<{ category: string; state: CaseState; n: number; named: number }>(
       `with matching as materialized (
          select d.id, d.version, d.category, d.state from dirsync.dead_letter d where ${which}

@@ -96,7 +96,7 @@ export class Values {
 }
 
 /** SQL: whether case `d` matches the filter. */
-export function matches(filter: CaseFilter, values: Values): string {
+export function caseMatches(filter: CaseFilter, values: Values): string {
   const conditions = [
     // Written like the partial indexes.
     filter.states === undefined

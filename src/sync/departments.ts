@@ -1,4 +1,4 @@
-import { type DepartmentDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
+import { type DueDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
 import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
 import type { NamedSource, SourceScope } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
@@ -19,9 +19,9 @@ export interface DepartmentFacts {
   /** Why their employees are uncertain, so that none may be deleted; null when they are certain. */
   doubt: { isSuspect: boolean; message: string } | null
   /** A run's deletions, without those that failed before: they wait for the retry of their case. */
-  deletions: DepartmentDeletion[]
+  deletions: DueDeletion[]
   /** Everything that HR wants deleted, whatever its state so far. */
-  wanted: DepartmentDeletion[]
+  wanted: DueDeletion[]
 }
 
 type DepartmentLimits = Pick<RunLimits, 'gate' | 'departmentGraceMs'>
@@ -241,7 +241,7 @@ interface DepartmentJob {
   deptCode: string
   claim: Claim
   /** The deletions that HR's current state asks for. */
-  wanted: DepartmentDeletion[]
+  wanted: DueDeletion[]
 }
 
 /**

@@ -6,7 +6,7 @@ import { hrServer } from '../hr/servers.ts'
 import { HrSource, type HrSourceSettings } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { createPool } from '../lib/database.ts'
-import { type Mistake, mistakeOf, readDryRun } from './dry-run-reading.ts'
+import { carryOutDryRun, type Mistake, mistakeOf } from './dry-run-reading.ts'
 import type { RunLimits } from './safety.ts'
 
 /**
@@ -121,7 +121,7 @@ async function read(task: DryRunTask, stop: AbortSignal): Promise<Mistake | null
       }),
       source => source.close(),
     )
-    return await readDryRun({ pool, source: { ...task.source, hr }, limits: task.limits }, task, stop)
+    return await carryOutDryRun({ pool, source: { ...task.source, hr }, limits: task.limits }, task, stop)
   } catch (error) {
     return mistakeOf(error)
   }

@@ -67,7 +67,7 @@ export interface Mistake {
  * Carries out a dry run, and stores its findings.
  * @returns what was wrong; null without a mistake
  */
-export async function readDryRun(
+export async function carryOutDryRun(
   deps: { pool: Pool; source: NamedSource; limits: RunLimits },
   { id, sql }: { id: number; sql: string },
   stop: AbortSignal,

@@ -30,7 +30,7 @@ interface Account {
 }
 
 /** The location of a server's files, and its account. */
-export interface Place {
+export interface ClusterPlace {
   /** Folder of the cluster, free of symbolic links. It may not exist yet. */
   data: string
   /** Folder that holds `data`. */
@@ -46,7 +46,7 @@ export interface Place {
  *
  * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when the folder belongs to another user
  */
-export async function settlePlace(folder: string): Promise<Place> {
+export async function settlePlace(folder: string): Promise<ClusterPlace> {
   const data = join(folder, 'data')
   const existing = await stat(data).catch(() => null)
   if (existing) {
@@ -108,7 +108,7 @@ async function isUsable(folder: string, account: Account): Promise<boolean> {
     const probe = join(folder, 'probe')
     await mkdir(probe, { recursive: true, mode: 0o700 })
     await chown(probe, account.uid, account.gid)
-    const entered = await runProgram('/bin/sh', ['-c', 'cd -- "$1" && [ -w . ]', 'sh', probe], account)
+    const entered = await runToEnd('/bin/sh', ['-c', 'cd -- "$1" && [ -w . ]', 'sh', probe], account)
     await rm(probe, { recursive: true })
     return entered.exitCode === 0
   } catch {
@@ -125,9 +125,9 @@ const OWN_SERVERS = 'set DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to 
  *
  * @throws EmbeddedError `EMBEDDED_UNSUPPORTED`, `EMBEDDED_PACKAGE_MISSING`, `EMBEDDED_POSTGRES_FAILED`
  */
-export async function usableBinaries({ root, account }: Place): Promise<string> {
+export async function usableBinaries({ root, account }: ClusterPlace): Promise<string> {
   const installed = findPackage()
-  const probe = (native: string) => runProgram(join(native, 'bin/postgres'), ['--version'], account)
+  const probe = (native: string) => runToEnd(join(native, 'bin/postgres'), ['--version'], account)
   if (await linkLibraries(installed)) {
     const { exitCode, failure } = await probe(installed)
     if (exitCode === 0) return installed
@@ -217,7 +217,7 @@ interface ProgramResult {
  * Runs a program to its end, as another account if given (needs root). The environment is minimal on purpose: `PG…` variables
  * of the caller must not reach the embedded server.
  */
-export function runProgram(file: string, args: string[], account: Account | null): Promise<ProgramResult> {
+export function runToEnd(file: string, args: string[], account: Account | null): Promise<ProgramResult> {
   return new Promise(resolve => {
     const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
     execFile(file, args, { cwd: '/', env, ...account }, (error, stdout, stderr) => {

@@ -2,7 +2,7 @@ import { chown, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedError, identify } from './folder.ts'
-import { type Place, runProgram } from './postgres-place.ts'
+import { type ClusterPlace, runToEnd } from './postgres-place.ts'
 
 /** The server programs: initdb, and pg_ctl to start and stop. `native` is the folder with the binaries. */
 
@@ -13,7 +13,7 @@ const NEEDED_BYTES = 200 * 1024 * 1024
 const PATIENCE_MS = 60_000
 
 /** Creates the cluster, completely or not at all. */
-export async function createCluster(native: string, place: Place, password: string): Promise<void> {
+export async function createCluster(native: string, place: ClusterPlace, password: string): Promise<void> {
   await assertRoom(place)
   const partial = join(place.root, 'data.new')
   const passwordFile = join(place.root, 'password.new')
@@ -23,7 +23,7 @@ export async function createCluster(native: string, place: Place, password: stri
   await writeFile(passwordFile, password, { mode: 0o600 })
   if (place.account)
     for (const path of [partial, passwordFile]) await chown(path, place.account.uid, place.account.gid)
-  const result = await runProgram(
+  const result = await runToEnd(
     join(native, 'bin/initdb'),
     [
       ...['-D', partial, '-U', SUPERUSER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-sync'],
@@ -45,7 +45,7 @@ export async function createCluster(native: string, place: Place, password: stri
  *
  * @throws EmbeddedError `EMBEDDED_POSTGRES_FAILED` when there is one that neither gets ready nor ends
  */
-export async function findServer(place: Place): Promise<number | null> {
+export async function findServer(place: ClusterPlace): Promise<number | null> {
   const giveUpAt = Date.now() + PATIENCE_MS
   for (;;) {
     const lines = (await readFile(pidFile(place), 'utf8').catch(() => '')).split('\n')
@@ -60,7 +60,7 @@ export async function findServer(place: Place): Promise<number | null> {
 /** Starts the server on 127.0.0.1 and waits until it accepts connections. */
 export async function launchServer(
   native: string,
-  place: Place,
+  place: ClusterPlace,
   port: number,
   settings: Record<string, string>,
 ): Promise<void> {
@@ -84,22 +84,22 @@ export async function launchServer(
 }
 
 /** Stops the server. Clients are disconnected; committed data is kept. */
-export async function haltServer(native: string, place: Place): Promise<void> {
+export async function haltServer(native: string, place: ClusterPlace): Promise<void> {
   const result = await control(native, place, 'stop', '--mode=fast')
   if (result.exitCode !== 0 && (await findServer(place))) throw failed('stop', place, result.output)
 }
 
-function control(native: string, { data, account }: Place, action: string, ...args: string[]) {
+function control(native: string, { data, account }: ClusterPlace, action: string, ...args: string[]) {
   const patience = `--timeout=${PATIENCE_MS / 1000}`
   const command = [action, '--wait', '--silent', patience, '-D', data, ...args]
-  return runProgram(join(native, 'bin/pg_ctl'), command, account)
+  return runToEnd(join(native, 'bin/pg_ctl'), command, account)
 }
 
-function pidFile({ data }: Place): string {
+function pidFile({ data }: ClusterPlace): string {
   return join(data, 'postmaster.pid')
 }
 
-async function assertRoom({ root }: Place): Promise<void> {
+async function assertRoom({ root }: ClusterPlace): Promise<void> {
   const { bavail, bsize } = await statfs(root)
   if (bavail * bsize >= NEEDED_BYTES) return
   const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
@@ -109,7 +109,7 @@ async function assertRoom({ root }: Place): Promise<void> {
   )
 }
 
-function failed(what: string, place: Place, detail: string): EmbeddedError {
+function failed(what: string, place: ClusterPlace, detail: string): EmbeddedError {
   return new EmbeddedError(
     'EMBEDDED_POSTGRES_FAILED',
     `The embedded PostgreSQL could not ${what} (${detail.replaceAll('\n', ' | ')}): see ${join(place.data, 'server.log')}.`,

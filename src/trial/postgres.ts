@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
-import { type Place, removePlace, settlePlace, usableBinaries } from './postgres-place.ts'
+import { type ClusterPlace, removePlace, settlePlace, usableBinaries } from './postgres-place.ts'
 import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
 
 /** A running PostgreSQL, shared by all processes that opened the same folder. */
@@ -123,7 +123,7 @@ async function readPassword(folder: string, isNew: boolean): Promise<string> {
 
 const LAUNCH_ATTEMPTS = 3
 
-async function launch(native: string, place: Place, folder: string): Promise<number> {
+async function launch(native: string, place: ClusterPlace, folder: string): Promise<number> {
   const file = join(folder, 'port')
   const last = Number(await readFile(file, 'utf8').catch(() => ''))
   for (let attempt = 1; ; attempt += 1) {

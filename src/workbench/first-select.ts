@@ -46,7 +46,7 @@ export interface CountedValue {
  * The distinct values of a column in all rows, most frequent first; null where it cannot be a state: it has too many of them,
  * or they are hardly ever shared, so that they may be names.
  */
-export async function statesOf(
+export async function sharedValues(
   server: HrServer,
   table: HrTable,
   column: HrColumn,

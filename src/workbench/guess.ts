@@ -1,6 +1,6 @@
 import { looksLikeIdentityNumber, parseActive, personalKind } from '../directory/field-rules.ts'
 import type { ColumnShape } from '../hr/server.ts'
-import { normaliseDate, plainText } from '../lib/text.ts'
+import { halfWidthText, normaliseDate } from '../lib/text.ts'
 
 /** Guesses the meaning of an HR column from its name and its values. A person decides. */
 
@@ -51,7 +51,7 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
     names: words(
       'corpcode workno jobno jobnumber worknumber empno employeeno staffno badge badgeno gh gonghao 工号 员工工号 number code',
     ),
-    fits: value => /^[0-9A-Za-z]{1,20}$/.test(plainText(value)),
+    fits: value => /^[0-9A-Za-z]{1,20}$/.test(halfWidthText(value)),
   },
   {
     column: 'name',
@@ -66,7 +66,7 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
     names: words(
       'cardno idcard idcardno idno idnum idnumber identityno identitynumber certno certificateno sfz sfzh sfzhm shenfenzheng zjhm 身份证 身份证号 身份证号码 证件号 证件号码',
     ),
-    fits: value => looksLikeIdentityNumber(plainText(value).toUpperCase()),
+    fits: value => looksLikeIdentityNumber(halfWidthText(value).toUpperCase()),
     isDistinctive: true,
   },
   {
@@ -305,7 +305,7 @@ const TABLES = {
 }
 
 function plainName(name: string): string {
-  return plainText(name)
+  return halfWidthText(name)
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '')
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readFacts } from '../../src/alerts/facts.ts'
+import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import type { Finding, RuleName } from '../../src/alerts/rule.ts'
 import { alertText } from '../../src/alerts/text.ts'
@@ -37,7 +37,7 @@ const PATIENT = { ALERT_DATABASE_SLOW: 'off', ALERT_DATABASE_FULL: 'off' }
 
 /** What is found now, at the figures that nobody has set but for these. */
 async function found(settings: Record<string, string> = {}): Promise<Finding[]> {
-  const facts = await readFacts(store.pool)
+  const facts = await readAlertFacts(store.pool)
   const now = await store.value<Date>('select now()')
   return findings(facts, alertLimits({ ...PATIENT, ...settings }), now)
 }
@@ -57,7 +57,11 @@ const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
 
 test('an empty deployment that is alive has nothing wrong', async () => {
   expect(await found()).toEqual([])
-  expect(await readFacts(store.pool)).toMatchObject({ leastCases: null, goodRun: 'never', schedules: [] })
+  expect(await readAlertFacts(store.pool)).toMatchObject({
+    leastCases: null,
+    goodRun: 'never',
+    schedules: [],
+  })
 })
 
 test('a living process with other HR sources than the one started last is named', async () => {
@@ -738,7 +742,7 @@ describe('calls, processes and clocks', () => {
 
 describe('the database and the channels', () => {
   test('its size and its connections are measured', async () => {
-    const facts = await readFacts(store.pool)
+    const facts = await readAlertFacts(store.pool)
     const size = await store.value<number>('select pg_database_size(current_database())')
     expect(facts.database.bytes / Number(size)).toBeCloseTo(1, 1)
     expect(await rules({ ALERT_DATABASE_GB: '0.1', ALERT_DATABASE_FULL: '5' })).toContain(
@@ -747,7 +751,7 @@ describe('the database and the channels', () => {
     const most = Number(await store.value('show max_connections'))
     expect(facts.database.connectionsLimit).toBeLessThan(most)
     const clients = await Promise.all(Array.from({ length: 5 }, () => store.pool.connect()))
-    const more = await readFacts(store.pool)
+    const more = await readAlertFacts(store.pool)
     for (const client of clients) client.release()
     expect(more.database.connections).toBeGreaterThan(5)
     expect(await rules({ ALERT_DATABASE_FULL: '1' })).toContain('database_full connections')
@@ -818,7 +822,7 @@ test('of several HR sources each is judged for itself, and one that is away is o
   // Of the time when there was one HR system.
   await judged('source_suspect', '')
   expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
-  expect((await readFacts(store.pool)).judgements).toEqual([
+  expect((await readAlertFacts(store.pool)).judgements).toEqual([
     { kind: 'changes', source: 'shanghai', suspect: false },
     { kind: 'changes', source: 'beijing', suspect: true },
   ])

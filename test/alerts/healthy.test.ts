@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { readFacts } from '../../src/alerts/facts.ts'
+import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
@@ -25,11 +25,11 @@ async function found(settings: Record<string, string> = {}) {
   // The tests' own server is busy with other tests, too.
   const patient = { ALERT_DATABASE_SLOW: 'off', ALERT_DATABASE_FULL: 'off' }
   const limits = loadConfig({ ...company.settings, ...patient, ...settings })
-  return findings(await readFacts(company.db), limits, new Date())
+  return findings(await readAlertFacts(company.db), limits, new Date())
 }
 
 const schedules = async () =>
-  (await readFacts(company.db)).schedules.map(({ kind, interval }) => [kind, interval])
+  (await readAlertFacts(company.db)).schedules.map(({ kind, interval }) => [kind, interval])
 
 test('a company that is synced for the first time, changes, and is asked about in full raises nothing', async () => {
   const running = await service()
@@ -56,7 +56,7 @@ test('a company that is synced for the first time, changes, and is asked about i
   expect(raised).toEqual([])
   expect(judgements).toBeGreaterThan(5)
   expect(await found()).toEqual([])
-  const facts = await readFacts(company.db)
+  const facts = await readAlertFacts(company.db)
   expect(facts).toMatchObject({
     goodRun: 'lately',
     work: [],
@@ -71,8 +71,8 @@ test('a company that is synced for the first time, changes, and is asked about i
     ['full', 86_400],
   ])
   // A worker knows the platform's clock from its answers, and says so with its next sign of life.
-  await until(async () => (await readFacts(company.db)).clockOffset !== null)
-  expect(Math.abs((await readFacts(company.db)).clockOffset ?? 60)).toBeLessThan(5)
+  await until(async () => (await readAlertFacts(company.db)).clockOffset !== null)
+  expect(Math.abs((await readAlertFacts(company.db)).clockOffset ?? 60)).toBeLessThan(5)
   await running.stop()
 })
 

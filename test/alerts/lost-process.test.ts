@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
 import { Alerter } from '../../src/alerts/alerter.ts'
 import { openChannel } from '../../src/alerts/channels/index.ts'
-import { readFacts } from '../../src/alerts/facts.ts'
+import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
@@ -33,7 +33,7 @@ async function deployment() {
   const channels = config.channels.map(openChannel)
   const alerter = new Alerter({
     ...{ pool: company.db, deployment: { id: 'd-1', name: null }, processId: randomUUID(), channels },
-    find: async now => findings(await readFacts(company.db), config, now),
+    find: async now => findings(await readAlertFacts(company.db), config, now),
     limits: { repeatHours: 4, messagesPerHour: 20 },
     ...{ databaseAwayMs: null, language: 'en', consoleUrl: null, intervalMs: 200, logger: SILENT },
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { snoozeEnd } from '../../src/console/cases/input.ts'
-import { momentOf } from '../../src/console/moment.ts'
+import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -352,7 +352,7 @@ describe('until when a case rests', () => {
     ['America/New_York', '2026-03-08T01:30', '2026-03-08T06:30:00.000Z'],
     ['America/New_York', '2026-03-08T03:30', '2026-03-08T07:30:00.000Z'],
   ])('is a time of the asker’s clock: in %s %s means %s', (zone, text, moment) => {
-    expect(momentOf(zone, text).toISOString()).toBe(moment)
+    expect(momentIn(zone, text).toISOString()).toBe(moment)
     expect(snoozeEnd(ask(zone), { until: text, for: '1d' }).toISOString()).toBe(moment)
   })
 

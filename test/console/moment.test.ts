@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { momentOf, tomorrowAt } from '../../src/console/moment.ts'
+import { momentIn, tomorrowAt } from '../../src/console/moment.ts'
 import { actorText } from '../../src/texts/actor.ts'
 import { translator } from '../../src/texts/texts.ts'
 
@@ -12,12 +12,12 @@ describe('what a clock on a wall shows', () => {
     ['Europe/Berlin', '2026-03-29T03:30', '2026-03-29T01:30:00.000Z'],
     ['Europe/Berlin', '2026-10-25T04:00', '2026-10-25T03:00:00.000Z'],
   ])('in %s, %s, is the moment %s', (zone, text, moment) => {
-    expect(momentOf(zone, text).toISOString()).toBe(moment)
+    expect(momentIn(zone, text).toISOString()).toBe(moment)
   })
 
   test('a moment that says its offset is the same in every zone', () => {
-    expect(momentOf('Asia/Shanghai', '2026-03-01T09:30:00Z').toISOString()).toBe('2026-03-01T09:30:00.000Z')
-    expect(momentOf('Asia/Shanghai', 'soon').getTime()).toBeNaN()
+    expect(momentIn('Asia/Shanghai', '2026-03-01T09:30:00Z').toISOString()).toBe('2026-03-01T09:30:00.000Z')
+    expect(momentIn('Asia/Shanghai', 'soon').getTime()).toBeNaN()
   })
 
   test('tomorrow is the day after the one that the zone has', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { examine } from '../../src/doctor/examine.ts'
-import type { Finding } from '../../src/doctor/finding.ts'
+import type { CheckResult } from '../../src/doctor/finding.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
@@ -11,8 +11,8 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const logger = createLogger({ level: 'silent', pretty: false })
 
-async function findingsOf(settings: Record<string, string>): Promise<Finding[]> {
-  const findings: Finding[] = []
+async function findingsOf(settings: Record<string, string>): Promise<CheckResult[]> {
+  const findings: CheckResult[] = []
   const examined = examine({ config: loadConfig(settings), env: settings, program: 'dirsync', logger })
   for await (const finding of examined) findings.push(finding)
   return findings

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fits, plainText, platformTime, toHalfWidth, trimText, withoutBlanks } from '../../src/lib/text.ts'
+import {
+  fits,
+  halfWidthText,
+  platformTime,
+  toHalfWidth,
+  trimText,
+  withoutBlanks,
+} from '../../src/lib/text.ts'
 
 const EDGE = ['\u3000', '\u00a0', '\u200b', '\ufeff', '\u2060', '\u200e', ' ', '\t', '\n', '\u0007']
 const edge = fc.array(fc.constantFrom(...EDGE), { maxLength: 4 }).map(parts => parts.join(''))
@@ -38,7 +45,7 @@ describe('half-width', () => {
   })
 
   test('plainText is half-width and trimmed', () => {
-    expect(plainText('\u3000Ａ１\u3000')).toBe('A1')
+    expect(halfWidthText('\u3000Ａ１\u3000')).toBe('A1')
   })
 })
 

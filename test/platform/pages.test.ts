@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { everyRow, type Page, PlatformClient } from '../../src/platform/client.ts'
+import { everyRow, type ListPage, PlatformClient } from '../../src/platform/client.ts'
 import { FakePlatform, ok } from './fake-platform.ts'
 
 interface Row {
@@ -31,7 +31,7 @@ class Listing {
     this.#shape = shape
   }
 
-  fetch = async (index: number): Promise<Page<Row>> => {
+  fetch = async (index: number): Promise<ListPage<Row>> => {
     this.asked.push(index)
     const end = index * this.#size
     const page = {
@@ -171,7 +171,7 @@ describe('fetching ahead', () => {
 
   test('a consumer that ends early gives the fetch up', async () => {
     const signals: AbortSignal[] = []
-    const fetch = async (index: number, signal: AbortSignal): Promise<Page<Row>> => {
+    const fetch = async (index: number, signal: AbortSignal): Promise<ListPage<Row>> => {
       signals.push(signal)
       if (index === 1) return { total_count: 4, data_list: rowsOf('1', '2') }
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -184,7 +184,7 @@ describe('fetching ahead', () => {
   })
 
   test('a page that fails is heard of after the rows before it', async () => {
-    const fetch = async (index: number): Promise<Page<Row>> => {
+    const fetch = async (index: number): Promise<ListPage<Row>> => {
       if (index === 2) throw new Error('page 2 failed')
       return { total_count: 4, data_list: rowsOf('1', '2') }
     }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { HOUR_MS, MemoryTokenStore, TokenFuseError, TokenKeeper } from '../../src/platform/token.ts'
+import {
+  CREATION_WINDOW_MS,
+  MemoryTokenStore,
+  TokenFuseError,
+  TokenKeeper,
+} from '../../src/platform/token.ts'
 
 /** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each. */
 function setUp() {
@@ -127,8 +132,8 @@ describe('the store in memory', () => {
     }
     const fuse = await store.refresh(() => false, create).catch(error => error)
     expect(fuse).toBeInstanceOf(TokenFuseError)
-    expect(fuse.retryAfterMs).toBe(HOUR_MS - 50_000)
-    now = HOUR_MS
+    expect(fuse.retryAfterMs).toBe(CREATION_WINDOW_MS - 50_000)
+    now = CREATION_WINDOW_MS
     expect((await store.refresh(() => false, create)).accessToken).toBe('t')
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { WHOLE } from '../../src/hr/sources.ts'
-import { readMapping, tryEmployee } from '../../src/report/mapping.ts'
+import { readMappingPage, tryEmployee } from '../../src/report/mapping.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 
 const place = new PlanUnderTest()
@@ -18,7 +18,7 @@ describe('the page of the mapping', () => {
        select 'employee', 'e' || i, 'update-employee', 'mobile', 'invalid_hr_row', 'm', 'r'
        from generate_series(1, 3) i`,
     )
-    const page = await readMapping(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
+    const page = await readMappingPage(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
     expect(page).toMatchObject({
       employees: { file: 'employees.sql', sql: MAPPING },
       departments: null,
@@ -45,19 +45,20 @@ describe('the page of the mapping', () => {
     const { rows } = await place.store.pool.query(
       'select planned_at, mapping from dirsync.sync_run order by id',
     )
-    const page = await readMapping(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
+    const page = await readMappingPage(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
     expect(page.since).toEqual(rows[2].planned_at)
     expect(page.history).toEqual([
       { fingerprint: page.fingerprint, first: rows[0].planned_at, last: rows[3].planned_at },
       { fingerprint: rows[1].mapping, first: rows[1].planned_at, last: rows[1].planned_at },
     ])
     expect(
-      (await readMapping(place.store.pool, { ...WHOLE, hr: place.source(`${MAPPING} where true`) })).since,
+      (await readMappingPage(place.store.pool, { ...WHOLE, hr: place.source(`${MAPPING} where true`) }))
+        .since,
     ).toBeNull()
   })
 
   test('shows the text of a mapping that is wrong, and what is wrong with it', async () => {
-    const page = await readMapping(place.store.pool, {
+    const page = await readMappingPage(place.store.pool, {
       ...WHOLE,
       hr: place.source('select userid, nonsense from person'),
     })

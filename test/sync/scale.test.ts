@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readFacts } from '../../src/alerts/facts.ts'
+import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { readPace } from '../../src/report/figures.ts'
 import { readOverview } from '../../src/report/overview.ts'
@@ -57,7 +57,7 @@ const FEW = ROWS / 4
 
 describe('whatever the number of employees, rows in the outbox, cases and old runs, few rows are read', () => {
   test.each<[string, () => Promise<unknown>]>([
-    ['the metrics, and what alerts are judged by', () => readFacts(pool)],
+    ['the metrics, and what alerts are judged by', () => readAlertFacts(pool)],
     ['the overview', () => readOverview(pool)],
     ['the times left', async () => timesLeft(pool, await readPace(pool))],
     ['the time left of one run', () => runTimeLeft(pool, RUN)],

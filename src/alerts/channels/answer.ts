@@ -10,7 +10,7 @@ const MAIL_ADDRESS = /([^\s@<>"'(),;:[\]])[^\s@<>"'(),;:[\]]*@([^\s@<>"'(),;:[\]
  * Returns a function that prepares a server's answer for display: on one line, short, with mail addresses masked, and
  * without the secrets of the settings in case the server quotes them.
  */
-export function answerText(settings: Pick<ChannelSettings, 'url' | 'secret'>): (text: string) => string {
+export function saysAnswer(settings: Pick<ChannelSettings, 'url' | 'secret'>): (text: string) => string {
   const secrets = secretsOf(settings)
   return text => {
     const line = text

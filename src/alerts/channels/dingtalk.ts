@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
 import {
-  type Dialect,
   fitting,
   inert,
+  type Markup,
   type MessageLines,
   mentionedBy,
   oneLine,
@@ -28,7 +28,7 @@ const CODES = {
   busy: [-1],
 }
 
-const dialect: Dialect = {
+const dialect: Markup = {
   plain: inert,
   code: text => text,
   bold: text => `**${text}**`,

@@ -3,7 +3,7 @@ import { sentenceOf } from '../../lib/failure.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
+import { isMistrust, saysAnswer, TRUST_HINT } from './answer.ts'
 
 /*
  * Shared by all channels that use HTTP. Redirects are not followed: a message and its signature go only where the
@@ -53,7 +53,7 @@ export class HttpChannel implements Channel {
     this.settings = settings
     this.target = new URL(settings.url).host
     this.#kind = kind
-    this.#say = answerText(settings)
+    this.#say = saysAnswer(settings)
   }
 
   async send(message: Message, id: string, signal: AbortSignal): Promise<string> {

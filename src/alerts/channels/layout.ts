@@ -28,12 +28,12 @@ const ON_A_PHONE: Measures = { alerts: 10, title: 100, when: 80, what: 280, reme
 
 /** A mark that catches the eye before a word is read. */
 export const MARKS = { critical: '🔴', warning: '🟠', info: '🔵', recovered: '✅' } as const
-export type Tone = keyof typeof MARKS
+export type Mark = keyof typeof MARKS
 
 /** An alert as people read it: plain texts, each on one line. */
 export interface AlertLines {
   mark: string
-  tone: Tone
+  tone: Mark
   /** What is wrong, in a few words; null if the message's title already says it. */
   title: string | null
   /** Since when, and the severity unless the message's title says it. */
@@ -115,7 +115,7 @@ export function oneLine(text: string, longest: number): string {
 }
 
 /** How a chat marks up text. */
-export interface Dialect {
+export interface Markup {
   /** Escapes a text so that nothing in it acts as a link, a mention or emphasis. */
   plain(text: string): string
   /** Marks up a command that is already escaped. */
@@ -127,7 +127,7 @@ export interface Dialect {
 }
 
 /** Writes a text with commands in backticks; an unpaired backtick is dropped. */
-export function writeText({ plain, code }: Pick<Dialect, 'plain' | 'code'>, text: string): string {
+export function writeText({ plain, code }: Pick<Markup, 'plain' | 'code'>, text: string): string {
   return text
     .split(/`([^`]+)`/)
     .map(part => plain(part.replaceAll('`', '')))
@@ -136,7 +136,7 @@ export function writeText({ plain, code }: Pick<Dialect, 'plain' | 'code'>, text
 }
 
 /** The lines of an alert. */
-export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy, link }: AlertLines): string {
+export function writeAlert(dialect: Markup, { mark, title, state, what, remedy, link }: AlertLines): string {
   return [
     title && `${mark} ${dialect.bold(writeText(dialect, title))}`,
     writeText(dialect, state),

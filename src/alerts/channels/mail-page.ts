@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { translator } from '../../texts/texts.ts'
 import type { ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { type AlertLines, type Measures, messageLines, type Tone } from './layout.ts'
+import { type AlertLines, type Mark, type Measures, messageLines } from './layout.ts'
 
 /* A message as mail: plain text, and HTML that loads nothing from elsewhere. */
 
@@ -36,7 +36,7 @@ function footer({ language }: Message, channel: string): string {
 }
 
 /** Background colours on which white is readable. */
-const COLOURS: Record<Tone, string> = {
+const COLOURS: Record<Mark, string> = {
   critical: '#d92d20',
   warning: '#b54708',
   info: '#1570ef',

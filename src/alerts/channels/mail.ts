@@ -2,7 +2,7 @@ import { createTransport, type Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
 import { deliveryId, type Message } from '../message.ts'
-import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
+import { isMistrust, saysAnswer, TRUST_HINT } from './answer.ts'
 import { oneLine } from './layout.ts'
 import { mailHtml, mailText } from './mail-page.ts'
 
@@ -25,7 +25,7 @@ export class MailChannel implements Channel {
   constructor(settings: ChannelSettings) {
     this.settings = settings
     this.target = settings.to.join(', ')
-    this.#say = answerText(settings)
+    this.#say = saysAnswer(settings)
     this.#transport = createTransport(smtpOptions(settings))
   }
 
@@ -73,7 +73,7 @@ export async function checkMailServer(settings: ChannelSettings): Promise<void> 
   try {
     await transport.verify()
   } catch (error) {
-    throw mailError(error, settings, answerText(settings))
+    throw mailError(error, settings, saysAnswer(settings))
   } finally {
     transport.close()
   }

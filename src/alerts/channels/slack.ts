@@ -1,14 +1,7 @@
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, type Judgement, statusText } from './http.ts'
-import {
-  type Dialect,
-  type MessageLines,
-  mentionedBy,
-  messageLines,
-  writeAlert,
-  writeText,
-} from './layout.ts'
+import { type Markup, type MessageLines, mentionedBy, messageLines, writeAlert, writeText } from './layout.ts'
 
 /* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
 
@@ -25,7 +18,7 @@ const HEADER = 150
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escaped = (text: string) => text.replace(/[&<>]/g, character => ENTITIES[character] ?? '')
 
-const dialect: Dialect = {
+const dialect: Markup = {
   plain: escaped,
   code: text => `\`${text}\``,
   bold: text => `*${text.replaceAll('*', '＊')}*`,

@@ -1,9 +1,9 @@
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
 import {
-  type Dialect,
   fitting,
   inert,
+  type Markup,
   type MessageLines,
   mentionedBy,
   writeAlert,
@@ -26,7 +26,7 @@ const CODES = {
 }
 
 /** WeCom's markdown has three colours: good, soft and bad. The marks in the text distinguish the rest. */
-const dialect: Dialect = {
+const dialect: Markup = {
   plain: inert,
   code: text => `\`${text}\``,
   bold: text => `**${text}**`,

@@ -1,7 +1,7 @@
 import { withActor } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, translator } from '../../texts/texts.ts'
-import { hours, minutes, named, type RuleDefinition } from './kind.ts'
+import { hours, minutes, type RuleDefinition, sourceFact } from './kind.ts'
 import { type FactReader, sentence } from './words.ts'
 
 export const HALTS = {
@@ -19,7 +19,7 @@ export const HALTS = {
         .filter(({ category }) => category !== 'paused')
         .map(({ scope, source, category, platformCode, message, remedy, since }) => ({
           subject: source ? `HR ${source}` : scope,
-          facts: { scope, category, platform_code: platformCode, message, remedy, ...named(source) },
+          facts: { scope, category, platform_code: platformCode, message, remedy, ...sourceFact(source) },
           since,
         })),
     values: (language, facts) => {

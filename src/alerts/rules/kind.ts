@@ -92,7 +92,7 @@ export function ago(seconds: number, now: Date): Date {
 }
 
 /** The HR source that a finding is about, if there are several. */
-export function named(source: string): { source?: string } {
+export function sourceFact(source: string): { source?: string } {
   return source === '' ? {} : { source }
 }
 

@@ -4,7 +4,7 @@ import { actorText } from '../../texts/actor.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { durationText } from '../../texts/figures.ts'
 import { translator } from '../../texts/texts.ts'
-import { ago, hours, MINUTE_MS, minutes, named, ofSource, type RuleDefinition } from './kind.ts'
+import { ago, hours, MINUTE_MS, minutes, ofSource, type RuleDefinition, sourceFact } from './kind.ts'
 import { kindText, lastError, sentence } from './words.ts'
 
 /* Messages of runs are quoted without keys, since a user id may be a mobile number or a name. */
@@ -23,7 +23,7 @@ export const RUNS = {
     find: ({ heldRuns }) =>
       heldRuns.map(({ run, kind, source, planned, since }) => ({
         subject: String(run),
-        facts: { run, kind, planned, ...named(source) },
+        facts: { run, kind, planned, ...sourceFact(source) },
         since,
       })),
     values: (language, facts) => ({
@@ -49,7 +49,7 @@ export const RUNS = {
     find: ({ suspects }, { figure }) =>
       suspects.map(({ run, kind, source, message, since }) => ({
         subject: ofSource(kind, source),
-        facts: { run, kind, message: withoutKeys(message), ...named(source) },
+        facts: { run, kind, message: withoutKeys(message), ...sourceFact(source) },
         since,
         ...(isOfDelivery(message) && { forMs: Math.max(figure, DELIVERING_MINUTES) * MINUTE_MS }),
       })),
@@ -83,7 +83,7 @@ export const RUNS = {
             age_seconds: lastGood && Math.round(lastGood),
             interval_seconds: interval,
             ...(error && { error: withoutKeys(error) }),
-            ...named(source),
+            ...sourceFact(source),
           },
           ...(lastGood !== null && { since: ago(lastGood, now) }),
         })),
@@ -143,7 +143,7 @@ export const RUNS = {
     find: ({ failingJobs }, { now }) =>
       failingJobs.map(({ job, source, error, age }) => ({
         subject: ofSource(job, source),
-        facts: { ...(error && { error: withoutKeys(error) }), ...named(source) },
+        facts: { ...(error && { error: withoutKeys(error) }), ...sourceFact(source) },
         since: ago(age, now),
       })),
     values: lastError,

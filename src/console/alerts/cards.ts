@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { Alert, AlertsReport, KeptBack, Told } from '../../alerts/report.ts'
+import type { Alert, AlertsReport, KeptBack, LastTold } from '../../alerts/report.ts'
 import { CALM_MINUTES, RULES, type RuleName, type Severity } from '../../alerts/rule.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -144,7 +144,7 @@ function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
   return t(channels.length === 0 ? 'alerts.told.nobody' : 'alerts.told.not_yet')
 }
 
-function toldOf(ask: Ask, { channel, event, at, message_state }: Told): SafeHtml | string {
+function toldOf(ask: Ask, { channel, event, at, message_state }: LastTold): SafeHtml | string {
   const { t, language } = ask
   if (message_state !== null && message_state !== 'sent') {
     const what = textOr(language, `message_state.${message_state}`, message_state)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isSecure, localPath, readCookie, writeCookie } from './browser.ts'
-import { FLOW_SECONDS, type IdentityProvider, OidcError, reasonOf } from './oidc.ts'
+import { FLOW_SECONDS, type IdentityProvider, OidcError, refusalReason } from './oidc.ts'
 import { admitPerson } from './oidc-users.ts'
 import { refusalPage } from './pages.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
@@ -53,7 +53,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
 
   async function refuse(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<FastifyReply> {
     if (!(error instanceof OidcError)) throw error
-    const reason = reasonOf(error)
+    const reason = refusalReason(error)
     if (error.code === 'refused') {
       logger.warn({ reason }, 'a sign-in at the identity provider did not work')
       await context.failures.add(null, request.ip, 'oidc')

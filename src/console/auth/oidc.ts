@@ -156,7 +156,7 @@ export class IdentityProvider {
         post_logout_redirect_uri: `${this.#publicUrl}/sign-in`,
       }).href
     } catch (error) {
-      this.#logger.warn({ error: reasonOf(error) }, 'signed out here, but not at the identity provider')
+      this.#logger.warn({ error: refusalReason(error) }, 'signed out here, but not at the identity provider')
       return null
     }
   }
@@ -198,7 +198,7 @@ export class IdentityProvider {
       return await this.#discovered
     } catch (error) {
       this.#discovered = undefined
-      this.#logger.warn({ error: reasonOf(error) }, 'the identity provider does not tell what it can do')
+      this.#logger.warn({ error: refusalReason(error) }, 'the identity provider does not tell what it can do')
       throw new OidcError('away', 'the identity provider does not answer', { cause: error })
     }
   }
@@ -246,7 +246,7 @@ function failureOf(error: unknown): OidcError {
   if (error instanceof OidcError) return error
   return isAway(error)
     ? new OidcError('away', 'the identity provider does not answer', { cause: error })
-    : new OidcError('refused', reasonOf(error), { cause: error })
+    : new OidcError('refused', refusalReason(error), { cause: error })
 }
 
 /** Whether the provider cannot be reached or fails itself. */
@@ -261,11 +261,11 @@ function isAway(error: unknown): boolean {
 }
 
 /** The reason in one word without personal data: an OAuth error such as access_denied, or the library's code. */
-export function reasonOf(error: unknown): string {
+export function refusalReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { error: oauth, code } = error as Error & { error?: unknown; code?: unknown }
   if (typeof oauth === 'string' && /^\w{1,60}$/.test(oauth)) return oauth
   if (error instanceof OidcError && error.code === 'refused') return error.message
   if (typeof code === 'string') return code
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.name
+  return error.cause instanceof Error ? refusalReason(error.cause) : error.name
 }

@@ -73,4 +73,4 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
 }
 
 /** Hooks and decorators apply to the app that registers this plugin, not only inside it. */
-export const auth = Object.assign(plugin, { [Symbol.for('skip-override')]: true })
+export const authPlugin = Object.assign(plugin, { [Symbol.for('skip-override')]: true })

@@ -34,7 +34,7 @@ export const BulkInput = z.object({
 type BulkInput = z.output<typeof BulkInput>
 
 /** @throws Problem naming what is missing */
-export function requestOf(ask: Ask, input: BulkInput): BulkRequest {
+export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   const { t } = ask
   const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
   if (which === 'ids' && ids.length === 0) throw new Problem('invalid', t('cases.needs_cases'))

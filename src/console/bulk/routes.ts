@@ -8,7 +8,7 @@ import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
-import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRow, ResultsInput, requestOf } from './query.ts'
+import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
 import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
@@ -49,7 +49,7 @@ export function bulk({ pool }: Services): Endpoint[] {
         states: z.record(z.string(), z.number()),
       }),
       async run(ask, { input }) {
-        const request = requestOf(ask, input)
+        const request = bulkRequestOf(ask, input)
         try {
           const { willAct, willSkip, states, ...preview } = await previewBulk(pool, ask.asker, request)
           return { ...preview, states: { ...states }, will_act: willAct, will_skip: willSkip }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Ask } from '../ask.ts'
-import { momentOf } from '../moment.ts'
+import { momentIn } from '../moment.ts'
 import { Problem } from '../problem.ts'
 
 /* Inputs of decisions about one case or many. Missing inputs are reported in the asker's language. */
@@ -38,7 +38,7 @@ export function snoozeEnd(
 ): Date {
   const { now, zone, t } = ask
   const end = given.until
-    ? momentOf(zone, given.until)
+    ? momentIn(zone, given.until)
     : given.for
       ? new Date(now.getTime() + PERIODS[given.for] * DAY_MS)
       : null

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
 /** The displayed name of an employee: the user id, preceded by the enterprise if there are several. */
-export function employeeName({ enterpriseCode, userid }: EmployeeKey): string {
+export function employeeLabel({ enterpriseCode, userid }: EmployeeKey): string {
   return qualified(enterpriseCode, userid)
 }
 
@@ -32,7 +32,7 @@ export async function resolveKey({ pool, config, hr }: Services, name: string): 
   if (first && second)
     throw new Problem(
       'invalid',
-      `${name} may be any of several employees: name one as ${employeeName(first)} or ${employeeName(second)}`,
+      `${name} may be any of several employees: name one as ${employeeLabel(first)} or ${employeeLabel(second)}`,
     )
   return first ?? { enterpriseCode: own, userid: name }
 

@@ -7,7 +7,7 @@ import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { employeePath } from '../ui/paths.ts'
-import { employeeName, resolveKey } from './key.ts'
+import { employeeLabel, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
 import {
   EmployeeListQuery,
@@ -83,7 +83,7 @@ export function employees(services: Services): Endpoint[] {
       result: z.object({ run: z.number(), key: z.string() }),
       async run(ask, { params }) {
         const key = await resolveKey(services, params.key)
-        const name = employeeName(key)
+        const name = employeeLabel(key)
         return { run: await commandsOf(services, ask).resyncEmployees([name]), key: name }
       },
       next: (_ask, { run, key }) => ({
@@ -106,9 +106,9 @@ export function employees(services: Services): Endpoint[] {
       async page(ask, { value }, { params, input }) {
         const key = await resolveKey(services, params.key)
         return {
-          title: employeeName(key),
+          title: employeeLabel(key),
           nav: 'employees',
-          body: revealedBody(ask, { name: employeeName(key), path: employeePath(key), ...input, value }),
+          body: revealedBody(ask, { name: employeeLabel(key), path: employeePath(key), ...input, value }),
         }
       },
     }),
@@ -116,7 +116,7 @@ export function employees(services: Services): Endpoint[] {
 }
 
 function nameOf({ enterprise_code, userid }: EmployeeResult): string {
-  return employeeName({ enterpriseCode: enterprise_code, userid })
+  return employeeLabel({ enterpriseCode: enterprise_code, userid })
 }
 
 async function reveal({ pool, hr }: Services, ask: Ask, what: Parameters<typeof revealValue>[3]) {

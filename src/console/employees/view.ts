@@ -24,7 +24,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import { kept, story } from './kept-view.ts'
-import { employeeName } from './key.ts'
+import { employeeLabel } from './key.ts'
 import { standingState } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldNames, steps } from './steps-view.ts'
@@ -41,7 +41,7 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
   const follow = (id: string, topics: string[], body: SafeHtml) =>
     employee.platform === 'not_asked' ? live(moving, id, topics, body) : html`<div>${body}</div>`
   const now = html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`
-  return html`${head(code(employeeName(key)), {
+  return html`${head(code(employeeLabel(key)), {
     actions: [
       actionForm(ask, {
         to: `${path}/explain`,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { Halt, listHalts, listProcesses, Process } from '../../report/service.ts'
+import { HaltReport, listHalts, listProcesses, Process } from '../../report/service.ts'
 import { NEEDED_ROLES } from '../../sync/process.ts'
 
 /** The answer of `/api/v1/halts`. */
 export const HaltsResult = z.object({
-  halts: z.array(Halt),
+  halts: z.array(HaltReport),
   processes: z.array(Process),
   missing_roles: z.array(z.string()).describe('Roles that the work needs and that no living process has'),
   versions: z.array(z.string()).describe('Of the living processes; more than one: an upgrade is under way'),

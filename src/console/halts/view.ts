@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { Halt, Process } from '../../report/service.ts'
+import type { HaltReport, Process } from '../../report/service.ts'
 import { actorText, withActor } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
@@ -56,7 +56,7 @@ export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
 }
 
 /** A halt and what ends it: the reason, what to do, and what dirsync does by itself. */
-export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
+export function haltAlert(ask: Ask, halt: HaltReport): SafeHtml {
   const { t } = ask
   const isPaused = !halt.may_probe
   const { what, message, remedy } = haltTexts(ask, halt)
@@ -87,7 +87,7 @@ export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
 /** What is halted, why, and what ends it. The console has a button to resume. */
 export function haltTexts(
   ask: Ask,
-  halt: Pick<Halt, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
+  halt: Pick<HaltReport, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
 ): { what: string; message: string; remedy: string } {
   const { t, language } = ask
   const { category, message, remedy } = failureTexts(language, halt)
@@ -98,7 +98,7 @@ export function haltTexts(
   }
 }
 
-function nextProbe(ask: Ask, { next_probe_at }: Halt): SafeHtml | string {
+function nextProbe(ask: Ask, { next_probe_at }: HaltReport): SafeHtml | string {
   if (next_probe_at !== null && next_probe_at <= ask.now) return ask.t('halts.probe_due')
   return since(ask, next_probe_at)
 }

@@ -3,7 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../report/dry-runs.ts'
-import { readMapping, type TriedEmployee } from '../../report/mapping.ts'
+import { readMappingPage, type TriedEmployee } from '../../report/mapping.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -56,7 +56,7 @@ export async function readMappingResult(
   name: string | undefined,
 ): Promise<MappingResult> {
   const source = sourceOf(services, name)
-  const page = await readMapping(services.pool, source)
+  const page = await readMappingPage(services.pool, source)
   return {
     source: source.name,
     sources: namesOf(services),

@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { employeeName } from '../employees/key.ts'
+import { employeeLabel } from '../employees/key.ts'
 import {
   actionForm,
   alert,
@@ -135,7 +135,7 @@ function triedSection(ask: Ask, tried: TriedResult): SafeHtml {
   const key = { enterpriseCode: tried.enterprise_code, userid: tried.userid }
   const others = tried.problems.filter(({ field }) => !tried.fields.some(row => row.field === field))
   return section(
-    t('mapping.tried', { employee: employeeName(key) }),
+    t('mapping.tried', { employee: employeeLabel(key) }),
     html`${
       tried.error === null
         ? html`<p>${t(`employees.hr.${tried.hr}`)} <a href="${employeePath(key)}">${t('mapping.to_employee')}</a></p>`
@@ -162,7 +162,7 @@ function triedSection(ask: Ask, tried: TriedResult): SafeHtml {
                   problem === null ? null : state('bad', inLanguage(language, problem)),
               },
             ],
-            { caption: t('mapping.tried', { employee: employeeName(key) }), empty: empty('') },
+            { caption: t('mapping.tried', { employee: employeeLabel(key) }), empty: empty('') },
           )
     }`,
     { id: 'tried', aside: t('employees.masked') },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readPlatform } from '../../report/platform.ts'
-import { Halt, listHalts } from '../../report/service.ts'
+import { HaltReport, listHalts } from '../../report/service.ts'
 
 const Operation = z.object({
   operation: z.string(),
@@ -52,7 +52,7 @@ export const PlatformResult = z.object({
   holdoffs: z
     .array(z.object({ gate: z.string(), paused_until: z.date(), pause_reason: z.string().nullable() }))
     .describe('The platform asked for it; `platform`: of all calls'),
-  halts: z.array(Halt).describe('Why work stands still'),
+  halts: z.array(HaltReport).describe('Why work stands still'),
 })
 export type PlatformResult = z.infer<typeof PlatformResult>
 

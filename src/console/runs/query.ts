@@ -85,7 +85,7 @@ export async function readRuns(
       state,
       source,
       by: by === 'me' ? asker.actor : by,
-      since: since === undefined ? undefined : momentOf(since, now),
+      since: since === undefined ? undefined : sinceMoment(since, now),
     },
     { before: before?.[0] ?? null, limit },
   )
@@ -94,7 +94,7 @@ export async function readRuns(
 
 const HOURS = { h: 1, d: 24, w: 168 }
 
-function momentOf(text: string, now: Date): Date {
+function sinceMoment(text: string, now: Date): Date {
   const [, amount, unit] = /^(\d+)([hdw])$/.exec(text) ?? []
   const date =
     amount && unit

@@ -1,12 +1,12 @@
 import { examine } from '../../doctor/examine.ts'
-import type { Finding } from '../../doctor/finding.ts'
+import type { CheckResult } from '../../doctor/finding.ts'
 import type { Services } from '../services.ts'
 
 /** The findings of the doctor's latest examination. */
-export interface Examination {
+export interface DoctorReport {
   at: Date
   by: string
-  findings: Finding[]
+  findings: CheckResult[]
   /** Whether all checks ran; false if it was stopped after 30 s. */
   complete: boolean
 }
@@ -17,33 +17,33 @@ const PATIENCE_MS = 30_000
 /** Runs the checks of `dirsync doctor` with the settings of this process, and keeps the latest findings. */
 export class Doctor {
   readonly #services: Services
-  #last: Examination | null = null
-  #running: Promise<Examination> | undefined
+  #last: DoctorReport | null = null
+  #running: Promise<DoctorReport> | undefined
 
   constructor(services: Services) {
     this.#services = services
   }
 
   /** Null if the doctor has not run since this process began. */
-  get last(): Examination | null {
+  get last(): DoctorReport | null {
     return this.#last
   }
 
   /** Runs the checks. While they run, a second caller waits for the same findings. */
-  run(by: string): Promise<Examination> {
+  run(by: string): Promise<DoctorReport> {
     this.#running ??= this.#examine(by).finally(() => {
       this.#running = undefined
     })
     return this.#running
   }
 
-  async #examine(by: string): Promise<Examination> {
+  async #examine(by: string): Promise<DoctorReport> {
     const { config, env, program, logger } = this.#services
     const patience = AbortSignal.timeout(PATIENCE_MS)
     // Findings are shown to the user, so they are not logged.
     const quiet = logger.child({}, { level: 'silent' })
     const examined = examine({ config, env, program, logger: quiet })
-    const findings: Finding[] = []
+    const findings: CheckResult[] = []
     let complete = false
     const late = new Promise<'late'>(resolve => {
       patience.addEventListener('abort', () => resolve('late'), { once: true })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Finding } from '../../doctor/finding.ts'
+import { CheckResult } from '../../doctor/finding.ts'
 
 /** The answer of `/api/v1/settings`. */
 export const SettingsResult = z.object({
@@ -24,7 +24,7 @@ const ExaminationResult = z.object({
   at: z.date(),
   by: z.string(),
   complete: z.boolean().describe('false: it was left after 30 s'),
-  findings: z.array(Finding),
+  findings: z.array(CheckResult),
 })
 
 /** The answer of `/api/v1/doctor`. */

@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { Finding } from '../../doctor/finding.ts'
+import type { CheckResult } from '../../doctor/finding.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -85,8 +85,8 @@ function sourceText({ t }: Ask, { source, file }: SettingResult): SafeHtml | str
 
 // Doctor
 
-const TONES: Record<Finding['status'], Tone> = { ok: 'ok', warning: 'warn', failed: 'bad' }
-const SEVERITY: Record<Finding['status'], number> = { failed: 0, warning: 1, ok: 2 }
+const TONES: Record<CheckResult['status'], Tone> = { ok: 'ok', warning: 'warn', failed: 'bad' }
+const SEVERITY: Record<CheckResult['status'], number> = { failed: 0, warning: 1, ok: 2 }
 
 /** Does everything work? Failed checks come first. */
 export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
@@ -132,7 +132,8 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
 }
 
 function summary({ t }: Ask, { findings, complete }: NonNullable<DoctorResult['examination']>): SafeHtml {
-  const count = (status: Finding['status']) => findings.filter(finding => finding.status === status).length
+  const count = (status: CheckResult['status']) =>
+    findings.filter(finding => finding.status === status).length
   const [failed, warnings] = [count('failed'), count('warning')]
   if (!complete) return alert('bad', t('settings.incomplete'), t('settings.incomplete.remedy'))
   if (failed > 0) return alert('bad', t('settings.failed', { count: failed }))

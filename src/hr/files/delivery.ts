@@ -56,7 +56,7 @@ export class Deliveries {
   #lookedAt: Date | null = null
   /** Files that could not be loaded through no fault of their own: not retried for a while. */
   #refused: { states: string; problem: string; until: number } | null = null
-  readonly #looking = new Map<string, Promise<Look>>()
+  readonly #looking = new Map<string, Promise<LookResult>>()
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
@@ -106,7 +106,7 @@ export class Deliveries {
   }
 
   /** Checks the folder, and loads new and complete files. Concurrent callers get the same answer. */
-  look(tables: Tables): Promise<Look> {
+  look(tables: Tables): Promise<LookResult> {
     const what = tables === null ? '*' : [...tables].sort().join('\n')
     const looking =
       this.#looking.get(what) ??
@@ -136,7 +136,7 @@ export class Deliveries {
     this.#replace(null)
   }
 
-  async #look(tables: Tables): Promise<Look> {
+  async #look(tables: Tables): Promise<LookResult> {
     const folder = await this.reach()
     if (folder instanceof Error)
       return { kept: this.#kept, problem: folder.message, stamp: null, ignored: [] }
@@ -293,7 +293,7 @@ const EXTENSION = '.duckdb'
 const TRY_AGAIN_MS = 30_000
 
 /** The result of checking the folder. */
-export interface Look {
+export interface LookResult {
   /** The last good delivery, if any. */
   kept: Kept | null
   /** Why the folder's current content is not it. */

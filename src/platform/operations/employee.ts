@@ -10,7 +10,7 @@ import {
   enterpriseCode,
   mobile,
   mobileArea,
-  oneOf,
+  oneOfTexts,
   text,
   thirdType,
   userid,
@@ -38,7 +38,7 @@ export const employeeUpdate = defineOperation({
         .string()
         .regex(/^[0-9A-Za-z]{1,20}$/, 'must have 1 to 20 letters and digits, and nothing else')
         .optional(),
-      gender: oneOf(['1', '2', '3'], '1 (male), 2 (female) or 3 (unknown)').optional(),
+      gender: oneOfTexts(['1', '2', '3'], '1 (male), 2 (female) or 3 (unknown)').optional(),
       email: email.optional(),
       mobile_area: mobileArea.optional(),
       mobile: mobile.optional(),
@@ -51,7 +51,7 @@ export const employeeUpdate = defineOperation({
         .optional(),
       birth_day: clearableBirthday.optional(),
       entry_day: clearableDate.optional(),
-      card_type: oneOf(['1', '2'], '1 (identity card) or 2 (passport)').optional(),
+      card_type: oneOfTexts(['1', '2'], '1 (identity card) or 2 (passport)').optional(),
       card_no: text(30).optional(),
       employee_attribute: z
         .string()

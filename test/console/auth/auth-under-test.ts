@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { tasteOf } from '../../../src/console/ask.ts'
 import type { OidcSettings } from '../../../src/console/auth/oidc.ts'
-import { auth } from '../../../src/console/auth/plugin.ts'
+import { authPlugin } from '../../../src/console/auth/plugin.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { createPool, type Pool } from '../../../src/lib/database.ts'
@@ -45,7 +45,7 @@ export async function openAuth(
     app => app.close(),
   )
   const url = `http://127.0.0.1:${options.port ?? 0}`
-  await app.register(auth, {
+  await app.register(authPlugin, {
     pool,
     logger: pino({ level: 'debug' }, { write: line => void log.push(line) }),
     publicUrl: options.oidc ? url : (options.publicUrl ?? null),
