@@ -11,22 +11,22 @@ const FILE = join(import.meta.dirname, 'settings.md')
 
 const INTRODUCTION = `# Settings
 
-This page is made from \`src/config.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
+This page is generated from \`src/config.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
 \`npm run docs:settings\`. Do not edit it.
 
 All settings are environment variables. Each can also be given as \`NAME_FILE\`, the path of a file whose first line is
-the value: use that for secrets (marked ⚿ below). The variable itself goes before its file.
+the value: use that for secrets (marked ⚿ below). The variable itself takes precedence over its file.
 
-Where \`DATABASE_URL\`, \`HR_DATABASE_URL\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and nothing
+If \`DATABASE_URL\`, \`HR_DATABASE_URL\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and nothing
 is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
 \`dirsync doctor\` also finds misspelt names.
 `
 
 const CHANNELS = `### Channels
 
-Where alerts go. \`${CHANNEL_PREFIX}<NAME>\` makes a channel, and you choose its name: capitals and digits, such as
-\`OPS\`. Have as many as you like. Its address tells of which kind it is; where a proxy hides that, the kind stands before
-it, as in \`dingtalk+https://proxy.example.com/…\`. How to get an address from each vendor: [alerts](alerts.md#channels).
+Where alerts go. \`${CHANNEL_PREFIX}<NAME>\` defines a channel. You choose its name, in capitals and digits, such as
+\`OPS\`; there may be any number. The address determines the kind of channel; if a proxy hides that, put the kind before
+it, as in \`dingtalk+https://proxy.example.com/…\`. How to get the address from each vendor: [alerts](alerts.md#channels).
 `
 
 const SCHEDULES = `## Schedules

@@ -33,13 +33,13 @@ export interface CronJob {
 export const CRON_JOBS: readonly CronJob[] = [
   {
     name: 'sync-changes',
-    does: 'sends what changed in HR',
+    does: 'sends changes in HR',
     schedule: '*/5 * * * *',
     run: ({ requestRun }) => requestRun('changes'),
   },
   {
     name: 'full-resync',
-    does: 'asks the platform about every employee',
+    does: 'compares every employee with the platform',
     schedule: '0 2 * * *',
     run: ({ requestRun }) => requestRun('full'),
   },
@@ -51,7 +51,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'openids',
-    does: 'learns missing open ids',
+    does: 'fetches missing open ids',
     schedule: '*/15 * * * *',
     run: ({ requestRun }) => requestRun('openids'),
   },
@@ -60,7 +60,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   mirror('taxpayers', 'taxpayers', '30 3 * * *'),
   {
     name: 'retry-due',
-    does: 'tries dead letters again that are due',
+    does: 'retries dead letters that are due',
     schedule: '*/10 * * * * *',
     async run({ pool }) {
       await restLostCases(pool)
@@ -69,13 +69,13 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'sweep',
-    does: 'feeds the queue again with what it lost',
+    does: 'puts lost jobs back into the queue',
     schedule: '*/3 * * * * *',
     run: ({ feeder }) => feeder.sweep(),
   },
   {
     name: 'history',
-    does: 'writes down how everything stands, for curves',
+    does: 'records the state of everything, for charts',
     schedule: '*/5 * * * *',
     async run({ pool }) {
       await noteStanding(pool)
@@ -83,7 +83,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'prune',
-    does: 'drops attempts, calls, dry runs, decided plans and messages after 30 days, closed dead letters and alerts after 180',
+    does: 'deletes attempts, calls, dry runs, decided plans and messages after 30 days, closed dead letters and alerts after 180',
     schedule: '15 4 * * *',
     async run({ pool, logger }) {
       logger.info(await pruneHistory(pool), 'history pruned')
@@ -94,7 +94,7 @@ export const CRON_JOBS: readonly CronJob[] = [
 function mirror(kind: Mirror, rows: string, schedule: string): CronJob {
   return {
     name: `mirror-${kind}`,
-    does: `reads ${rows} again, where MIRRORS has ${kind}`,
+    does: `reads ${rows} again, if MIRRORS lists ${kind}`,
     schedule,
     async run({ mirrors, requestRun }) {
       if (mirrors.includes(kind)) await requestRun(kind)

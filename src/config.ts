@@ -70,14 +70,14 @@ const integer = (min: number, max: number) =>
   number(min, max)
     .refine(Number.isInteger, { error: 'should be a whole number' })
     .describe(`whole number, ${min} to ${max}`)
-/** A threshold of an alert rule; null where the rule is switched off. */
+/** A threshold of an alert rule; null if the rule is switched off. */
 const figureOrOff = (min: number, max: number) =>
   number(min, max, ', or off')
     .or(z.literal('off').transform(() => null))
     .describe(`number, ${min} to ${max}, or off`)
 const choice = <const Values extends readonly string[]>(...values: Values) =>
   z.enum(values).describe(values.join(', '))
-/** A language as people write it, or as a locale names it: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
+/** A language tag, or a locale's name: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
 const language = z
   .string()
   .regex(/^(?:zh|en)(?:[-_.@].*)?$|^(?:C|POSIX)(?:\..*)?$/i, { error: 'should be en or zh-CN', abort: true })
@@ -216,7 +216,8 @@ const RULE_FIGURES = Object.fromEntries(
 export const SETTINGS = {
   DATABASE_URL: {
     group: 'Databases',
-    meaning: "PostgreSQL for dirsync's own tables. A pooler in transaction mode is refused.",
+    meaning:
+      "PostgreSQL for dirsync's own tables. Not through a pooler in transaction mode, which is refused.",
     type: url('postgres', 'postgresql'),
     example: 'postgres://dirsync:secret@localhost:5432/dirsync',
     secret: true,
@@ -231,7 +232,7 @@ export const SETTINGS = {
   HR_DATABASE_URL: {
     group: 'HR',
     meaning:
-      'PostgreSQL, MySQL or MariaDB of the HR system, or the folder that HR hands files over in. dirsync only reads it.',
+      'The HR system: a PostgreSQL, MySQL or MariaDB database, or the folder where HR delivers files. dirsync only reads it.',
     type: hrAddress,
     example: 'postgres://hr_reader:secret@hr.example:5432/hr',
     secret: true,
@@ -239,7 +240,7 @@ export const SETTINGS = {
   HR_POLL_SECONDS: {
     group: 'HR',
     meaning:
-      'How often to look in HR for rows with a newer updated_at, or for a new delivery of files, so that changes are sent at once without a trigger. 0 never does.',
+      'How often to check HR for rows with a newer updated_at, or for a new delivery of files, so that changes are sent at once without a trigger. 0 to never check.',
     type: number(0, 3600),
     default: '0',
     example: '1',
@@ -247,7 +248,7 @@ export const SETTINGS = {
   HR_ROW_LIMIT_KB: {
     group: 'HR',
     meaning:
-      'The longest row of HR that is read, in kB. A longer one stops the run, which names it: a mapping may have joined a photo.',
+      'The longest row that is read from HR, in kB. A longer one stops the run with a message that names it: the mapping may have joined a photo.',
     type: number(1, 102_400),
     default: '1024',
     example: '4096',
@@ -255,7 +256,7 @@ export const SETTINGS = {
   DRY_RUN_MEMORY_MB: {
     group: 'HR',
     meaning:
-      'Memory of the process that reads HR for a dry run of another SELECT. One that needs more fails.',
+      'Memory limit, in MB, of the process that reads HR for a dry run of another SELECT. A dry run that needs more fails.',
     type: number(256, 65_536),
     default: '512',
     example: '1024',
@@ -263,7 +264,7 @@ export const SETTINGS = {
   HR_FILES_COMPLETE: {
     group: 'HR',
     meaning:
-      'When files are a whole delivery: once nothing has changed for a time, or a marker is there that was written after them.',
+      'When a delivery of files is complete: once nothing has changed for this time, or once a marker file is there that is newer than them.',
     type: z
       .string()
       .transform((text, context) => {
@@ -278,7 +279,7 @@ export const SETTINGS = {
   },
   HR_FILES_ENCODING: {
     group: 'HR',
-    meaning: 'Encoding of CSV and JSON files. With auto, each file is looked at.',
+    meaning: 'Encoding of CSV and JSON files. With auto, dirsync detects it for each file.',
     type: choice('auto', ...ENCODINGS),
     default: 'auto',
     example: 'gb18030',
@@ -286,7 +287,7 @@ export const SETTINGS = {
   HR_FILES_HEADINGS: {
     group: 'HR',
     meaning:
-      'Which row of a workbook, or line of a CSV, names the columns, where dirsync does not find it by itself: by the name of the table.',
+      'The row of a workbook, or line of a CSV, with the column names, by table; only for tables where dirsync does not find it by itself.',
     type: z
       .string()
       .transform((text, context) => {
@@ -302,7 +303,7 @@ export const SETTINGS = {
   HR_FILES_KEEP: {
     group: 'HR',
     meaning:
-      'Folder in which the last whole delivery of files is kept, for look-ups. Nobody else can read it.',
+      "Folder for a copy of the last complete delivery of files, for look-ups. Readable only by dirsync's user.",
     type: z.string().describe('path'),
     default: '.dirsync/hr-files',
     example: '/var/lib/dirsync/hr-files',
@@ -316,7 +317,7 @@ export const SETTINGS = {
   HR_DEPARTMENTS_SQL: {
     group: 'HR',
     meaning:
-      'File with the SELECT that maps HR rows to departments. Without it no department is ever deleted.',
+      'File with the SELECT that maps HR rows to departments. Without it, departments are never deleted.',
     type: optional(z.string().describe('path')),
     example: 'mapping/departments.sql',
   },
@@ -329,7 +330,7 @@ export const SETTINGS = {
   },
   PLATFORM_BASE_URL: {
     group: 'Platform',
-    meaning: "The platform's base address, of its test or its production environment.",
+    meaning: "The base address of the platform's test or production environment.",
     // One spelling per address: tokens, pacing and the deployment are kept under it.
     type: url('http', 'https')
       .transform(text => new URL(text).href.replace(/\/+$/, ''))
@@ -358,7 +359,7 @@ export const SETTINGS = {
   },
   PLATFORM_ENTERPRISE_CODE: {
     group: 'Platform',
-    meaning: 'Enterprise code for rows whose mapping has none. Empty for a single enterprise.',
+    meaning: 'Enterprise code of rows for which the mapping gives none. Empty for a single enterprise.',
     type: z.string().max(20, 'should have at most 20 characters').describe('at most 20 characters'),
     default: '',
     example: 'E100',
@@ -376,14 +377,14 @@ export const SETTINGS = {
   },
   PLATFORM_RATE_LIMIT: {
     group: 'Pace',
-    meaning: 'Calls per second that all processes together may make. With auto, dirsync finds out.',
+    meaning: 'Calls per second that all processes together may make. With auto, dirsync learns the limit.',
     type: number(0.01, 100_000, ', or auto').or(z.literal('auto')).describe('number from 0.01, or auto'),
     default: '10',
     example: '80',
   },
   OPERATION_RATE_LIMITS: {
     group: 'Pace',
-    meaning: 'Lower limits, in calls per second, of single operations.',
+    meaning: 'Lower limits for single operations, in calls per second.',
     type: list.transform(operationLimits).describe('operation=number, separated by commas'),
     default: '',
     example: 'employee/get=20,employee/update=5',
@@ -402,14 +403,14 @@ export const SETTINGS = {
   },
   WORKER_CONCURRENCY: {
     group: 'Pace',
-    meaning: 'Calls to the platform that one worker process makes at a time, at most.',
+    meaning: 'The most calls to the platform that one worker process makes at a time.',
     type: integer(1, 1000),
     default: '16',
     example: '32',
   },
   QUEUE_HIGH_WATER: {
     group: 'Pace',
-    meaning: 'Jobs in the queue at most. The rest waits in the outbox.',
+    meaning: 'The most jobs in the queue. Further work waits in the outbox.',
     type: integer(1, 100_000),
     default: '1000',
     example: '5000',
@@ -474,14 +475,14 @@ export const SETTINGS = {
   },
   SWEEP_INTERVAL_MINUTES: {
     group: 'Safety',
-    meaning: 'How often a changes run reads every row, although updated_at is mapped.',
+    meaning: 'How often a changes run reads every row of HR, even though updated_at is mapped.',
     type: number(0, 10_080),
     default: '60',
     example: '15',
   },
   REFUND_PRICE_DIFFERENCE: {
     group: 'Money',
-    meaning: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo.',
+    meaning: 'true if refunds are settled by price difference: each then needs costAmount or tradeInfo.',
     type: choice('true', 'false')
       .transform(value => value === 'true')
       .describe('true, false'),
@@ -499,7 +500,7 @@ export const SETTINGS = {
   NOTIFICATION_URL: {
     group: 'Money',
     meaning:
-      'Public address of the receiver of refund notifications. Set: start runs it, and refunds name it.',
+      'Public address of the receiver of refund notifications. If it is set, start runs the receiver, and refunds name the address.',
     type: optional(
       url('http', 'https')
         .refine(text => text.length <= 254, 'should have at most 254 characters')
@@ -516,14 +517,14 @@ export const SETTINGS = {
   },
   NOTIFICATION_PORT: {
     group: 'Money',
-    meaning: 'Port of the receiver. 0 is any free port.',
+    meaning: 'Port of the receiver. 0 for any free port.',
     type: integer(0, 65_535),
     default: '8081',
     example: '9081',
   },
   MIRRORS: {
     group: 'Mirrors',
-    meaning: "Which of the platform's data to keep in dirsync's own tables.",
+    meaning: "Which of the platform's data to copy into dirsync's own tables.",
     type: list
       .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
         error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
@@ -560,14 +561,14 @@ export const SETTINGS = {
   },
   CONSOLE_PORT: {
     group: 'Console and log',
-    meaning: 'Port of the console (health, metrics). 0 is any free port.',
+    meaning: 'Port of the console, with health and metrics. 0 for any free port.',
     type: integer(0, 65_535),
     default: '8080',
     example: '9090',
   },
   CONSOLE_TOKEN: {
     group: 'Console and log',
-    meaning: 'Bearer token for /metrics. Without it /metrics is open.',
+    meaning: 'Bearer token for /metrics. Without it, /metrics is open to everyone.',
     type: optional(z.string().describe('text')),
     example: 't0ken',
     secret: true,
@@ -575,7 +576,7 @@ export const SETTINGS = {
   CONSOLE_URL: {
     group: 'Console and log',
     meaning:
-      "The console's public address. With https:// its cookies are sent over TLS alone. OIDC needs it.",
+      "The console's public address. With https://, its cookies are sent over TLS only. Required for OIDC.",
     type: optional(
       url('https', 'http')
         .refine(text => /^https?:\/\/[^/?#]+\/?$/.test(text), { error: 'should have no path' })
@@ -586,7 +587,7 @@ export const SETTINGS = {
   },
   CONSOLE_READ_ONLY: {
     group: 'Console and log',
-    meaning: 'true: the console shows everything and changes nothing.',
+    meaning: 'true if the console may show everything but change nothing.',
     type: choice('true', 'false')
       .transform(value => value === 'true')
       .describe('true, false'),
@@ -595,7 +596,7 @@ export const SETTINGS = {
   },
   CONSOLE_PROXIES: {
     group: 'Console and log',
-    meaning: 'Reverse proxies in front of the console, whose X-Forwarded-… headers are believed.',
+    meaning: 'Reverse proxies in front of the console whose X-Forwarded-… headers are trusted.',
     type: list
       .refine(items => items.every(isRange), {
         error: 'should be addresses or ranges such as 10.0.0.0/8, separated by commas',
@@ -606,7 +607,8 @@ export const SETTINGS = {
   },
   OIDC_ISSUER: {
     group: 'Sign-in',
-    meaning: 'The identity provider (OpenID Connect). Set: people may sign in there, beside passwords.',
+    meaning:
+      'The identity provider (OpenID Connect). If it is set, people may sign in there as well as with passwords.',
     type: optional(
       url('https', 'http').refine(
         text => text.startsWith('https:') || isThisMachine(new URL(text).hostname),
@@ -618,7 +620,7 @@ export const SETTINGS = {
   OIDC_CLIENT_ID: {
     group: 'Sign-in',
     meaning:
-      'What the identity provider calls dirsync. Its redirect URI is CONSOLE_URL/sign-in/oidc/callback.',
+      "dirsync's client id at the identity provider. Its redirect URI is CONSOLE_URL/sign-in/oidc/callback.",
     type: optional(z.string().describe('text')),
     example: 'dirsync',
   },
@@ -631,13 +633,13 @@ export const SETTINGS = {
   },
   OIDC_ROLES: {
     group: 'Sign-in',
-    meaning: 'Which values of which claim give which role. Whoever has none of them may not sign in.',
+    meaning: 'Which values of which claim give which role. A person with none of them may not sign in.',
     type: optional(z.string().transform(claimRoles).describe(CLAIM_ROLES)),
     example: 'groups:dirsync-admins=admin,dirsync-reviewers=reviewer',
   },
   OIDC_SCOPES: {
     group: 'Sign-in',
-    meaning: 'What to ask the identity provider for. Some give groups only with a scope of their own.',
+    meaning: 'The scopes to request from the identity provider. Some providers need an extra one for groups.',
     type: z
       .string()
       .refine(text => text.split(/\s+/).includes('openid'), { error: 'should have openid among its scopes' })
@@ -648,7 +650,7 @@ export const SETTINGS = {
   ...RULE_FIGURES,
   ALERT_REPEAT_HOURS: {
     group: 'Alerts',
-    meaning: 'Hours after which an alert that goes on is told again.',
+    meaning: 'Hours after which a continuing alert is sent again.',
     type: number(0.1, 720),
     default: '4',
     example: '12',
@@ -656,7 +658,7 @@ export const SETTINGS = {
   ALERT_MESSAGES_PER_HOUR: {
     group: 'Alerts',
     meaning:
-      'Messages about one rule that a channel gets within an hour at most; then one summary. A critical alert that is new always passes.',
+      'The most messages about one rule that a channel gets within an hour; then it gets one summary. New critical alerts are always sent.',
     type: integer(1, 1000),
     default: '20',
     example: '60',
@@ -664,14 +666,14 @@ export const SETTINGS = {
   HEARTBEAT_URL: {
     group: 'Alerts',
     meaning:
-      'Called (GET) after each good changes or full run, for a monitor elsewhere that notices silence.',
+      'Called (GET) after each successful changes or full run, for an external monitor that notices when the calls stop.',
     type: optional(url('https', 'http')),
     example: 'https://monitor.example.com/ping/0b3e',
     secret: true,
   },
   DEPLOYMENT_NAME: {
     group: 'Console and log',
-    meaning: 'What you call this deployment. Alerts, the console and `dirsync status` say it.',
+    meaning: 'Your name for this deployment, shown in alerts, the console and `dirsync status`.',
     type: optional(
       z
         .string()
@@ -685,7 +687,7 @@ export const SETTINGS = {
   DIRSYNC_LANG: {
     group: 'Console and log',
     meaning:
-      'The language in which commands, and the log where it calls for a person, speak to people. Help, refused options and --json are English in any.',
+      'The language of what commands print, and of log messages that ask for action. Help, usage errors and --json are always English.',
     type: language,
     default: 'en',
     example: 'zh-CN',
@@ -700,7 +702,7 @@ export const SETTINGS = {
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     group: 'Traces',
     meaning:
-      'Collector of OpenTelemetry traces (OTLP over HTTP), without /v1/traces. Without it there are none.',
+      'Collector for OpenTelemetry traces (OTLP over HTTP), without /v1/traces. Without it, no traces are sent.',
     type: optional(url('http', 'https')),
     example: 'http://otel-collector.example:4318',
   },
@@ -713,14 +715,14 @@ export const SETTINGS = {
   },
   OTEL_SERVICE_NAME: {
     group: 'Traces',
-    meaning: 'What traces call this deployment.',
+    meaning: 'The service name in traces.',
     type: z.string().describe('text'),
     default: 'dirsync',
     example: 'dirsync-test',
   },
   OTEL_TRACES_SAMPLER_ARG: {
     group: 'Traces',
-    meaning: 'Share of the jobs without a failure whose traces are sent. Runs and failures always are.',
+    meaning: 'Share of successful jobs whose traces are sent. Those of runs and failures always are.',
     type: number(0, 1),
     default: '1',
     example: '0.05',
@@ -729,7 +731,7 @@ export const SETTINGS = {
 
 type Name = keyof typeof SETTINGS
 
-/** The settings that a deployment needs. Where none of the first three is set, everything runs embedded. */
+/** The settings that a deployment needs. If none of the first three is set, everything runs embedded. */
 export const ESSENTIAL = [
   'DATABASE_URL',
   'HR_DATABASE_URL',
@@ -806,7 +808,7 @@ function readWithSources<Schema extends z.ZodObject>(
   return { ...config, sources: named?.sources ?? [one] }
 }
 
-/** Placeholders for where HR_SOURCES names the systems. They are never read: HR is connected by `Config.sources`. */
+/** Placeholders for use with HR_SOURCES. They are never read, since HR is connected by `Config.sources`. */
 const IN_PLACE_OF_ONE = { HR_DATABASE_URL: 'postgres://sources', HR_EMPLOYEES_SQL: 'sources' }
 
 /** The HR systems that HR_SOURCES names, and the errors in it. */
@@ -818,7 +820,7 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
     name => `${name} is set beside HR_SOURCES, which names the HR systems: unset one`,
   )
   const found = readSetting(env, 'HR_SOURCES')
-  // A file that should hold its value and cannot be read is reported with the other settings.
+  // If HR_SOURCES_FILE cannot be read, that is reported with the other settings.
   if (!('value' in found)) return { sources: [], complaints }
   try {
     return { sources: readSourceList(found.value, hrAddress), complaints }
@@ -867,7 +869,7 @@ const HR_SETTINGS = {
   LOG_LEVEL: true,
 } as const
 
-/** Where HR is, and how it is read. */
+/** The settings that say where HR is, and how to read it. */
 export type HrSettings = Pick<Config, keyof typeof HR_SETTINGS | 'sources'>
 
 /**
@@ -899,7 +901,7 @@ export function loadAlerts(
   return { ...config, channels: speaking(channels, config.DIRSYNC_LANG) }
 }
 
-/** The channels with a language each. @param language of channels that name none */
+/** The channels, each with a language. @param language for channels that do not set one */
 function speaking(channels: readonly OwnSettings[], language: Config['DIRSYNC_LANG']): ChannelSettings[] {
   return channels.map(channel => ({ ...channel, language: channel.language ?? language }))
 }
@@ -938,7 +940,7 @@ function fileComplaint(name: string, { file, flaw }: { file: string; flaw: keyof
   return `${name}_FILE holds ${JSON.stringify(file)} but that file ${FLAWS[flaw]}`
 }
 
-/** What else a person in a checkout may have meant. Settings from files are never embedded ones. */
+/** A hint for people in a checkout, who may have meant to run embedded. Not given if any setting comes from a file. */
 function wayOut(env: Environment): string {
   const hasFiles = Object.keys(SETTINGS).some(name => env[`${name}_FILE`]?.trim())
   return hasFiles
@@ -970,7 +972,7 @@ function schedules(env: Environment): Record<string, string> {
 
 /** The channels of alerts, each setting also as `NAME_FILE`, and their errors. */
 function readChannelSettings(env: Environment): ReturnType<typeof parseChannels> {
-  // One without its name is meant for a channel, too.
+  // A setting without a channel's name is meant for a channel, too.
   const names = Object.keys(env).filter(name => `${name}_`.startsWith(CHANNEL_PREFIX))
   const values = new Map<string, string>()
   const complaints: string[] = []

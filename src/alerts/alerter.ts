@@ -10,17 +10,17 @@ import type { Sender } from './message.ts'
 import { giveUpOld, noteWithheld, writeMessages } from './outbox.ts'
 import {
   type Change,
-  claimJudgement,
+  claimEvaluation,
   noteChannels,
   readOutlook,
   recordFindings,
-  wasJudged,
+  wasEvaluated,
 } from './record.ts'
 import { type Finding, RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
 /** The time limit for one evaluation of all rules. */
-const JUDGED_WITHIN_MS = 25_000
+const EVALUATION_MS = 25_000
 /**
  * While the database is down, how many times as often to try it, so that people are told in time, and soon when it is
  * back.
@@ -68,7 +68,7 @@ export class Alerter {
       step: () => this.#step(),
       pauseMs: intervalMs,
       retryMs: intervalMs / SOONER,
-      failed: error => logger.error({ error }, 'alerts were not judged; trying again'),
+      failed: error => logger.error({ error }, 'alerts were not evaluated; trying again'),
     })
   }
 
@@ -84,23 +84,23 @@ export class Alerter {
   async #step(): Promise<void> {
     try {
       await this.#away.writeDown(this.#options.pool)
-      await this.#judge()
+      await this.#evaluate()
     } catch (error) {
-      if (isAway(error) || !(await wasJudged(this.#options.pool)))
+      if (isAway(error) || !(await wasEvaluated(this.#options.pool)))
         await this.#away.missed(new Date(), error as Error)
       throw error
     }
   }
 
-  async #judge(): Promise<void> {
+  async #evaluate(): Promise<void> {
     const { pool, processId, intervalMs } = this.#options
     const judgement = await transaction(
       pool,
       async client => {
-        const { now, isLast } = await claimJudgement(client, processId, intervalMs * GAP)
+        const { now, isLast } = await claimEvaluation(client, processId, intervalMs * GAP)
         return { isLast, done: now && (await this.#carryOut(client, now)) }
       },
-      JUDGED_WITHIN_MS,
+      EVALUATION_MS,
     )
     const { isLast, done } = judgement
     this.#away.remember(isLast, done?.outlook ?? null)

@@ -50,7 +50,7 @@ interface Taken {
 export class DatabaseAway {
   readonly #options: AwayOptions
   readonly #stopping = new AbortController()
-  #isLastJudge = false
+  #wasLast = false
   #known: Pick<Outlook, 'sent' | 'mutes'> = { sent: [], mutes: [] }
   #since: Date | null = null
   #raisedAt: Date | null = null
@@ -62,9 +62,9 @@ export class DatabaseAway {
   }
 
   /** The database has answered. Stores whether this process was the last to evaluate, and what it knew then. */
-  remember(isLastJudge: boolean, outlook: Pick<Outlook, 'sent' | 'mutes'> | null): void {
+  remember(wasLast: boolean, outlook: Pick<Outlook, 'sent' | 'mutes'> | null): void {
     this.#since = null
-    this.#isLastJudge = isLastJudge
+    this.#wasLast = wasLast
     if (outlook) this.#known = outlook
   }
 
@@ -73,7 +73,7 @@ export class DatabaseAway {
     const { afterMs, channels, logger, language } = this.#options
     this.#since ??= now
     this.#error = error.message
-    if (!this.#isLastJudge || afterMs === null || now.getTime() - this.#since.getTime() < afterMs) return
+    if (!this.#wasLast || afterMs === null || now.getTime() - this.#since.getTime() < afterMs) return
     if (this.#raisedAt === null) {
       const { title, remedy } = alertText(language, { ...AWAY, facts: { error: this.#error } })
       logger.error({ rule: AWAY.rule, remedy, error: this.#error }, title)

@@ -14,7 +14,7 @@ export const ChannelReport = z.object({
   language: z.enum(LANGUAGES),
   state: z
     .enum(['fine', 'unused', 'failing', 'new'])
-    .describe('unused: nothing was sent yet; new: of this process alone, or not judged with yet'),
+    .describe('unused: nothing was sent yet; new: known only to this process, or not evaluated yet'),
   last_sent_at: z.date().nullable(),
   failing_since: z.date().nullable(),
   last_answer: z.string().nullable().describe('What its server answered last'),

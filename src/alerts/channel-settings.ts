@@ -17,19 +17,19 @@ export const CHANNEL_PREFIX = 'ALERT_CHANNEL_'
 export const CHANNEL_SETTINGS = {
   '': {
     meaning:
-      'Where its messages go: the address of a robot or webhook as its vendor gives it, or of a mail server.',
+      'Where its messages go: the address of a robot or webhook exactly as its vendor gives it, or of a mail server.',
     values: 'address, https://… or smtp://…',
     example: 'https://oapi.dingtalk.com/robot/send?access_token=…',
     secret: true,
   },
   _SECRET: {
-    meaning: 'What signs its messages: of DingTalk, Feishu, Lark and webhooks.',
-    values: 'text; of a webhook whsec_…',
+    meaning: 'The secret that signs its messages, for DingTalk, Feishu, Lark and webhooks.',
+    values: 'text; for a webhook whsec_…',
     example: 'SEC0a1b…',
     secret: true,
   },
   _LEAST: {
-    meaning: 'The least severity that it is told of.',
+    meaning: 'The least severity of the alerts that it gets.',
     values: SEVERITIES.join(', '),
     example: 'critical',
     default: 'warning',
@@ -41,18 +41,18 @@ export const CHANNEL_SETTINGS = {
   },
   _MENTION: {
     meaning:
-      'Whom its critical messages and tests mention, so that a muted chat rings: mobile numbers of DingTalk, user ids of WeCom, open ids of Feishu and Lark, member ids of Slack. WeCom has no all.',
+      'Whom its critical messages and tests mention, so that even a muted chat rings: mobile numbers for DingTalk, user ids for WeCom, open ids for Feishu and Lark, member ids for Slack. WeCom does not support all.',
     values: 'all, or ids separated by commas',
     example: 'all',
     secret: true,
   },
   _FROM: {
-    meaning: 'The sender of mail. Without it, the user of the address, where that is a mail address.',
+    meaning: 'The sender of mail. Without it, the user in the address, if that is a mail address.',
     values: 'mail address',
     example: 'dirsync <dirsync@example.com>',
   },
   _TO: {
-    meaning: 'Who gets the mail.',
+    meaning: 'The recipients of mail.',
     values: 'mail addresses, separated by commas',
     example: 'ops@example.com, hr-it@example.com',
   },

@@ -10,7 +10,7 @@ import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './
  */
 
 /** After this long without an evaluation, no process was there: everything was down, or the machine slept. */
-const NOBODY_FOR = `interval '3 minutes'`
+const UNWATCHED_AFTER = `interval '3 minutes'`
 
 /**
  * Claims the evaluation of this moment. It stays with the process that evaluated last, unless that one misses two.
@@ -20,7 +20,7 @@ const NOBODY_FOR = `interval '3 minutes'`
  * @returns the moment, or null if another process is evaluating or has just done so; and whether this process was the
  * last to evaluate
  */
-export async function claimJudgement(
+export async function claimEvaluation(
   db: ClientBase,
   processId: string,
   gapMs: number,
@@ -31,7 +31,7 @@ export async function claimJudgement(
        select now(), $1 where pg_try_advisory_xact_lock($3)
        on conflict (one) do update
        set judged_at = excluded.judged_at, judged_by = excluded.judged_by,
-           watched_since = case when j.judged_at < now() - ${NOBODY_FOR} then now()
+           watched_since = case when j.judged_at < now() - ${UNWATCHED_AFTER} then now()
                                 else least(j.watched_since, now()) end
        where j.judged_at <= now() - $2 * interval '1 ms' * case j.judged_by when $1 then 1 else 2 end
           -- The server's clock was put back, or another server with another clock took over.
@@ -47,7 +47,7 @@ export async function claimJudgement(
 }
 
 /** Whether any process has evaluated within two minutes, as far as that can be read. */
-export async function wasJudged(db: Pool): Promise<boolean> {
+export async function wasEvaluated(db: Pool): Promise<boolean> {
   const { rowCount } = await db
     .query(`select from dirsync.alert_judgement where judged_at > now() - interval '2 minutes'`)
     .catch(() => ({ rowCount: 0 }))

@@ -10,7 +10,7 @@ import { Heartbeat } from './heartbeat.ts'
 import type { Sender } from './message.ts'
 
 /** How often the rules are evaluated, by whichever process comes first. */
-const JUDGE_MS = 30_000
+const EVALUATE_MS = 30_000
 /** The longest that a statement may take; a slower database counts as down. */
 const STATEMENT_MS = 15_000
 /** One for an evaluation, one for its facts, and one for a message or a call of the monitor. */
@@ -46,7 +46,7 @@ export function startAlertService(options: {
   const { ALERT_DATABASE_AWAY: awayMinutes } = config
   const courier = new Courier({ pool, channels, logger })
   const alerter = new Alerter({
-    ...{ pool, deployment, processId, channels, logger, intervalMs: JUDGE_MS },
+    ...{ pool, deployment, processId, channels, logger, intervalMs: EVALUATE_MS },
     find: async now => findings(await readAlertFacts(pool), config, now),
     limits: { repeatHours: config.ALERT_REPEAT_HOURS, messagesPerHour: config.ALERT_MESSAGES_PER_HOUR },
     databaseAwayMs: awayMinutes === null ? null : awayMinutes * 60_000,

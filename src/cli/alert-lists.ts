@@ -57,7 +57,7 @@ export async function list(options: Options): Promise<void> {
   if (urgent.length > 0) printUrgent(urgent)
   const others = found.alerts.filter(alert => !isUrgent(alert))
   if (others.length > 0) printOthers(others)
-  warnWhenNobodyJudges(found, context.program)
+  warnIfNotEvaluated(found, context.program)
   warnWithoutChannels(found.channels)
 }
 
@@ -118,7 +118,7 @@ function whyText({ kept_back }: Standing): string {
     : say('alerts.shell.pending')
 }
 
-function warnWhenNobodyJudges({ judged_at, is_judged }: AlertsReport, program: string): void {
+function warnIfNotEvaluated({ judged_at, is_judged }: AlertsReport, program: string): void {
   if (is_judged) return
   const what =
     judged_at === null

@@ -168,7 +168,7 @@ export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
 }
 
 /** Says that no running process has these roles, and how to start one. */
-export function nobodyAlive(missing: readonly string[], program: string): string {
+export function missingRolesText(missing: readonly string[], program: string): string {
   const isAll = missing.length === NEEDED_ROLES.length
   return isAll
     ? say('shell.nobody', { command: `${program} start` })
@@ -179,7 +179,8 @@ export function nobodyAlive(missing: readonly string[], program: string): string
 }
 
 /** Warns on standard error if a request has to wait because no running process would carry it out. */
-export async function warnWhenNobodyWorks({ pool, program }: CommandContext): Promise<void> {
+export async function warnOfMissingRoles({ pool, program }: CommandContext): Promise<void> {
   const missing = await missingRoles(pool)
-  if (missing.length > 0) printAside(say('shell.request_waits', { reason: nobodyAlive(missing, program) }))
+  if (missing.length > 0)
+    printAside(say('shell.request_waits', { reason: missingRolesText(missing, program) }))
 }

@@ -6,7 +6,7 @@ import { DeadLetter, knownCategories, readCase } from '../report/review.ts'
 import { type CaseFilter, FIELDS } from '../sync/case-filter.ts'
 import { Commands } from '../sync/commands.ts'
 import { futureOf, limitOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
-import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, namedWithValue, said, say, who } from './language.ts'
 import {
@@ -205,7 +205,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
   else print(say('shell.retry_run', { run: String(run), command: `${context.program} runs ${run}` }))
-  await warnWhenNobodyWorks(context)
+  await warnOfMissingRoles(context)
 }
 
 async function ignore(id: number, options: { reason: string; json?: true }): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { Commands } from '../sync/commands.ts'
 import { numberOf, reasonOf } from './arguments.ts'
-import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
@@ -79,7 +79,7 @@ async function approve(run: number, options: DecisionOptions): Promise<void> {
       say('shell.approved', { run: String(run) }),
       say('shell.follow', { command: `${context.program} runs ${run}` }),
     )
-  await warnWhenNobodyWorks(context)
+  await warnOfMissingRoles(context)
 }
 
 async function reject(run: number, options: DecisionOptions): Promise<void> {
@@ -127,7 +127,7 @@ async function resume(options: { json?: true }): Promise<void> {
   const wasPaused = await commandsOf(context).resume()
   if (options.json) printJson({ paused: false, was_paused: wasPaused })
   else print(say(wasPaused ? 'shell.resumed' : 'shell.not_paused'))
-  if (wasPaused) await warnWhenNobodyWorks(context)
+  if (wasPaused) await warnOfMissingRoles(context)
 }
 
 function commandsOf({ pool, asker }: CommandContext): Commands {

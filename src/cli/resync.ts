@@ -8,9 +8,9 @@ import { employeeNames, periodOf } from './arguments.ts'
 import {
   type CommandContext,
   missingRoles,
-  nobodyAlive,
+  missingRolesText,
   openContext,
-  warnWhenNobodyWorks,
+  warnOfMissingRoles,
 } from './context.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { say } from './language.ts'
@@ -93,7 +93,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   else
     for (const id of runs)
       print(say('shell.requested', { run: String(id), command: `${context.program} runs ${id}` }))
-  await warnWhenNobodyWorks(context)
+  await warnOfMissingRoles(context)
 }
 
 /** Whether each HR source gets a run of its own. */
@@ -146,7 +146,7 @@ async function waitFor(
     const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
       throw new FailedError(
-        `run ${run} is requested and waits, because ${nobodyAlive(missing, program)}; the run then goes on by itself`,
+        `run ${run} is requested and waits, because ${missingRolesText(missing, program)}; the run then goes on by itself`,
       )
   }
   await check()

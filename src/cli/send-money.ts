@@ -15,7 +15,7 @@ import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { SERVICE_PROVIDER } from '../platform/states.ts'
 import { claimDeployment } from '../sync/deployment.ts'
-import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
 import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
 import { type Fact, factLines, print, printJson } from './output.ts'
@@ -66,7 +66,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       trade_no: receipt,
     }),
     whenUnknown: async ({ number }, context) => {
-      await warnWhenNobodyWorks(context)
+      await warnOfMissingRoles(context)
       return [
         'the service finds it out by the order record; or now',
         `${context.program} refund settle ${number}`,

@@ -10,7 +10,7 @@ import { readDeployment } from '../sync/deployment.ts'
 import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
 import { withActor } from '../texts/actor.ts'
-import { type CommandContext, missingAmong, nobodyAlive, openContext } from './context.ts'
+import { type CommandContext, missingAmong, missingRolesText, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import { named, namedList, said, say, who } from './language.ts'
 import {
@@ -140,7 +140,7 @@ function printProcesses(processes: ProcessRow[], program: string): void {
       2,
     )
   const missing = missingAmong(processes)
-  const sentence = nobodyAlive(missing, program)
+  const sentence = missingRolesText(missing, program)
   if (missing.length > 0) print(colours.yellow(`  ${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`))
 }
 

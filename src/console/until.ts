@@ -14,7 +14,7 @@ const PERIODS = ['1h', '4h', 'tomorrow'] as const
 
 /** The fields of a form or a body that say until when. */
 export const Until = z.object({
-  for: z.enum(PERIODS).optional().describe('How long, unless `until` says it'),
+  for: z.enum(PERIODS).optional().describe('How long; or give `until`'),
   until: z
     .string()
     .max(40)
@@ -25,7 +25,7 @@ export const Until = z.object({
     .max(60)
     .refine(isZone, 'There is no such time zone.')
     .optional()
-    .describe('Time zone of `until` where it has no offset, such as Asia/Shanghai'),
+    .describe('Time zone of `until` if it has no offset, such as Asia/Shanghai'),
 })
 
 /** Whether this Node.js knows a time zone of that name. */

@@ -123,7 +123,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
   const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
-      ? warning('processes', nobodyAlive(missing, program))
+      ? warning('processes', missingRolesText(missing, program))
       : ok('processes', `running: ${alive.join(', ')}`),
     ...addresses.map(({ source, address, processes }) =>
       warning(
@@ -141,7 +141,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
   ]
 }
 
-function nobodyAlive(missing: readonly string[], program: string): string {
+function missingRolesText(missing: readonly string[], program: string): string {
   const command = `${program} start`
   return missing.length === NEEDED_ROLES.length
     ? inEnglish('shell.nobody', { command })

@@ -4,7 +4,7 @@ import { CASE_STATES, type CaseState, openStates } from './cases.ts'
 /** Filters of cases: from the console's URL, for a bulk action, and as SQL. */
 
 /** As `assignee`: cases without an assignee. */
-export const NOBODYS = '-'
+export const UNASSIGNED = '-'
 
 /** As in the index: only Latin letters are matched without case. */
 const LOWER_KEY = 'lower(d.entity_key collate "C")'
@@ -36,7 +36,7 @@ export const FIELDS = {
   field: text(100).describe('Of this field, such as mobile'),
   enterprise: text(100).describe('Of this enterprise'),
   key: text(120).describe('With this beginning of the key, or part of it from three characters on'),
-  assignee: text(200).describe(`Assigned to this person; ${NOBODYS}: to no one`),
+  assignee: text(200).describe(`Assigned to this person; ${UNASSIGNED}: to no one`),
   run: number.describe('That failed first or last in this run'),
   olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
   blockedBy: text(120).describe('That wait for a change of this key'),
@@ -114,7 +114,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
   if (enterprise) conditions.push(`d.enterprise_code = ${values.add(enterprise)}`)
   if (key) conditions.push(hasKey(key, values))
   if (assignee)
-    conditions.push(assignee === NOBODYS ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
+    conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
   if (run !== undefined) conditions.push(wasIn(run, values))
   if (olderThan)
     conditions.push(
@@ -142,7 +142,7 @@ export function narrow(filter: CaseFilter, values: Values): string | null {
              where d.state not in ('resolved', 'ignored')
                and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
   }
-  if (assignee && assignee !== NOBODYS)
+  if (assignee && assignee !== UNASSIGNED)
     return `select d.id from dirsync.dead_letter d where d.assignee = ${values.add(assignee)}`
   return null
 }

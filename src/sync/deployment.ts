@@ -172,7 +172,7 @@ export async function switchAccount(
     await client.query('lock table dirsync.deployment in exclusive mode')
     const from = await readDeployment(client)
     if (from && isSameAccount(from, to)) return null
-    await assertNobodyAlive(client)
+    await assertNoProcessAlive(client)
     const forgotten = options.keepMemory ? null : await forget(client)
     await client.query(
       `insert into dirsync.deployment as d (base_url, app_id, enterprise_code) values ($1, $2, $3)
@@ -191,7 +191,7 @@ export async function switchAccount(
   })
 }
 
-async function assertNobodyAlive(client: ClientBase): Promise<void> {
+async function assertNoProcessAlive(client: ClientBase): Promise<void> {
   const { rows } = await client.query<Pick<ProcessRow, 'host' | 'pid'>>(
     `select host, pid from dirsync.process where ${ALIVE} order by started_at`,
   )

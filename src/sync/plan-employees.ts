@@ -320,7 +320,7 @@ export async function applyEmployeePlan(
 }
 
 /** Stands for the user id in the case about rows that have none. */
-export const NOBODY = '(no user id)'
+export const NO_USER_ID = '(no user id)'
 
 /**
  * HR rows without a usable user id belong to no employee, so no job can fail for them: one case of each source gives their
@@ -341,7 +341,7 @@ export async function recordKeyless(
          'message', $2::text, 'remedy', $3::text, 'source_hash', md5($2)::uuid, 'state', 'open',
          'last_run_id', $4::bigint))`,
       [
-        NOBODY,
+        NO_USER_ID,
         keylessMessage(rows, name),
         'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
         runId,
@@ -353,7 +353,7 @@ export async function recordKeyless(
     const { rows: open } = await db.query<{ id: number }>(
       `select id from dirsync.dead_letter
        where entity_key = $1 and operation = $2 and field = $3 and state <> 'resolved'`,
-      [NOBODY, operation, field],
+      [NO_USER_ID, operation, field],
     )
     await endCases(
       db,

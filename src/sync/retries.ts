@@ -7,7 +7,7 @@ import { markRetrying, type TouchedCase } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, type Work } from './outbox.ts'
 import { type Settlement, storedEmployee } from './outcome.ts'
-import { NOBODY } from './plan-employees.ts'
+import { NO_USER_ID } from './plan-employees.ts'
 import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 
 /** Selects the cases to retry: at once because of an outcome, by themselves when they are due, or because a person asks. */
@@ -132,7 +132,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      from retried where entity_key <> $2 and entity <> 'enterprise' and operation <> 'read-hr'
        and operation not like 'mirror-%'
      group by 1, 2, 3, 4`,
-    [retried, NOBODY, runId],
+    [retried, NO_USER_ID, runId],
   )
   // A probing employee may have a case too, and an entity is in the outbox once.
   const work = [...probes, ...rows.map(row => ({ ...row, wave: 0 }))]

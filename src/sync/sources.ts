@@ -4,7 +4,7 @@ import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { endCases } from './cases.ts'
-import { NOBODY } from './plan-employees.ts'
+import { NO_USER_ID } from './plan-employees.ts'
 import { endWaiting } from './plan-tables.ts'
 import { KINDS_BY_SOURCE, type RunKind } from './run.ts'
 
@@ -143,7 +143,7 @@ async function endCasesOfOthers(db: ClientBase, names: readonly string[]): Promi
        and (operation = 'read-hr' and field <> all ($1)
             -- From the time with a single HR system; several have a case each.
             or '' <> all ($1) and entity_key = $2 and operation = 'update-employee')`,
-    [names, NOBODY],
+    [names, NO_USER_ID],
   )
   await endCases(
     db,

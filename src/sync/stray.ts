@@ -1,7 +1,7 @@
 import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { endCases } from './cases.ts'
-import { NOBODY } from './plan-employees.ts'
+import { NO_USER_ID } from './plan-employees.ts'
 
 /**
  * Rows that one of several sources delivers for an enterprise of another one, or of none. They are not planned, so that each
@@ -50,7 +50,7 @@ export async function recordStray(
        and not exists (select from stray s
                        where s.enterprise_code = d.enterprise_code and s.userid = d.entity_key)
      order by id`,
-    [name, NOBODY],
+    [name, NO_USER_ID],
   )
   await endCases(
     db,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { claimJudgement, recordFindings } from '../../src/alerts/record.ts'
+import { claimEvaluation, recordFindings } from '../../src/alerts/record.ts'
 import type { Finding } from '../../src/alerts/rule.ts'
 import { transaction } from '../../src/lib/database.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -161,11 +161,11 @@ describe('a judgement', () => {
   const ONE = '00000000-0000-4000-8000-000000000001'
   const OTHER = '00000000-0000-4000-8000-000000000002'
   const claim = (id: string, gapMs = 28_000) =>
-    transaction(store.pool, client => claimJudgement(client, id, gapMs))
+    transaction(store.pool, client => claimEvaluation(client, id, gapMs))
 
   test('is one process’s at a time', async () => {
     await transaction(store.pool, async client => {
-      expect(await claimJudgement(client, ONE, 28_000)).toEqual({ now: expect.any(Date), isLast: true })
+      expect(await claimEvaluation(client, ONE, 28_000)).toEqual({ now: expect.any(Date), isLast: true })
       expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
     })
     expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
@@ -192,7 +192,7 @@ describe('a judgement', () => {
   test('that fails leaves nothing, and the next one is not kept waiting', async () => {
     await expect(
       transaction(store.pool, async client => {
-        await claimJudgement(client, ONE, 28_000)
+        await claimEvaluation(client, ONE, 28_000)
         await recordFindings(client, [finding()])
         throw new Error('it died')
       }),

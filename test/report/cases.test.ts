@@ -6,7 +6,7 @@ import {
   caseFilterSchema,
   describeFilter,
   filterQuery,
-  NOBODYS,
+  UNASSIGNED,
 } from '../../src/sync/case-filter.ts'
 import { fail, hash, plant, plantRun } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -115,7 +115,7 @@ describe('a list of cases', () => {
     [{ key: 'v_8' }, ['ivanov_8']],
     [{ key: 'vx8' }, []],
     [{ assignee: 'mei' }, ['e9']],
-    [{ assignee: NOBODYS, states: ['snoozed'] }, ['e3']],
+    [{ assignee: UNASSIGNED, states: ['snoozed'] }, ['e3']],
     [{ run: 7 }, ['e1', 'e2']],
     [{ olderThan: '10d' }, ['E10', 'e11']],
     [{ blockedBy: 'e1' }, ['e11']],

@@ -3,7 +3,7 @@ import { transaction } from '../../src/lib/database.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
 import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
-import { NOBODY, recordKeyless } from '../../src/sync/plan-employees.ts'
+import { NO_USER_ID, recordKeyless } from '../../src/sync/plan-employees.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { requestRun } from '../../src/sync/run.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
@@ -189,7 +189,7 @@ describe('rows without a user id', () => {
     await record(12)
     const [opened] = await cases()
     expect(opened).toMatchObject({
-      entity_key: NOBODY,
+      entity_key: NO_USER_ID,
       field: 'userid',
       category: 'invalid_hr_row',
       message: '12 rows of HR have no user id, or one that is far too long.',

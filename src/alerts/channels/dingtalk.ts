@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
-import { type HttpKind, judgeRobot } from './http.ts'
+import { type HttpKind, interpretRobot } from './http.ts'
 import {
   fitting,
   inert,
@@ -46,7 +46,7 @@ export function dingtalk(settings: ChannelSettings): HttpKind {
         body => Buffer.byteLength(body) <= MAX_BYTES,
       ),
     }),
-    judge: answer => judgeRobot(answer, CODES),
+    interpret: answer => interpretRobot(answer, CODES),
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { type HttpKind, judgeRobot } from './http.ts'
+import { type HttpKind, interpretRobot } from './http.ts'
 import { type AlertLines, fitting, inert, type MessageLines, mentionedBy } from './layout.ts'
 
 /* A custom bot in a group of Feishu, or of Lark, its international version. Messages are cards. */
@@ -35,7 +35,7 @@ export function feishu(settings: ChannelSettings): HttpKind {
         body => Buffer.byteLength(body) <= MAX_BYTES,
       ),
     }),
-    judge: answer => judgeRobot(answer, CODES),
+    interpret: answer => interpretRobot(answer, CODES),
   }
 }
 

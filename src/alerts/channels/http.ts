@@ -23,7 +23,7 @@ export interface Post {
 }
 
 /** The meaning of an answer, with the server's words. */
-export type Judgement =
+export type AnswerMeaning =
   | { taken: string }
   | { refused: string }
   | { unavailable: string }
@@ -33,7 +33,7 @@ export type Judgement =
 export interface HttpKind {
   post(message: Message, id: string, now: Date): Post
   /** Called for every answer except redirects, 408, 429 and 5xx. */
-  judge(answer: HttpAnswer): Judgement
+  interpret(answer: HttpAnswer): AnswerMeaning
 }
 
 export class HttpChannel implements Channel {
@@ -77,17 +77,16 @@ export class HttpChannel implements Channel {
         throw new ChannelError('CHANNEL_REFUSED', `${this.target} is not trusted: ${reason} (${TRUST_HINT})`)
       throw new ChannelError('CHANNEL_UNAVAILABLE', `${this.target} gave no complete answer: ${reason}`)
     }
-    const judgement = judgeStatus(answer, now) ?? this.#kind.judge(answer)
-    if ('taken' in judgement) return this.#say(judgement.taken)
-    throw this.#refusal(judgement)
+    const meaning = interpretStatus(answer, now) ?? this.#kind.interpret(answer)
+    if ('taken' in meaning) return this.#say(meaning.taken)
+    throw this.#refusal(meaning)
   }
 
-  #refusal(judgement: Exclude<Judgement, { taken: string }>): ChannelError {
+  #refusal(meaning: Exclude<AnswerMeaning, { taken: string }>): ChannelError {
     const said = (text: string) => `${this.target} answered: ${this.#say(text)}`
-    if ('refused' in judgement) return new ChannelError('CHANNEL_REFUSED', said(judgement.refused))
-    if ('unavailable' in judgement)
-      return new ChannelError('CHANNEL_UNAVAILABLE', said(judgement.unavailable))
-    const { limited, retryAfterMs: wait } = judgement
+    if ('refused' in meaning) return new ChannelError('CHANNEL_REFUSED', said(meaning.refused))
+    if ('unavailable' in meaning) return new ChannelError('CHANNEL_UNAVAILABLE', said(meaning.unavailable))
+    const { limited, retryAfterMs: wait } = meaning
     return new ChannelError(
       'CHANNEL_LIMITED',
       said(limited),
@@ -102,7 +101,7 @@ export class HttpChannel implements Channel {
 }
 
 /** The meaning of statuses that is the same for every server; null if it depends on the kind. */
-function judgeStatus(answer: HttpAnswer, now: Date): Judgement | null {
+function interpretStatus(answer: HttpAnswer, now: Date): AnswerMeaning | null {
   const { status, headers } = answer
   const wait = retryAfterMs(headers['retry-after'], headers.date, now.getTime())
   if (status === 429 || (status === 503 && wait !== undefined))
@@ -131,12 +130,12 @@ export interface RobotCodes {
 }
 
 /** Interprets the answer of a robot. */
-export function judgeRobot(answer: HttpAnswer, codes: RobotCodes): Judgement {
+export function interpretRobot(answer: HttpAnswer, codes: RobotCodes): AnswerMeaning {
   const said = parsed(answer.body)
   const code = said?.[codes.code]
   const isWell = answer.status < 300
   if (typeof code !== 'number')
-    return { [isWell ? 'unavailable' : 'refused']: statusText(answer) } as Judgement
+    return { [isWell ? 'unavailable' : 'refused']: statusText(answer) } as AnswerMeaning
   const words = typeof said?.[codes.words] === 'string' ? String(said[codes.words]) : ''
   const text = `${code} ${words}`.trim()
   if (code === 0) return isWell ? { taken: text } : { refused: statusText(answer) }

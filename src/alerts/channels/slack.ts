@@ -1,6 +1,6 @@
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
-import { type HttpKind, type Judgement, statusText } from './http.ts'
+import { type AnswerMeaning, type HttpKind, statusText } from './http.ts'
 import { type Markup, type MessageLines, mentionedBy, messageLines, writeAlert, writeText } from './layout.ts'
 
 /* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
@@ -32,7 +32,7 @@ export function slack(settings: ChannelSettings): HttpKind {
       url: new URL(settings.url),
       body: JSON.stringify(blocks(messageLines(message), mentionedBy(message, settings))),
     }),
-    judge,
+    interpret,
   }
 }
 
@@ -57,7 +57,7 @@ function section(text: string) {
   return { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } }
 }
 
-function judge(answer: HttpAnswer): Judgement {
+function interpret(answer: HttpAnswer): AnswerMeaning {
   if (answer.status !== 200) return { refused: statusText(answer) }
   return answer.body.trim() === 'ok' ? { taken: 'ok' } : { unavailable: statusText(answer) }
 }

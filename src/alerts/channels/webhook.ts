@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
 import { deliveryId, type Message } from '../message.ts'
-import { type HttpKind, type Judgement, statusText } from './http.ts'
+import { type AnswerMeaning, type HttpKind, statusText } from './http.ts'
 import { worstFirst } from './layout.ts'
 
 /*
@@ -24,7 +24,7 @@ export function webhook(settings: ChannelSettings): HttpKind {
       }
       return { url, headers, body }
     },
-    judge,
+    interpret,
   }
 }
 
@@ -71,7 +71,7 @@ function signature(secret: string | null, id: string, now: Date, body: string): 
   return { ...headers, 'webhook-signature': `v1,${sign}` }
 }
 
-function judge(answer: HttpAnswer): Judgement {
+function interpret(answer: HttpAnswer): AnswerMeaning {
   if (answer.status < 300) return { taken: statusText(answer) }
   return { refused: answer.status === 410 ? 'HTTP 410: the receiver is gone for good' : statusText(answer) }
 }

@@ -1,5 +1,5 @@
 import type { ChannelSettings } from '../channel.ts'
-import { type HttpKind, judgeRobot } from './http.ts'
+import { type HttpKind, interpretRobot } from './http.ts'
 import {
   fitting,
   inert,
@@ -49,7 +49,7 @@ export function wecom(settings: ChannelSettings): HttpKind {
         },
       }),
     }),
-    judge: answer => judgeRobot(answer, CODES),
+    interpret: answer => interpretRobot(answer, CODES),
   }
 }
 

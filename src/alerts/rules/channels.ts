@@ -5,7 +5,7 @@ export const CHANNELS = {
   /** A channel does not accept messages. Subject: its name. Told on the other channels. */
   dead_channel: {
     severity: 'warning',
-    meaning: 'Minutes that a channel takes no message before the others are told.',
+    meaning: 'Minutes that a channel accepts no message before the other channels are told.',
     figure: { min: 1, max: 1440, default: 10, example: 30 },
     find: ({ failingChannels }, { figure, now }) =>
       failingChannels
@@ -23,7 +23,7 @@ export const CHANNELS = {
   /** The monitor at HEARTBEAT_URL does not accept the calls. */
   heartbeat_failing: {
     severity: 'warning',
-    meaning: 'Minutes that the monitor of HEARTBEAT_URL takes no call before it is an alert.',
+    meaning: 'Minutes that the monitor at HEARTBEAT_URL accepts no call before it is an alert.',
     figure: { min: 1, max: 1440, default: 10, example: 30 },
     holdsMs: minutes,
     find: ({ heartbeatFailing }) =>

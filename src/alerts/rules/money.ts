@@ -24,7 +24,7 @@ export const MONEY = {
   /** A signed refund notification matches no refund that was sent. */
   notification_misfit: {
     severity: 'warning',
-    meaning: 'Signed notifications within a day that fit no refund before it is an alert.',
+    meaning: 'Signed notifications within a day that match no refund before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
     find: ({ notificationsRefused: { count, latest } }, { figure }) =>
       count < figure ? [] : [{ facts: { count, latest } }],

@@ -7,7 +7,7 @@ export const PROCESSES = {
   /** No running process has a role that the work needs. Subject: the role. */
   role_missing: {
     severity: 'critical',
-    meaning: 'Minutes without a living worker or scheduler before it is an alert.',
+    meaning: 'Minutes without a running worker or scheduler before it is an alert.',
     figure: { min: 0, max: 1440, default: 1, example: 5 },
     holdsMs: minutes,
     find: ({ processes }) =>
@@ -32,7 +32,7 @@ export const PROCESSES = {
   process_lost: {
     severity: 'warning',
     inhibitedBy: ['role_missing', 'database_away'],
-    meaning: 'Minutes that a process is missing which ended without a word, or froze, before it is an alert.',
+    meaning: 'Minutes after a process died or froze, without being replaced, before it is an alert.',
     figure: { min: 0, max: 1440, default: 2, example: 10 },
     holdsMs: minutes,
     find: ({ lostProcesses }) =>

@@ -43,7 +43,8 @@ export const RUNS = {
   /** The latest run of a kind found HR suspect. Subject: the kind, and the source if HR has several. */
   source_suspect: {
     severity: 'critical',
-    meaning: 'Minutes that HR looks wrong before it is an alert. A delivery of files has 15 at least.',
+    meaning:
+      'Minutes that HR looks wrong before it is an alert; at least 15 while files are being delivered.',
     figure: { min: 0, max: 1440, default: 0, example: 15 },
     holdsMs: minutes,
     find: ({ suspects }, { figure }) =>
@@ -107,7 +108,7 @@ export const RUNS = {
   /** A schedule has been paused for a long time, and may have been forgotten. Subject: its job. */
   schedule_paused: {
     severity: 'warning',
-    meaning: 'Hours that a cron job has been paused before it is an alert.',
+    meaning: 'Hours that a cron job stays paused before it is an alert.',
     figure: { min: 0, max: 720, default: 4, example: 24 },
     holdsMs: hours,
     find: ({ pausedSchedules }, { now }) =>
@@ -137,7 +138,7 @@ export const RUNS = {
   job_failing: {
     severity: 'warning',
     inhibitedBy: ['halt', 'database_away'],
-    meaning: 'Minutes that a cron job, or each run that it asks for, has failed before it is an alert.',
+    meaning: 'Minutes that a cron job, or the runs that it requests, keep failing before it is an alert.',
     figure: { min: 0, max: 1440, default: 10, example: 120 },
     holdsMs: minutes,
     find: ({ failingJobs }, { now }) =>

@@ -52,7 +52,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     severity: 'warning',
     inhibitedBy: ['halt', 'paused'],
     mendsWithinMinutes: 15,
-    meaning: 'It is an alert when less than this percentage of the employees is in step for an hour.',
+    meaning: 'It is an alert when less than this percentage of the employees is in sync for an hour.',
     figure: { min: 0, max: 100, default: 98, example: 95 },
     holdsMs: () => HOUR_MS,
     find: (facts, { figure }) => {

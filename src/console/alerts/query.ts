@@ -21,7 +21,11 @@ export function readConsoleAlerts({ pool, config }: Services, ask: Ask): Promise
 /** Filters of the history; they are kept in the page's address. */
 export const HistoryInput = z.object({
   rule: ruleName.optional(),
-  since: z.string().max(40).optional().describe('A moment (ISO 8601); what ended from then on is listed'),
+  since: z
+    .string()
+    .max(40)
+    .optional()
+    .describe('A moment (ISO 8601); lists alerts that ended at or after it'),
   cursor,
   limit: pageSize,
 })
@@ -36,8 +40,8 @@ export function readConsoleHistory({ pool }: Services, ask: Ask, input: HistoryI
 /** The answer of `/api/v1/alerts/rules/:rule`. */
 export const RuleResult = RuleReport.extend({
   runbook: z.array(z.string()).describe('What to do, step by step'),
-  alerts: AlertsReport.shape.alerts.describe('What goes on or is about to be raised'),
-  lately: AlertHistory.shape.alerts.describe('What is over, the latest first'),
+  alerts: AlertsReport.shape.alerts.describe('Alerts that are active or about to be raised'),
+  lately: AlertHistory.shape.alerts.describe('Alerts that have ended, the latest first'),
 })
 export type RuleResult = z.infer<typeof RuleResult>
 

@@ -31,7 +31,7 @@ const subject = z
   .max(300)
   .nullish()
   .transform(given => given || null)
-  .describe('The subject of the alerts that are meant, such as an enterprise code; absent: all of the rule')
+  .describe('Only alerts about this subject, such as an enterprise code; absent: all alerts of the rule')
 
 /** Minimum time between two test messages to the same channel: a test is sent to real people. */
 const BETWEEN_TESTS_MS = 10_000
@@ -64,7 +64,7 @@ export function alerts(services: Services): Endpoint[] {
       path: '/alerts',
       tag: 'alerts',
       role: 'viewer',
-      summary: 'What is wrong now, who was told; channels, rules, mutes and quiet hours',
+      summary: 'Current alerts and who was told; channels, rules, mutes and quiet hours',
       result: AlertsResult,
       run: ask => readConsoleAlerts(services, ask),
       page: (ask, result) => pageOf(ask, result, null),
@@ -73,7 +73,7 @@ export function alerts(services: Services): Endpoint[] {
       path: '/alerts/history',
       tag: 'alerts',
       role: 'viewer',
-      summary: 'Alerts that were raised and are over, the latest first',
+      summary: 'Alerts that have ended, the latest first',
       query: HistoryInput,
       result: AlertHistory,
       run: (ask, { input }) => readConsoleHistory(services, ask, input),
@@ -87,7 +87,7 @@ export function alerts(services: Services): Endpoint[] {
       path: '/alerts/rules/:rule',
       tag: 'alerts',
       role: 'viewer',
-      summary: 'A rule: when it raises an alert, what to do then, and its alerts',
+      summary: 'A rule: when it raises an alert, what to do about it, and its alerts',
       params: z.object({ rule: ruleName }),
       result: RuleResult,
       run: (ask, { params }) => readRule(services, ask, params.rule),
@@ -97,11 +97,11 @@ export function alerts(services: Services): Endpoint[] {
       path: '/alerts/:id/acknowledge',
       tag: 'alerts',
       role: 'operator',
-      summary: 'Say that you take care of an alert: it is not told again until it is over',
+      summary: 'Acknowledge an alert: no more reminders are sent until it is over',
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: z.object({
-        acknowledged: z.boolean().describe('false: it is over, or someone else takes care of it'),
+        acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
       }),
       run: async (ask, { params, input }) => ({
         acknowledged: await commandsOf(services, ask).acknowledgeAlert(params.id, input.reason ?? null),
@@ -182,7 +182,7 @@ export function alerts(services: Services): Endpoint[] {
       path: '/alerts/channels/:channel/test',
       tag: 'alerts',
       role: 'operator',
-      summary: 'Send a test message to a channel that this process has among its settings',
+      summary: 'Send a test message to one of the channels of this process',
       params: z.object({ channel: plainText(100) }),
       result: TestAnswer,
       async run(ask, { params }) {

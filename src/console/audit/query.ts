@@ -7,12 +7,12 @@ import { givenMoment } from '../moment.ts'
 
 /** Filters of the list and its export; they are kept in the page's address. */
 export const AuditFilter = z.object({
-  who: plainText(200).optional().describe('A part of who asked; capitals do not matter'),
+  who: plainText(200).optional().describe('Part of the name of who asked; case-insensitive'),
   what: plainText(100).optional().describe('Name of a command, such as `approve`'),
   run: rowNumber.optional(),
   case: rowNumber.optional(),
   since: z.string().max(40).optional().describe('A moment (ISO 8601)'),
-  until: z.string().max(40).optional().describe('A moment (ISO 8601); what happened before it is listed'),
+  until: z.string().max(40).optional().describe('A moment (ISO 8601); lists commands before it'),
 })
 export const AuditInput = AuditFilter.extend({ cursor, limit: pageSize })
 export type AuditInput = z.infer<typeof AuditInput>

@@ -60,7 +60,7 @@ const Counts = z.record(z.string(), z.number())
 export const BulkRow = z.object({
   id: z.number(),
   action: z.enum(ACTIONS),
-  filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were chosen one by one'),
+  filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were ticked one by one'),
   arguments: z.object({
     until: z.string().optional(),
     reason: z.string().optional(),
@@ -69,7 +69,7 @@ export const BulkRow = z.object({
   }),
   state: z.enum(BULK_STATES),
   total: z.number(),
-  more: z.boolean().describe('More cases matched than one action takes: these are left out'),
+  more: z.boolean().describe('true: more cases matched than one action can take; the rest is left out'),
   categories: Counts.describe('Cases by category, when the preview was made'),
   states: Counts.describe('Cases by state, when the preview was made'),
   done: z.number(),
@@ -86,7 +86,7 @@ export type BulkRow = z.infer<typeof BulkRow>
 
 export const BulkPage = z.object({
   bulk: BulkRow,
-  will_act: z.number().describe('Of the total, those that it could be done to when the preview was made'),
+  will_act: z.number().describe('How many of them could be acted on when the preview was made'),
   results: z.array(BulkResult),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
 })

@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { caseFilterSchema, describeFilter, filterQuery, NOBODYS } from '../../sync/case-filter.ts'
+import { caseFilterSchema, describeFilter, filterQuery, UNASSIGNED } from '../../sync/case-filter.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -89,7 +89,7 @@ function filterText(ask: Ask, { filter }: BulkRow): string {
       if (name === 'operation') return operationName(ask, value)
       if (name === 'field') return fieldName(ask, value)
       if (name === 'entity') return textOr(language, `entity.${value}`, value)
-      if (name === 'assignee' && value === NOBODYS) return t('cases.nobody')
+      if (name === 'assignee' && value === UNASSIGNED) return t('cases.nobody')
       return name === 'code' && value === '0' ? t('cases.no_code') : short(value)
     })
     const filter = name === 'code' ? t('cases.code') : t(`cases.f.${name}`)

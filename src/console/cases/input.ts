@@ -15,7 +15,9 @@ export const version = z.coerce
   .number()
   .int()
   .optional()
-  .describe('Of the case, as the caller saw it: if it has changed since, nothing is done')
+  .describe(
+    'The version of the case that the caller saw; if the case has changed since, the request is refused',
+  )
 
 const PERIODS = { '1d': 1, '3d': 3, '1w': 7 } as const
 export const SNOOZE_PERIODS = Object.keys(PERIODS) as (keyof typeof PERIODS)[]
@@ -23,7 +25,7 @@ export const SNOOZE_PERIODS = Object.keys(PERIODS) as (keyof typeof PERIODS)[]
 const DAY_MS = 86_400_000
 
 export const Snooze = z.object({
-  for: z.enum(SNOOZE_PERIODS).optional().describe('How long, unless `until` says it'),
+  for: z.enum(SNOOZE_PERIODS).optional().describe('How long; or give `until`'),
   until: z.string().max(40).optional().describe('A moment (ISO 8601)'),
   reason: z.string().trim().max(MOST_TEXT).optional(),
 })
@@ -55,4 +57,4 @@ export const assigneeName = z
   .trim()
   .max(200)
   .nullish()
-  .describe('Who takes care of it; null: nobody')
+  .describe('The person who handles the case; null: unassigned')

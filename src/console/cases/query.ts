@@ -11,7 +11,7 @@ export const ListInput = FilterInput.extend({
   order: z
     .enum(['latest', 'oldest'])
     .optional()
-    .describe('Last failure first, or oldest case first, as where `olderThan` is given'),
+    .describe('`latest`: latest failure first; `oldest`: oldest case first, the default with `olderThan`'),
   cursor,
   limit: pageSize,
 })

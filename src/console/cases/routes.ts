@@ -51,7 +51,7 @@ export function cases(services: Services): Endpoint[] {
       path: '/cases',
       tag: 'cases',
       role: 'viewer',
-      summary: 'Cases by filters, page by page; without states those that are neither resolved nor ignored',
+      summary: 'Cases by filters, page by page; without `state`, those that are neither resolved nor ignored',
       query: ListInput,
       result: CaseList,
       run: (_ask, { input }) => readCaseList(pool, input),
@@ -102,7 +102,7 @@ export function cases(services: Services): Endpoint[] {
       path: '/cases/:id',
       tag: 'cases',
       role: 'viewer',
-      summary: 'One case: what failed, what to do, what holds it up, and everything that has happened',
+      summary: 'One case: what failed, what to do, what blocks it, and its history',
       params,
       result: CaseStory,
       async run(_ask, { params: { id } }) {

@@ -34,17 +34,17 @@ const Department = z.object({
   parent_code: z.string().nullable(),
   active: z.boolean().describe('false: HR has closed it'),
   closed_at: z.date().nullable(),
-  missing_since: z.date().nullable().describe('Since when HR lacks it'),
+  missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
   deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
   case_id: z.number().nullable().describe('The case of a deletion that the platform refused'),
-  employees: z.number().describe('Employees whom the platform last showed in it; 1001: more than 1000'),
-  children: z.number().describe('Departments right below that are not deleted; 1001: more than 1000'),
-  deletable_at: z.date().nullable().describe('Once it is over and nobody is left in it, a run deletes it'),
+  employees: z.number().describe('Employees that the platform last listed in it; 1001: more than 1000'),
+  children: z.number().describe('Child departments that are not deleted; 1001: more than 1000'),
+  deletable_at: z.date().nullable().describe('From then on a run deletes it, once it has no employees'),
 })
 export type Department = z.infer<typeof Department>
 
 export const DepartmentsResult = z.object({
-  has_mapping: z.boolean().describe('false: without a mapping of departments none is ever deleted'),
+  has_mapping: z.boolean().describe('false: without a mapping of departments, none are ever deleted'),
   enterprise: z.string(),
   enterprises: z.array(z.string()),
   grace_hours: z.number(),
@@ -59,7 +59,7 @@ export const DepartmentsResult = z.object({
         employees: z.number(),
       }),
     )
-    .describe('From the top to the department whose level is shown, itself the last'),
+    .describe('The path from the top to the department whose level is shown, including it'),
   candidates: z
     .array(Department)
     .describe('At the top: departments that are closed or missing and not deleted yet, soonest first'),
@@ -142,10 +142,10 @@ export const DeletionsResult = z.object({
       z.object({
         enterprise_code: z.string(),
         dept_code: z.string(),
-        wave: z.number().describe('0 first: a department goes after those below it'),
+        wave: z.number().describe('Deletion order, from 0: a department is deleted after those below it'),
       }),
     )
-    .describe('At most 200 of them, in the order in which they would go'),
+    .describe('At most 200 of them, in the order of deletion'),
   unread: z
     .array(z.string())
     .describe('HR sources that are left out, and why: they cannot be read, or their employees look wrong'),

@@ -20,7 +20,7 @@ export function departments(services: Services): Endpoint[] {
       path: '/departments',
       tag: 'departments',
       role: 'viewer',
-      summary: 'One level of the tree of departments, and those that are going to be deleted',
+      summary: 'One level of the department tree, and the departments about to be deleted',
       query: DepartmentsQuery,
       result: DepartmentsResult,
       run: (_ask, { input }) => readDepartmentPage(services, input),

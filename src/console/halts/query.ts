@@ -7,8 +7,10 @@ import { NEEDED_ROLES } from '../../sync/process.ts'
 export const HaltsResult = z.object({
   halts: z.array(HaltReport),
   processes: z.array(Process),
-  missing_roles: z.array(z.string()).describe('Roles that the work needs and that no living process has'),
-  versions: z.array(z.string()).describe('Of the living processes; more than one: an upgrade is under way'),
+  missing_roles: z.array(z.string()).describe('Roles that the work needs and that no running process has'),
+  versions: z
+    .array(z.string())
+    .describe('Versions of the running processes; more than one during an upgrade'),
 })
 export type HaltsResult = z.infer<typeof HaltsResult>
 

@@ -10,7 +10,7 @@ export function halts(services: Services): Endpoint[] {
       path: '/halts',
       tag: 'halts',
       role: 'viewer',
-      summary: 'Why work stands still, and the processes of this deployment',
+      summary: 'Why work is halted, and the processes of this deployment',
       result: HaltsResult,
       run: () => readHaltsResult(services.pool),
       page: (ask, result) => ({ title: ask.t('halts.title'), nav: 'halts', body: haltsBody(ask, result) }),
@@ -19,7 +19,7 @@ export function halts(services: Services): Endpoint[] {
       path: '/halts/:scope/probe',
       tag: 'halts',
       role: 'operator',
-      summary: 'Let one job through a halt at once, to see whether work can go on',
+      summary: 'Let one job through a halt now, to see whether work can go on',
       params: z.object({
         scope: z
           .string()

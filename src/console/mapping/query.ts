@@ -18,9 +18,9 @@ export const SourceQuery = z.object({
 })
 
 export const MappingResult = z.object({
-  source: z.string().describe('The HR source whose mapping it is; empty where there is only one'),
+  source: z.string().describe('The HR source of the mapping; empty if there is only one'),
   sources: z.array(z.string()).describe('Names of all of them; empty where there is only one'),
-  enterprise_codes: z.array(z.string()).nullable().describe('Its enterprises; null: all there are'),
+  enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
   employees: File.nullable().describe('null: the file cannot be read, see error'),
   departments: File.nullable(),
   error: z.string().nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
@@ -105,7 +105,7 @@ const DryRunLine = z.object({
   address: z.string().nullable(),
   source: z.string().describe('The HR source that it reads; empty where there is only one'),
   state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
-  phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('What it does while it runs'),
+  phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('The current phase while it runs'),
   rows_read: z.number(),
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),
@@ -157,24 +157,26 @@ const Counted = z.array(z.object({ field: z.string(), n: z.number() }))
 
 export const DryRunResult = DryRunLine.extend({
   mapping: z.string(),
-  error_line: z.number().nullable().describe('Where in the SELECT it is wrong, from 1'),
+  error_line: z.number().nullable().describe('The line of the error in the SELECT, from 1'),
   error_column: z.number().nullable(),
   summary: z
     .object({
       rows: z.number(),
       rows_today: z.number(),
       in_scope: z.number(),
-      verdict: z.enum(['running', 'held', 'source_suspect']).describe('What a run with it would come to'),
+      verdict: z
+        .enum(['running', 'held', 'source_suspect'])
+        .describe('The state that a run with it would reach'),
       verdict_message: z.string().nullable(),
       planned: z.record(z.string(), z.number()).describe('What it would plan, by reason'),
-      compared: z.record(z.string(), z.number()).describe('Employees by the difference that it makes'),
+      compared: z.record(z.string(), z.number()).describe('Employees by kind of difference'),
       columns: Counted.describe('Employees by field that changes'),
       departments: z.array(z.object({ department: z.string(), n: z.number() })),
       broken: Counted.describe('Employees by column that breaks a rule'),
       broken_today: Counted,
       added_columns: z.array(z.string()),
       removed_columns: z.array(z.string()),
-      stored: z.number().describe('Employees that are kept one by one'),
+      stored: z.number().describe('Employees whose differences are stored'),
     })
     .nullable(),
   employees: z.array(

@@ -21,18 +21,18 @@ const Run = z.object({
   requested_at: z.date(),
   finished_at: z.date().nullable(),
   message: z.string().nullable(),
-  parts: z.number().nullable().describe('What it has to read'),
-  left: z.number().describe('Of that, what is still to be read'),
+  parts: z.number().nullable().describe('How many parts it has to read'),
+  left: z.number().describe('How many of them are still to be read'),
   rows_read: z.number().nullable(),
   rows_changed: z.number().nullable(),
 })
 
 const MirrorStanding = z.object({
   mirror: z.enum(MIRRORS),
-  on: z.boolean().describe('MIRRORS has it: it is read by its schedule'),
+  on: z.boolean().describe('Listed in MIRRORS, so it is read by its schedule'),
   last: Run.nullable().describe('The latest run that has ended'),
-  present: Run.nullable().describe('The run that waits to begin, or goes on'),
-  next_read_at: z.date().nullable().describe('Null: it is off, or no scheduler has been there'),
+  present: Run.nullable().describe('The run that waits or is under way'),
+  next_read_at: z.date().nullable().describe('null: it is off, or no scheduler has run yet'),
   paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
 })
 export type MirrorStanding = z.infer<typeof MirrorStanding>
@@ -134,7 +134,7 @@ export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Prom
 const gone = z
   .enum(['1', 'on', 'true'])
   .optional()
-  .describe('Also those that the platform does not show any more')
+  .describe('Include accounts that the platform no longer lists')
 
 export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSize })
 export type AccountsInput = z.infer<typeof AccountsInput>

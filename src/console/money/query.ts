@@ -17,8 +17,8 @@ const State = z.enum(ENTRY_STATES)
 export const MoneyInput = z.object({
   kind: z.enum(KINDS).default('refunds'),
   state: State.optional(),
-  number: plainText(200).optional().describe('The whole number of one'),
-  since: z.string().max(40).optional().describe('Sent since this moment (ISO 8601)'),
+  number: plainText(200).optional().describe('The exact number of an entry'),
+  since: z.string().max(40).optional().describe('Sent at or after this moment (ISO 8601)'),
   cursor,
   limit: pageSize,
 })
@@ -36,14 +36,14 @@ const Line = z.object({
   requested_by: z.string(),
   sent_at: z.date(),
   settled_at: z.date().nullable(),
-  for_person: z.boolean().describe('The outcome is unknown, and asking the platform does not tell'),
+  for_person: z.boolean().describe('The outcome is unknown, and the platform cannot be asked for it'),
 })
 export type Line = z.infer<typeof Line>
 
 export const MoneyList = z.object({
   counts: z.object({ refunds: Counts, topups: Counts }),
   kind: z.enum(KINDS),
-  entries: z.array(Line).describe('Those whose outcome is open first, then the latest'),
+  entries: z.array(Line).describe('Entries with an open outcome first, then the latest'),
   next: z.string().nullable(),
 })
 export type MoneyList = z.infer<typeof MoneyList>
@@ -152,7 +152,7 @@ const Told = z.object({
       z.object({ next: z.literal('person'), since: z.date().nullable() }),
     ])
     .nullable()
-    .describe('Of an unknown one: dirsync asks again, or a person has to find out'),
+    .describe('For an unknown outcome: whether dirsync asks again, or a person has to find out'),
 })
 
 export const RefundDetails = Told.extend({

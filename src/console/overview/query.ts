@@ -12,9 +12,9 @@ const Counts = z.record(z.string(), z.number())
 
 /** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
-  employees: Counts.describe('Employees whom HR has in service, by standing; in_scope is their sum'),
-  share_in_step: z.number().nullable().describe('0 to 1; null: HR has nobody yet'),
-  oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of step'),
+  employees: Counts.describe('Employees in service according to HR, by status; in_scope is their sum'),
+  share_in_step: z.number().nullable().describe('0 to 1; null: no employees yet'),
+  oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of sync'),
   pending: z.object({ waiting: z.number(), enqueued: z.number(), postponed: z.number() }),
   halts: z.array(
     z.object({
@@ -32,7 +32,7 @@ export const OverviewResult = z.object({
     z.object({
       id: z.number(),
       kind: z.string(),
-      hr_source: z.string().describe('Empty: HR has only one, or the run is about all of it'),
+      hr_source: z.string().describe('Empty: there is only one HR source, or the run covers all of them'),
       requested_at: z.date(),
       planned: z.number().nullable(),
     }),
@@ -50,9 +50,7 @@ export const OverviewResult = z.object({
     }),
   ),
   open_cases: z.array(z.object({ category: z.string(), count: z.number() })),
-  cases_that_wait: z
-    .number()
-    .describe('Unresolved cases that ask for patience alone: dirsync tries them again by itself'),
+  cases_that_wait: z.number().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({
     calls_per_second: z.number(),
     permitted_per_second: z.number().nullable(),
@@ -60,7 +58,7 @@ export const OverviewResult = z.object({
     paused_until: z.date().nullable(),
   }),
   roles_alive: Counts.describe('Living processes by role'),
-  alerts: z.array(UrgentAlert).describe('What goes on and nobody muted, the worst first'),
+  alerts: z.array(UrgentAlert).describe('Current alerts that are not muted, the worst first'),
 })
 export type OverviewResult = z.infer<typeof OverviewResult>
 
@@ -73,9 +71,9 @@ const Line = z.array(z.number().nullable())
 export const HistoryResult = z.object({
   step: z.number().describe('Seconds between two points'),
   x: z.array(z.number()).describe('Seconds since 1970'),
-  in_step: Line.describe('Share of employees in step, 0 to 1, the lowest of each step; null: not recorded'),
-  open_cases: Line.describe('The most of each step'),
-  pending: Line.describe('Entities to be sent, the most of each step'),
+  in_step: Line.describe('Share of employees in sync, 0 to 1, the lowest of each step; null: not recorded'),
+  open_cases: Line.describe('The highest value of each step'),
+  pending: Line.describe('Entities to be sent, the highest value of each step'),
   calls: z.array(
     z.object({
       operation: z.string(),

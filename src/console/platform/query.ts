@@ -6,7 +6,7 @@ import { HaltReport, listHalts } from '../../report/service.ts'
 const Operation = z.object({
   operation: z.string(),
   calls: z.number(),
-  too_fast: z.number().describe('Refused as too fast; they are made again'),
+  too_fast: z.number().describe('Refused as too fast; they are repeated'),
   failed: z.number(),
   mean_wait_ms: z.number().describe('For the pacer'),
   longest_wait_ms: z.number(),
@@ -28,7 +28,10 @@ export const PlatformResult = z.object({
     workers: z.number().describe('Living processes that make calls for runs'),
     calls_per_second: z.number().describe('Over the last ten seconds'),
     calls_last_minute: z.number(),
-    permitted_per_second: z.number().nullable().describe('null: no worker is alive, or not yet learnt'),
+    permitted_per_second: z
+      .number()
+      .nullable()
+      .describe('null: no worker is running, or the rate has not been learnt yet'),
     set_per_second: z.number().nullable().describe('PLATFORM_RATE_LIMIT; null: to be learnt'),
     learnt: z.boolean().describe('The rate was learnt, or lowered since the platform refused calls'),
     ceiling_per_second: z.number().nullable().describe('The rate at which the platform last refused calls'),

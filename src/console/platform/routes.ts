@@ -48,7 +48,7 @@ export function platform(services: Services): Endpoint[] {
       path: '/platform/rate',
       tag: 'platform',
       role: 'operator',
-      summary: 'Lower the rate of all calls until a time; then it comes back by itself',
+      summary: 'Lower the rate of all calls until a given time; then it returns by itself',
       body: LowerRate,
       result: z.object({ per_second: z.number(), until: z.date() }),
       async run(ask, { input }) {

@@ -29,7 +29,7 @@ const TimeLeftResult = z
     calls_per_second: z.number().nullable(),
     calls: z.number().describe('Calls that the run can make now'),
     ahead: z.number().describe('Calls of more urgent work'),
-    later: z.number().describe('Entities that are tried again later'),
+    later: z.number().describe('Entities that will be retried later'),
   })
   .nullable()
 export type TimeLeftResult = z.infer<typeof TimeLeftResult>
@@ -46,14 +46,14 @@ export const RunQuery = z.object({
     .describe(
       'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME',
     ),
-  source: z.string().max(20).optional().describe('Name of an HR source, where there are several'),
+  source: z.string().max(20).optional().describe('Name of an HR source, if there are several'),
   since: z
     .string()
     .regex(/^(\d{1,4}[hdw]|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$/, {
       message: 'a time such as 24h, 7d, 2w, or a moment such as 2026-11-21T08:00:00Z',
     })
     .optional()
-    .describe('Asked for within this time, or since this moment'),
+    .describe('Requested within this period, or since this moment'),
   cursor,
   limit: pageSize,
 })
@@ -121,21 +121,24 @@ function timeLeftOf(left: TimeLeft | null): TimeLeftResult {
 // One run
 
 export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
-  keys: z.array(z.string()).describe('User ids or cases that it is about, at most 200'),
+  keys: z.array(z.string()).describe('User ids or cases that it covers, at most 200'),
   planned_at: z.date().nullable(),
-  judged_at: z.date().nullable().describe('Of a held run: when HR was last judged again'),
+  judged_at: z.date().nullable().describe('For a held run: when HR was last checked again'),
   approved: z.boolean(),
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
   max_age_s: z.number().nullable(),
   in_scope: z.number().nullable(),
-  total: z.number().nullable().describe('Whom the plan is about: who is in scope, and who leaves by it'),
+  total: z
+    .number()
+    .nullable()
+    .describe('Employees that the plan covers: those in scope, and those who leave it'),
   sweep: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
     .number()
     .nullable()
-    .describe('Employees left out, as the platform confirmed them within max_age'),
+    .describe('Employees left out because the platform confirmed them within max_age'),
   sample: z.array(z.string()),
   outcomes: Counts,
   calls: z.array(
@@ -148,14 +151,14 @@ export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: tru
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
   cases_by_category: Counts.describe('Cases that were unresolved when the run ended, or are so far'),
-  dead_letters: z.array(RunCase).describe('The first of them'),
+  dead_letters: z.array(RunCase).describe('The first of these cases'),
   dead_letters_total: z
     .number()
     .describe(`Cases that failed in it for the first or the last time, at most ${MOST_CASES_COUNTED}`),
   commands: z.array(RunCommand),
-  before: RunFigures.nullable().describe('The run of its kind that was done before it'),
+  before: RunFigures.nullable().describe('The previous finished run of the same kind'),
   figures: RunFigures,
-  gate: GateView.nullable().describe('What the sanity gate saw of HR; of runs that it stopped'),
+  gate: GateView.nullable().describe('What the sanity gate measured in HR; only for runs that it stopped'),
   roles_alive: Counts,
 })
 export type RunDetails = z.infer<typeof RunDetails>
@@ -216,7 +219,7 @@ export function casesOf(run: { cases_by_category: Record<string, number> }): num
 
 export const StartedRuns = z.object({
   run: z.number(),
-  runs: z.array(z.number()).describe('All of them: where HR has several sources, one for each'),
+  runs: z.array(z.number()).describe('All runs started: one per HR source, if there are several'),
 })
 export type StartedRuns = z.infer<typeof StartedRuns>
 
@@ -230,7 +233,7 @@ export const STARTED = RUN_KINDS.filter(kind => kind !== 'retry')
 
 export const StartPageResult = z.object({
   kinds: z.array(z.string()),
-  employees: z.number().describe('Employees whom HR has in service'),
+  employees: z.number().describe('Employees in service according to HR'),
   permitted_per_second: z.number().nullable(),
   roles_alive: Counts,
   sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),

@@ -32,7 +32,7 @@ const StartBody = z.object({
     .string()
     .regex(/^[1-9]\d{0,4}[mhdw]$/, { message: 'a time such as 30m, 6h, 3d, 2w' })
     .optional()
-    .describe('full: leaves out employees in step whom the platform confirmed within this time'),
+    .describe('full: skips employees in sync that the platform confirmed within this time'),
   employees: z
     .union([z.string(), z.array(z.string())])
     .optional()
@@ -41,7 +41,7 @@ const StartBody = z.object({
     .string()
     .max(20)
     .optional()
-    .describe('changes, full, departments: one of several HR sources; absent: each of them'),
+    .describe('changes, full, departments: one of several HR sources; absent: all of them'),
 })
 type StartBody = z.infer<typeof StartBody>
 
@@ -75,7 +75,7 @@ export function runs(services: Services): Endpoint[] {
       path: '/runs',
       tag: 'runs',
       role: 'operator',
-      summary: 'Start a run, or join the same one that still waits to begin',
+      summary: 'Start a run, or join an identical one that has not begun',
       body: StartBody,
       result: StartedRuns,
       starts: true,
@@ -86,7 +86,7 @@ export function runs(services: Services): Endpoint[] {
       path: '/runs/:id',
       tag: 'runs',
       role: 'viewer',
-      summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the run before of its kind',
+      summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the previous run of its kind',
       params: RunParams,
       result: RunDetails,
       run: (_ask, { params }) => readRunDetails(pool, params.id),
@@ -100,7 +100,7 @@ export function runs(services: Services): Endpoint[] {
       path: '/runs/:id/cancel',
       tag: 'runs',
       role: 'operator',
-      summary: 'Take the waiting work of a run back; calls in hand are finished',
+      summary: 'Cancel a run: withdraw its waiting work; calls in flight are finished',
       params: RunParams,
       body: z.object({ reason }),
       result: z.object({ run: z.number() }),

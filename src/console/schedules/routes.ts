@@ -43,10 +43,10 @@ export function schedules(services: Services): Endpoint[] {
       path: '/schedules/:job/run',
       tag: 'schedules',
       role: 'operator',
-      summary: 'Run a cron job once, at once, also while it is paused',
+      summary: 'Run a cron job once now, even while it is paused',
       params: job,
       result: z.object({
-        requested_at: z.date().describe('The same while an earlier request waits for a scheduler'),
+        requested_at: z.date().describe('Unchanged if an earlier request still waits for a scheduler'),
       }),
       run: async (ask, { params }) => ({
         requested_at: await commandsOf(services, ask).runSchedule(params.job),
@@ -60,11 +60,11 @@ export function schedules(services: Services): Endpoint[] {
       path: '/schedules/:job/pause',
       tag: 'schedules',
       role: 'operator',
-      summary: 'Leave out the ticks of a cron job until it is resumed',
+      summary: 'Skip the ticks of a cron job until it is resumed',
       params: job,
       body: z.object({ reason }),
       result: z.object({
-        warning: z.string().nullable().describe('What that means for the directory; null: nothing'),
+        warning: z.string().nullable().describe('The effect on the directory; null: none'),
       }),
       run: async (ask, { params, input }) => ({
         warning: await commandsOf(services, ask).pauseSchedule(params.job, input.reason),

@@ -8,12 +8,12 @@ export const SettingsResult = z.object({
       name: z.string(),
       group: z.string(),
       meaning: z.string(),
-      secret: z.boolean().describe('Its value is never shown; `is_set` tells whether there is one'),
+      secret: z.boolean().describe('Its value is never shown; `is_set` says whether there is one'),
       value: z.string().nullable().describe('As text; an address without its password and parameters'),
       is_set: z.boolean(),
-      default: z.string().nullable().describe('What holds where it is not set; null: nothing'),
+      default: z.string().nullable().describe('The value that applies if it is not set; null: none'),
       source: z.enum(['environment', 'file', 'default', 'embedded', 'none']),
-      file: z.string().nullable().describe('Where it comes from a file (NAME_FILE)'),
+      file: z.string().nullable().describe('The file, if the value comes from one (NAME_FILE)'),
     }),
   ),
 })
@@ -23,12 +23,12 @@ export type SettingResult = SettingsResult['settings'][number]
 const ExaminationResult = z.object({
   at: z.date(),
   by: z.string(),
-  complete: z.boolean().describe('false: it was left after 30 s'),
+  complete: z.boolean().describe('false: stopped after 30 s'),
   findings: z.array(CheckResult),
 })
 
 /** The answer of `/api/v1/doctor`. */
 export const DoctorResult = z.object({
-  examination: ExaminationResult.nullable().describe('null: nobody has asked since this process began'),
+  examination: ExaminationResult.nullable().describe('null: not run since this process began'),
 })
 export type DoctorResult = z.infer<typeof DoctorResult>
