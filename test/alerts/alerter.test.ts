@@ -1,7 +1,8 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Alerter } from '../../src/alerts/alerter.ts'
 import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
@@ -515,16 +516,26 @@ describe('while the database is away', () => {
   test('it is told once its minutes are over, and a moment of absence before does not count', async () => {
     const inbox = await Inbox.open()
     wrong = []
-    const { proxy } = await proxied([inbox.channel()], { databaseAwayMs: 1000 })
+    const missed = new EventEmitter()
+    const logger = pino({ level: 'error' }, { write: line => void missed.emit(JSON.parse(line).msg) })
+    const { proxy } = await proxied([inbox.channel()], { databaseAwayMs: 60_000, logger })
     await judged()
-    for (let moments = 0; moments < 2; moments++) {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const goAway = async () => {
+      const noticed = once(missed, 'alerts were not judged; trying again')
       await proxy.refuse()
-      await delay(600)
+      await noticed
+      vi.setSystemTime(Date.now() + 40_000)
+    }
+    for (let moments = 0; moments < 3; moments++) {
+      await goAway()
       await proxy.accept()
       await judged()
     }
     expect(inbox.arrivals).toEqual([])
-    await proxy.refuse()
+    await goAway()
+    vi.setSystemTime(Date.now() + 20_000)
     expect(said(await inbox.arrival(1))).toBe('database_away raised')
     await proxy.accept()
     await until(async () => (await store.value('select state from dirsync.alert')) === 'firing')

@@ -48,15 +48,14 @@ interface Row {
   state: string
   attempts: number
   leased: boolean
-  /** Seconds until it is tried again. */
-  wait: number
+  /** When it is tried again. */
+  not_before: Date
   answer: string | null
 }
 
 async function row(id: number | undefined): Promise<Row> {
   const [found] = await store.rows<Row>(
-    `select state, attempts, leased_until is not null as leased, answer,
-            extract(epoch from not_before - now())::float8 as wait
+    `select state, attempts, leased_until is not null as leased, answer, not_before
      from dirsync.alert_message where id = $1`,
     [id],
   )
@@ -107,12 +106,14 @@ test.each([
   inbox.answer = answer
   const channel = inbox.channel()
   const [id] = await write(channel)
+  const begun = Date.now()
   const courier = startCourier([channel])
   await until(async () => (await row(id)).answer !== null)
   const failed = await row(id)
+  const ended = Date.now()
   expect(failed).toMatchObject({ state: 'waiting', leased: false, attempts: 1 })
-  expect(failed.wait).toBeGreaterThan(least)
-  expect(failed.wait).toBeLessThan(most)
+  expect(failed.not_before.getTime()).toBeGreaterThanOrEqual(begun + least * 1000)
+  expect(failed.not_before.getTime()).toBeLessThan(ended + most * 1000)
   expect(await channelRow()).toMatchObject({ sent: false, failing: true })
 
   inbox.answer = takes
@@ -153,7 +154,7 @@ test('says once in the log that a channel fails, without secrets', async () => {
   expect(lines.join('') + (await row(id)).answer).not.toContain('hidden')
 })
 
-test('a server that hangs is cut off, and holds up no other channel', { timeout: 30_000 }, async () => {
+test('a server that hangs is cut off, and holds up no other channel', async () => {
   const [hanging, other] = [await Inbox.open(), await Inbox.open()]
   hanging.answer = hangs
   const channels = [hanging.channel({ name: 'slow' }), other.channel({ name: 'fast' })]
@@ -177,9 +178,8 @@ test('a stop does not wait for a server that hangs: the next process sends the m
   const [id] = await write(channel)
   const courier = startCourier([channel])
   await inbox.arrival(1)
-  const stopping = performance.now()
   await courier.stop()
-  expect(performance.now() - stopping).toBeLessThan(5000)
+  // It was given up before the channel itself gave up, which would have left an answer.
   expect(await row(id)).toMatchObject({ state: 'waiting', leased: false, answer: null })
   expect(await channelRow()).toMatchObject({ failing: false })
 
@@ -238,7 +238,8 @@ test('what another process is sending is left alone until its lease ends', async
 
 test('a process that was too slow does not overwrite what came of the message since', async () => {
   const inbox = await Inbox.open()
-  inbox.answer = response => delay(300).then(() => response.writeHead(500).end())
+  const { promise: since, resolve } = Promise.withResolvers<void>()
+  inbox.answer = response => since.then(() => response.writeHead(500).end())
   const channel = inbox.channel()
   const [id] = await write(channel)
   const slow = startCourier([channel])
@@ -248,6 +249,7 @@ test('a process that was too slow does not overwrite what came of the message si
      set attempts = 2, state = 'sent', sent_at = now(), leased_until = null where id = $1`,
     [id],
   )
+  resolve()
   await slow.stop()
   expect(await row(id)).toMatchObject({ state: 'sent', attempts: 2, answer: null })
 })

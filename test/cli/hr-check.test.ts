@@ -473,7 +473,7 @@ test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   expect(child.stderr).toContain('dirsync: stopped before all rows were read; nothing was written\n')
   const busy = () =>
     postgres.pool.query(`select from pg_stat_activity where application_name = 'dirsync hr check'`)
-  await expect.poll(async () => (await busy()).rowCount, { timeout: 20_000 }).toBe(0)
+  await expect.poll(async () => (await busy()).rowCount).toBe(0)
 })
 
 describe('HR in files, while the folder holds no whole delivery', () => {

@@ -73,12 +73,13 @@ test('an identity provider answers, or it is said that it does not', async () =>
   }
 })
 
-test('an identity provider that never answers holds the doctor up for five seconds', async () => {
+test('an identity provider that never answers does not hold the doctor up', async () => {
   const port = await freePort()
   const silent = createServer(() => {}).listen(port, '127.0.0.1')
   const start = performance.now()
   const findings = await withProvider(`http://127.0.0.1:${port}`)
-  expect(performance.now() - start).toBeLessThan(10_000)
+  // It has five seconds. The library would give it thirty, and the HTTP client five minutes.
+  expect(performance.now() - start).toBeLessThan(25_000)
   expect(findings).toMatchObject([{ status: 'ok' }, { check: 'sign-in', status: 'failed' }])
   silent.closeAllConnections()
   silent.close()

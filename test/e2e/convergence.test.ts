@@ -108,10 +108,8 @@ describeBackends('with the queue in', {}, ({ kind }) => {
       expect(again.result?.calls['employee/update'] ?? 0).toBe(0)
       expect(await company.control('GET', 'stats')).toMatchObject({ maxConcurrentPerUserid: 1 })
 
-      const stopping = performance.now()
       const exits = await Promise.all([scheduler, ...workers].map(child => child.kill('SIGTERM')))
       expect(exits.map(exit => exit.code)).toEqual(exits.map(() => 0))
-      expect(performance.now() - stopping).toBeLessThan(10_000)
     } finally {
       await Promise.all([scheduler, ...workers].map(child => child.kill('SIGKILL')))
       await redis?.stop()

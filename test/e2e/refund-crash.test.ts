@@ -41,21 +41,19 @@ async function sent(company: Company): Promise<string[]> {
   return calls.map(({ params }) => params.outerRefundNo)
 }
 
-test('a refund whose sender is killed before it has the answer, or before it has stored it, is settled by the service', {
-  timeout: 60_000,
-}, async () => {
+test('a refund whose sender is killed before it has the answer, or before it has stored it, is settled by the service', async () => {
   const company = await companyWithOrders()
   const stateOf = async (i: number) => (await refundJournal.read(company.db, number(i)))?.state
 
   // One dies while the platform works on its call.
-  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 500, times: 1 })
+  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 3000, times: 1 })
   const first = sender(company, 1)
   await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
   await first.kill('SIGKILL')
   expect(await stateOf(1)).toBe('requested')
 
   // The other one dies with the answer in hand: the row that it wants to write is locked.
-  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 500, times: 1 })
+  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 3000, times: 1 })
   const second = sender(company, 2)
   await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
   const blocker = await company.db.connect()
@@ -88,11 +86,9 @@ test('a refund whose sender is killed before it has the answer, or before it has
   expect(await sent(company)).toEqual([number(1), number(2)])
 })
 
-test('a refund that the platform never carried out, and whose sender is killed, is settled as rejected', {
-  timeout: 60_000,
-}, async () => {
+test('a refund that the platform never carried out, and whose sender is killed, is settled as rejected', async () => {
   const company = await companyWithOrders()
-  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 300, reset: true, times: 1 })
+  await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 3000, reset: true, times: 1 })
   const killed = sender(company, 1)
   await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
   await killed.kill('SIGKILL')

@@ -63,8 +63,10 @@ test('what is committed in HR is sent at once, by one run however many processes
     { keys: [], state: 'done' },
     { keys: ['e0003'], state: 'done' },
   ])
-  const { 'employee/get': gets = 0, ...others } = before
-  expect(await company.calls()).toEqual({ ...others, 'employee/get': gets + 1, 'employee/update': 1 })
+  // Either process may ask about the token meanwhile.
+  const { 'employee/get': gets = 0, 'token/getTokenInfo': _, ...others } = before
+  const { 'token/getTokenInfo': __, ...after } = await company.calls()
+  expect(after).toEqual({ ...others, 'employee/get': gets + 1, 'employee/update': 1 })
 })
 
 test('the doctor tells that it is installed and heard', async () => {

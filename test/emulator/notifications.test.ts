@@ -43,7 +43,7 @@ const refund = (
 const notifications = (on = platform) => on.control('GET', 'notifications')
 /** Waits until the first notification looks like this. */
 const first = (shape: object, on = platform) =>
-  expect.poll(async () => (await notifications(on))[0], { timeout: 10_000 }).toMatchObject(shape)
+  expect.poll(async () => (await notifications(on))[0]).toMatchObject(shape)
 const order = async () => (await platform.control('GET', 'state')).orders[0]
 
 test('a refund is notified with a signed form, once', async () => {
@@ -164,7 +164,7 @@ test('a slow merchant keeps nobody else waiting, and is asked once at a time', a
   await platform.moveClock(1)
   const states = async () =>
     (await notifications()).filter((each: { state: string }) => each.state === 'delivered')
-  await expect.poll(async () => (await states()).length, { timeout: 10_000 }).toBe(39)
+  await expect.poll(async () => (await states()).length).toBe(39)
   expect(new Set(receiver.forms.map(form => form.outer_refund_no)).size).toBe(40)
 })
 

@@ -79,7 +79,7 @@ test('closing ends idle and busy connections, and may be repeated', async () => 
   const busy = platform.get({ userid: 'u1' })
   const ended = expect(busy).rejects.toThrow('fetch failed')
   const open = async () => (await platform.control('GET', 'stats')).maxConcurrentPerUserid
-  await expect.poll(open, { timeout: 10_000 }).toBe(1)
+  await expect.poll(open).toBe(1)
   await Promise.all([platform.emulator.close(), platform.emulator.close()])
   await ended
   await platform.emulator.close()

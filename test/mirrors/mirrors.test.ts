@@ -254,7 +254,7 @@ describe('payment orders', () => {
 
     await company.db.query('select dirsync.retry($1)', [found.id])
     await expect
-      .poll(async () => (await casesOf(company, 'mirror-orders'))[0], { timeout: 10_000 })
+      .poll(async () => (await casesOf(company, 'mirror-orders'))[0])
       .toMatchObject({ state: 'open', occurrences: 2 })
 
     await company.db.query(`insert into dirsync.employee (userid) values ('stranger')`)

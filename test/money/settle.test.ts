@@ -349,12 +349,12 @@ describe('settling', () => {
 
   test('stops at once, also while it asks', async () => {
     await writtenDown()
-    await refunds.fault(RECORD_CALL, { latencyMs: 5000 })
+    await refunds.fault(RECORD_CALL, { latencyMs: 60_000 })
     const started = settler()
     await refunds.arrived()
     const stopping = performance.now()
     await started.stop()
-    expect(performance.now() - stopping).toBeLessThan(2000)
+    expect(performance.now() - stopping).toBeLessThan(20_000)
     expect(await refunds.refund()).toMatchObject({ state: 'unknown' })
   })
 })

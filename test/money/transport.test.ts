@@ -209,7 +209,7 @@ describe('who sends slowly', () => {
     ['the beginning of a line', 'POST /noti', ''],
     ['one header after the other', 'POST /notifications/refund HTTP/1.1\r\n', 'X: x\r\n'],
     ['one byte of the body after the other', half, 'x'],
-  ])('%s loses the connection, and gets no success', { timeout: 10_000 }, async (_what, beginning, drip) => {
+  ])('%s loses the connection, and gets no success', async (_what, beginning, drip) => {
     await using receiver = await openReceiver(database, limits)
     const { socket, closed } = await receiver.open()
     const from = performance.now()
@@ -217,7 +217,8 @@ describe('who sends slowly', () => {
     const dripping = setInterval(() => drip && socket.writable && socket.write(drip), 20)
     const answer = await closed
     clearInterval(dripping)
-    expect(performance.now() - from).toBeLessThan(TIMEOUT_MS * 10)
+    // Node.js by itself would give them a minute and more.
+    expect(performance.now() - from).toBeLessThan(30_000)
     expect(answer).toMatch(/^(HTTP\/1.1 408 .*\r\n\r\nfail)?$/s)
     await expectStillWorks(receiver)
   })
@@ -237,7 +238,7 @@ describe('who sends slowly', () => {
     socket.pause()
     const many = 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n'.repeat(1000)
     const asking = setInterval(() => socket.writableLength < 1e6 && socket.write(many), 1)
-    await expect.poll(() => receiver.connections(), { timeout: 10_000, interval: 100 }).toBe(0)
+    await expect.poll(() => receiver.connections()).toBe(0)
     clearInterval(asking)
     socket.destroy()
     await expectStillWorks(receiver)

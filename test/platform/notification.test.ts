@@ -207,7 +207,8 @@ test('more than 16 fields or 8 KiB are refused, and no quantity takes long', () 
   const start = performance.now()
   for (const junk of ['&', '=', '%', 'a=b&', '%25', '+'])
     expect(verify(junk.repeat(1_000_000 / junk.length))).toEqual(refusal('malformed'))
-  expect(performance.now() - start).toBeLessThan(1000)
+  // With anything that grows with the square of the length it would take hours.
+  expect(performance.now() - start).toBeLessThan(30_000)
 })
 
 test('whatever comes, it is refused and nothing is thrown', () => {

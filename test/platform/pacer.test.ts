@@ -23,8 +23,8 @@ test('lets no more calls pass than the rate permits, however many wait', async (
 test('a hold-off holds everybody', async () => {
   const pacer = new LocalPacer(1000)
   await pacer.acquire(request)
-  await pacer.holdOff(80, 'asked to')
   const started = performance.now()
+  await pacer.holdOff(80, 'asked to')
   await pacer.acquire(request)
   expect(performance.now() - started).toBeGreaterThan(75)
   await pacer.close()
@@ -36,7 +36,16 @@ test('a rate that is none is refused', () => {
   }
 })
 
-test('an operation with a budget is spaced by it, in the order of priority, and others pass it', async () => {
+test('an operation whose budget is used up keeps no other one waiting', async () => {
+  const pacer = new LocalPacer(1000, new Map([['employee/get', 0.01]]))
+  await pacer.acquire(request)
+  const waiting = expect(pacer.acquire(request)).rejects.toMatchObject({ code: 'PACER_CLOSED' })
+  for (let call = 0; call < 20; call += 1) await pacer.acquire({ operation: 'employee/update' })
+  await pacer.close()
+  await waiting
+})
+
+test('an operation with a budget is spaced by it, in the order of priority', async () => {
   const pacer = new LocalPacer(1000, new Map([['employee/get', 25]]))
   const passed: string[] = []
   const times: number[] = []
@@ -48,8 +57,6 @@ test('an operation with a budget is spaced by it, in the order of priority, and 
   const started = performance.now()
   await get('first', 5)
   const gets = [get('later', 5), get('urgent', 1)]
-  await Promise.all(Array.from({ length: 20 }, () => pacer.acquire({ operation: 'employee/update' })))
-  expect(passed).toEqual(['first'])
   await Promise.all(gets)
   expect(passed).toEqual(['first', 'urgent', 'later'])
   for (const [index, at] of times.entries())

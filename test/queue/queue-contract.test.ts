@@ -6,7 +6,7 @@ import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src
 import type { JobHandler } from '../../src/queue/job-worker.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { openPostgresStore, STORES, type TestStore } from './backends.ts'
-import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
+import { newKey, openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
 function work(
@@ -202,7 +202,10 @@ describeBackends('the queue in', {}, ({ kind }) => {
     const worker = work(queue, recorder.handler, { concurrency: 2 })
     await queue.add(Array.from({ length: 8 }, () => update(newKey())))
     await recorder.execution(2)
-    await vi.waitFor(async () => expect(await queue.counts()).toMatchObject({ active: 2, waiting: 6 }))
+    await vi.waitFor(
+      async () => expect(await queue.counts()).toMatchObject({ active: 2, waiting: 6 }),
+      PATIENTLY,
+    )
     expect(worker.running).toBe(2)
     worker.setConcurrency(4)
     recorder.started[0]?.end()

@@ -29,10 +29,13 @@ export const update = (key: string, priority = 5, request = 1): QueuedJob => ({
   priority,
 })
 
+/** For `vi.waitFor`, whose own patience is a second: an event that comes costs no more for it. */
+export const PATIENTLY = { timeout: 60_000, interval: 50 }
+
 /** Waits until every job has ended. */
 export async function untilEmpty(queue: QueueBackend): Promise<void> {
   const empty = { waiting: 0, active: 0, total: 0 }
-  await vi.waitFor(async () => expect(await queue.counts()).toEqual(empty), 5_000)
+  await vi.waitFor(async () => expect(await queue.counts()).toEqual(empty), PATIENTLY)
 }
 
 /** A logger whose lines the test reads. */

@@ -9,7 +9,7 @@ import type { QueueStore, StoreConnection } from '../../src/queue/store.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { redisStoreAt, STORES } from './backends.ts'
-import { openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
+import { openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
@@ -84,16 +84,16 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     recorder.started[0]?.end()
     await expect(queue.add([update('c')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     await expect(queue.counts()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
-    await vi.waitFor(() => expect(lines.length).toBe(2))
+    await vi.waitFor(() => expect(lines.length).toBe(2), PATIENTLY)
     await proxy.accept()
 
-    await vi.waitFor(() => queue.add([update('c')]), 5_000)
+    await vi.waitFor(() => queue.add([update('c')]), PATIENTLY)
     const third = await recorder.execution(3)
     expect(third.key).toBe('c')
     await vi.waitFor(async () => {
       await queue.counts()
       expect(lines.length).toBe(4)
-    }, 10_000)
+    }, PATIENTLY)
     expect(lines.map(({ level }) => level)).toEqual([40, 40, 30, 30])
     for (const { end } of recorder.started) end()
     await worker.close(1_000)
@@ -114,13 +114,10 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     await expect(queue.counts()).rejects.toThrow()
     expect(queue.awaySince?.getTime()).toBe(since)
     await proxy.accept()
-    await vi.waitFor(
-      async () => {
-        await queue.counts()
-        expect(queue.awaySince).toBeNull()
-      },
-      { timeout: 60_000, interval: 200 },
-    )
+    await vi.waitFor(async () => {
+      await queue.counts()
+      expect(queue.awaySince).toBeNull()
+    }, PATIENTLY)
   })
 
   test('a worker that is busy again does not say for ever that it is away', async () => {
@@ -134,17 +131,14 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     await producer.add([update('before')])
     await recorder.execution(1)
     await proxy.refuse()
-    await vi.waitFor(() => expect(queue.awaySince).not.toBeNull(), { timeout: 20_000, interval: 100 })
+    await vi.waitFor(() => expect(queue.awaySince).not.toBeNull(), PATIENTLY)
     await proxy.accept()
     let job = 0
-    await vi.waitFor(
-      async () => {
-        job += 1
-        await producer.add([update(`job-${job}`)])
-        expect(queue.awaySince).toBeNull()
-      },
-      { timeout: 40_000, interval: 200 },
-    )
+    await vi.waitFor(async () => {
+      job += 1
+      await producer.add([update(`job-${job}`)])
+      expect(queue.awaySince).toBeNull()
+    }, PATIENTLY)
     await worker.close(1_000)
   })
 
@@ -157,10 +151,10 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     const first = await recorder.execution(1)
     await store.dropConnections()
     first.end()
-    await vi.waitFor(() => queue.add([update('b')]))
+    await vi.waitFor(() => queue.add([update('b')]), PATIENTLY)
     await recorder.execution(2)
     await store.dropConnections()
-    await vi.waitFor(() => queue.add([update('c')]), 5_000)
+    await vi.waitFor(() => queue.add([update('c')]), PATIENTLY)
     for (const count of [2, 3]) (await recorder.execution(count)).end()
     await worker.close(1_000)
   })
@@ -177,7 +171,7 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: expect.any(String) }])
     await proxy.accept()
-    await vi.waitFor(() => queue.add([update('a')]), 5_000)
+    await vi.waitFor(() => queue.add([update('a')]), PATIENTLY)
     await recorder.execution(1)
     await worker.close(1_000)
   })
@@ -209,7 +203,7 @@ test('the queue in redis works on when the server is killed and comes back empty
   await recorder.execution(2)
   await server.flush()
   await server.restart()
-  await vi.waitFor(() => queue.add([update('a'), update('b'), update('c')]), 5_000)
+  await vi.waitFor(() => queue.add([update('a'), update('b'), update('c')]), PATIENTLY)
   for (let count = 1; count <= 5; count += 1) (await recorder.execution(count)).end()
   await untilEmpty(queue)
   expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
@@ -234,8 +228,9 @@ const REFUSALS: [
       await mkdir(join(folder, 'dump.rdb'))
       await redis.config('SET', 'save', '3600 1')
       await redis.bgsave()
-      await vi.waitFor(async () =>
-        expect(await redis.info('persistence')).toContain('rdb_last_bgsave_status:err'),
+      await vi.waitFor(
+        async () => expect(await redis.info('persistence')).toContain('rdb_last_bgsave_status:err'),
+        PATIENTLY,
       )
     },
     redis => redis.config('SET', 'save', ''),
@@ -267,13 +262,10 @@ describe.concurrent('while Redis answers and refuses writes', { tags: 'redis' },
 
     await mend(redis)
     // Nothing more is to be added: it finds out by itself.
-    await vi.waitFor(
-      async () => {
-        await queue.counts()
-        expect(queue.awaySince).toBeNull()
-      },
-      { timeout: 20_000, interval: 100 },
-    )
+    await vi.waitFor(async () => {
+      await queue.counts()
+      expect(queue.awaySince).toBeNull()
+    }, PATIENTLY)
     expect(queue.lastError).toBeNull()
     expect(await queue.doctor()).toContainEqual({ ok: true, what: 'Redis takes writes' })
   })

@@ -16,12 +16,10 @@ test('a worker finds out at its start that the platform refuses it, without any 
   const start = (more: Record<string, string>) =>
     spawnDirsync(['start', '--roles', 'worker'], { env: { ...settings, ...more } })
   const refused = start({ PLATFORM_APP_SECRET: 'mistyped' })
-  await expect
-    .poll(halts, { timeout: 30_000 })
-    .toEqual([{ scope: '*', category: 'credentials', platform_code: '1000210003' }])
+  await expect.poll(halts).toEqual([{ scope: '*', category: 'credentials', platform_code: '1000210003' }])
   await refused.kill()
   const right = start({})
-  await expect.poll(halts, { timeout: 30_000 }).toEqual([])
+  await expect.poll(halts).toEqual([])
   await right.kill()
 })
 
@@ -42,5 +40,5 @@ test('a worker whose clock is behind lifts the halt of an earlier one', async ()
   const probe = probeAccount({ pool, client, logger: SILENT })
   probe.start()
   onTestFinished(() => probe.stop())
-  await expect.poll(() => readHalts(pool), { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => readHalts(pool)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import type { Loop } from '../../src/lib/loop.ts'
@@ -291,6 +291,9 @@ describe('an action', () => {
 
   test('begins at the notification, not at the next look', async () => {
     await plantCases(1)
+    // Its pauses never end by themselves.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const runner = run()
     const listener = dirsyncListener(store.url, SILENT, payload => {
       if (payload === 'bulk') runner.wake()
@@ -298,11 +301,9 @@ describe('an action', () => {
     onTestFinished(() => listener.close())
     await listener.start()
     const { id } = await preview({ of: ALL, action: 'retry' })
-    await delay(20) // the runner has found nothing, and rests for a second
-    const begun = performance.now()
+    await delay(20) // the runner has found nothing, and rests
     await start(id)
     await ended(id)
-    expect(performance.now() - begun).toBeLessThan(800)
   })
 })
 
@@ -388,8 +389,12 @@ describe('several processes', () => {
   })
 
   test('after kill -9 of the one at work the next goes on where it was, no case twice', async () => {
-    await plantCases(8_000)
+    const cases = await plantCases(8_000)
     const { id } = await preview({ of: ALL, action: 'ignore', reason: 'shared' })
+    // However fast it is, it does not come to its end.
+    const holder = await store.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from dirsync.dead_letter where id = $1 for update', [cases.at(-1)])
     await start(id)
     const file = join(import.meta.dirname, 'fixtures/bulk-process.ts')
     await using child = spawnScript(file, [store.url])
@@ -398,6 +403,8 @@ describe('several processes', () => {
     const left = await readBulk(store.pool, id)
     expect(left).toMatchObject({ state: 'running' })
     expect(left?.done).toBeLessThan(8_000)
+    await holder.query('rollback')
+    holder.release()
     run()
     expect(await ended(id)).toMatchObject({ state: 'done', done: 8_000, skipped: 0, failed: 0 })
     expect(
@@ -407,5 +414,5 @@ describe('several processes', () => {
          from dirsync.dead_letter_event where event = 'ignored'`,
       ),
     ).toEqual([{ events: 8_000, cases: 8_000, ignored: 8_000 }])
-  }, 60_000)
+  })
 })

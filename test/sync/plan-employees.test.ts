@@ -334,7 +334,7 @@ describe('when HR cannot be read', () => {
     const cut = () =>
       hr(`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and query like 'copy %' and state = 'active'`)
-    await expect.poll(async () => (await cut()).rowCount, { timeout: 20_000, interval: 20 }).toBe(1)
+    await expect.poll(async () => (await cut()).rowCount).toBe(1)
     expect(await planned).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('the HR database does not answer'),

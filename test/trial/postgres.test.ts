@@ -119,7 +119,7 @@ test('a killed server is revived on its port with what was committed', async () 
   expect(await server.revive()).toBe(false)
   process.kill((await serverPid(dataDir)) ?? 0, 'SIGKILL')
 
-  await expect.poll(() => server.revive(), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => server.revive()).toBe(true)
   expect(await query(server.url('postgres'), 'select n from thing')).toEqual([42])
   await server.stop()
 })

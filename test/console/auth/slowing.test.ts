@@ -144,7 +144,9 @@ test('2,000 sign-ins, 200 at a time, are told to wait, and everybody else is ser
     }
   }
   const serving = everybodyElse()
+  const begun = performance.now()
   await Promise.all(Array.from({ length: 200 }, (_, i) => attack(i)))
+  const took = performance.now() - begun
   isOver = true
   await serving
 
@@ -154,9 +156,9 @@ test('2,000 sign-ins, 200 at a time, are told to wait, and everybody else is ser
   expect(wrong).toBeGreaterThan(20)
   expect(slowed).toBeGreaterThan(1000)
   expect([...waits].filter(wait => !/^[1-9]\d*$/.test(wait))).toEqual([])
-  // The attackers, the server and the database share two cores here.
+  // They are not in line behind the attackers.
   served.sort((a, b) => a - b)
-  expect(served[Math.floor(served.length / 2)]).toBeLessThan(1000)
+  expect(served[Math.floor(served.length / 2)]).toBeLessThan(took / 5)
   expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024)
   // What is written does not grow with the number of attempts.
   const { rows } = await auth.pool.query<{ n: number }>(

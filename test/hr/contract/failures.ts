@@ -84,7 +84,7 @@ export function failureContract(contract: Contract): void {
       expect(await failure).toBeInstanceOf(HrUnavailableError)
       await expect(lookups.lookup([key('1')])).rejects.toBeInstanceOf(HrUnavailableError)
       await proxy.accept()
-      await expect.poll(() => found(lookups), { timeout: 20_000 }).toBe(1)
+      await expect.poll(() => found(lookups)).toBe(1)
     })
 
     contract.test('restart', 'while the server restarts, and then back by itself', async () => {
@@ -96,7 +96,7 @@ export function failureContract(contract: Contract): void {
       await once(scan.stream, 'data')
       await contract.place.restart()
       expect(await failure).toBeInstanceOf(HrUnavailableError)
-      await expect.poll(() => found(lookups), { timeout: 30_000 }).toBe(1)
+      await expect.poll(() => found(lookups)).toBe(1)
       expect(await linesOf(await lookups.scan({}))).toHaveLength(1)
     })
   })

@@ -157,7 +157,7 @@ export class Contract {
 
   /** Waits until nothing of dirsync is left on the server. */
   async gone(): Promise<void> {
-    await expect.poll(() => this.place.connections(), { timeout: 20_000, interval: 20 }).toBe(0)
+    await expect.poll(() => this.place.connections()).toBe(0)
   }
 }
 

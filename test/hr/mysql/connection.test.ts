@@ -113,7 +113,7 @@ test('a scan that is held back for longer than the server waits by default goes 
     )
     return Number(rows[0]?.time_ms ?? 0)
   }
-  await expect.poll(state, { timeout: 30_000 }).toBeGreaterThan(3000)
+  await expect.poll(state).toBeGreaterThan(3000)
   expect(await linesOf(scan)).toHaveLength(300_000)
 })
 
@@ -130,9 +130,9 @@ test('a statement that nobody waits for any more is ended on the server', { tags
   const scan = await source.scan({})
   scan.stream.resume()
   scan.stream.on('error', () => {})
-  await expect.poll(running, { timeout: 20_000 }).toBe(1)
+  await expect.poll(running).toBe(1)
   await scan.close()
-  await expect.poll(running, { timeout: 20_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
 })
 
 test('what the server has set for everybody changes no value', { tags: 'mariadb' }, async () => {

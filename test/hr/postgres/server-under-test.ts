@@ -171,11 +171,11 @@ async function openPostgres(): Promise<SourceUnderTest> {
     async restart() {
       const pid = Number.parseInt(await readFile(join(dataDir, 'data/postmaster.pid'), 'utf8'), 10)
       process.kill(pid, 'SIGQUIT')
-      await expect.poll(() => server.revive(), { timeout: 20_000 }).toBe(true)
+      await expect.poll(() => server.revive()).toBe(true)
     },
     async rowsRead(table) {
       // A backend reports what it has read when it ends, at the latest.
-      await expect.poll(connections, { timeout: 20_000 }).toBe(0)
+      await expect.poll(connections).toBe(0)
       return Number(
         await one(
           'select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = $1',

@@ -1,0 +1,52 @@
+// Runs a command that ends in `vitest run`, and test files that failed a second time, alone: `node .ci/again.mjs UNSTEADY npm test`.
+// A file that passes alone has failed by chance. It fails nothing, but its name is added to the file UNSTEADY, to be told at the end.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+
+/** Vitest loads this file as a reporter, too: it writes down which files failed. */
+export default class FailedFiles {
+  onTestRunEnd(modules, errors) {
+    const files = modules.filter(module => !module.ok()).map(({ moduleId }) => moduleId)
+    writeFileSync(process.env.FAILED_FILES, JSON.stringify({ files, strayErrors: errors.length }))
+  }
+}
+
+/** Runs the command. @returns what failed; null: nothing did */
+async function run([program, ...parameters], options) {
+  const folder = mkdtempSync(join(tmpdir(), 'again-'))
+  const FAILED_FILES = join(folder, 'failed.json')
+  const reporters = ['default', import.meta.filename]
+  if (process.env.GITHUB_ACTIONS === 'true') reporters.push('github-actions')
+  // What follows `--` npm hands on.
+  const passed = [...reporters.map(name => `--reporter=${name}`), ...options]
+  const child = spawn(program, [...parameters, ...(program === 'npm' ? ['--'] : []), ...passed], {
+    stdio: 'inherit',
+    env: { ...process.env, FAILED_FILES },
+  })
+  const [code] = await once(child, 'exit')
+  try {
+    return code === 0 ? null : JSON.parse(readFileSync(FAILED_FILES, 'utf8'))
+  } catch {
+    return { files: [], strayErrors: 0 } // it did not come to its end
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+if (import.meta.main) {
+  const [unsteady, ...command] = process.argv.slice(2)
+  const first = await run(command, [])
+  // An error outside of all tests, or a run that broke off, says nothing of which file to run again.
+  if (first && (first.strayErrors > 0 || first.files.length === 0)) process.exit(1)
+  if (first) {
+    console.log(`\n== Again, one after the other: ${first.files.length} that failed ==`)
+    const second = await run(command, ['--maxWorkers=1', ...first.files])
+    if (second && (second.strayErrors > 0 || second.files.length === 0)) process.exit(1)
+    const passed = first.files.filter(file => !second?.files.includes(file))
+    for (const file of passed) appendFileSync(unsteady, `  ${relative(process.cwd(), file)}\n`)
+    if (second) process.exit(1)
+  }
+}
