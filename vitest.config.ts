@@ -38,8 +38,6 @@ export default defineConfig({
     maxWorkers: 4,
     testTimeout: 120_000,
     hookTimeout: 180_000,
-    // An event that comes costs nothing of it, on a busy machine neither.
-    expect: { poll: { timeout: 30_000 } },
     teardownTimeout: 30_000,
     // An event that comes costs no more for it.
     expect: { poll: { timeout: 60_000, interval: 50 } },
