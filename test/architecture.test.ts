@@ -123,7 +123,7 @@ test('an error is logged under the key error, which alone keeps personal data ou
   expect(production.filter(({ text }) => other.test(text)).map(({ file }) => file)).toEqual([])
 })
 
-test('no module of the directory knows a clock, a network, a database or a file', () => {
+test('no module of the directory uses a clock, a network, a database or a file', () => {
   const impure =
     /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|from '(?:node:(?:fs|net|http|https|timers)(?:\/promises)?|pg|undici|ioredis|bullmq|fastify)'/
   const offenders = production.filter(
@@ -152,7 +152,7 @@ describe('the rules themselves', () => {
     expect(breaches('src/hr/x.ts', text)).toEqual(expected)
   })
 
-  test('cover every folder there is', () => {
+  test('cover every folder', () => {
     const unknown = production
       .filter(({ file }) => homeOf(file) === undefined)
       .map(({ file }) => relative('.', file))

@@ -401,7 +401,7 @@ describe('NAME_FILE', () => {
     )
   })
 
-  test('of what is needed counts as missing while it is empty, and everything wrong is told at once', async () => {
+  test('for a required setting counts as missing while it is empty, and all errors are reported at once', async () => {
     const empty = await fileOf('\n')
     const complaint = complaintAbout({
       HR_DATABASE_URL: undefined,
@@ -419,7 +419,7 @@ describe('NAME_FILE', () => {
     ])
   })
 
-  test('what a secret file holds is not shown', async () => {
+  test('the content of a secret file is not shown', async () => {
     const file = await fileOf('mysql://dirsync:pass@db')
     const complaint = complaintAbout({ DATABASE_URL: undefined, DATABASE_URL_FILE: file })
     expect(complaint).toMatch(/^DATABASE_URL holds \(secret\) but should be/)

@@ -147,7 +147,7 @@ describe('what is wrong', () => {
     expect(over.alerts[0]?.remedy).toBeNull()
   })
 
-  test('and flaps ten times within an hour is told as one thing that flaps', async () => {
+  test('and flaps ten times within an hour is reported as one flapping alert', async () => {
     const inbox = await Inbox.open()
     const flapping = [finding('queue_away')]
     wrong = flapping
@@ -240,7 +240,7 @@ describe('of several processes', () => {
     expect(judgements).toBe(from + 1)
   })
 
-  test('another one judges when it dies in the middle, and nothing is told twice', async () => {
+  test('another one takes over when it dies in the middle, and nothing is told twice', async () => {
     const inbox = await Inbox.open()
     wrong = [finding('tokens')]
     let died = 0
@@ -264,7 +264,7 @@ describe('a channel that is away', () => {
   const tried = () =>
     until(async () => (await store.value<number>('select sum(attempts) from dirsync.alert_message')) > 0)
 
-  test('is told everything in one message when it is back, also what came and went', async () => {
+  test('gets everything in one message when it is back, even alerts that came and went meanwhile', async () => {
     const [inbox, other] = [await Inbox.open(), await Inbox.open()]
     inbox.answer = answers(500)
     wrong = [finding('tokens')]
@@ -342,7 +342,7 @@ describe('people', () => {
     expect(said(await inbox.arrival(2))).toBe('tokens raised')
   })
 
-  test('hear once who takes care of an alert, and nothing more until it is over', async () => {
+  test('hear once who acknowledged an alert, and nothing more until it is over', async () => {
     const inbox = await Inbox.open()
     wrong = [finding('halt')]
     const { stop } = await startProcess([inbox.channel()], { limits: { ...LIMITS, repeatHours: 0 } })
@@ -455,7 +455,7 @@ describe('while the database is away', () => {
     return { proxy, ...(await startProcess(channels, { pool, ...differs })) }
   }
 
-  test('whoever judged last tells it, and its recovery once it is back', async () => {
+  test('the process that evaluated last tells it, and its recovery once it is back', async () => {
     const inbox = await Inbox.open()
     wrong = []
     const { proxy } = await proxied([inbox.channel()])
@@ -555,7 +555,7 @@ describe('while the database is away', () => {
     expect(isAway(Object.assign(new pg.DatabaseError('', 0, 'error'), { code }))).toBe(away)
   })
 
-  test('a judgement that fails everywhere is told, too, with what it failed with', async () => {
+  test('an evaluation that fails in every process is told, too, with its error', async () => {
     const inbox = await Inbox.open()
     let tries = 0
     await startProcess([inbox.channel()], {
@@ -574,7 +574,7 @@ describe('while the database is away', () => {
     expect(told.alerts[0]?.what).toContain('column "no_such_column" does not exist')
   })
 
-  test('a judgement that fails in one process of several is not told', async () => {
+  test('an evaluation that fails in only one of several processes is not told', async () => {
     const inbox = await Inbox.open()
     const lines: string[] = []
     const logger = pino({}, { write: line => void lines.push(line) })

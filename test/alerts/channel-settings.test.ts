@@ -107,7 +107,7 @@ describe('a channel is what its address says', () => {
     expect(channelOf({ ALERT_CHANNEL_OPS: address, ALERT_CHANNEL_OPS_MENTION: mention }).mention).toEqual(ids)
   })
 
-  test('each setting may stand in a file, and an empty one counts as none', async () => {
+  test('each setting may be in a file, and an empty one counts as not set', async () => {
     const folder = await temporaryFolder()
     const [address, secret] = [join(folder, 'address'), join(folder, 'secret')]
     await writeFile(address, `${DINGTALK}\n`)

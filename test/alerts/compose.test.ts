@@ -43,7 +43,7 @@ const message = (
   at: Parameters<typeof compose>[2] = AT,
 ) => compose(language, of, at, { messagesPerHour: 20 })
 
-test('who takes care of an alert is named as people know them, with what they said', () => {
+test('whoever acknowledged an alert is named as people know them, with what they said', () => {
   const taken = (reason: string | null) =>
     message(
       'en',

@@ -87,7 +87,7 @@ test('sends what waits, and writes down what the server answered', async () => {
   expect(await channelRow()).toEqual({ sent: true, failing: false, last_answer: expect.any(String) })
 })
 
-test('is woken by whoever has written a message', async () => {
+test('is woken when a message is written', async () => {
   const inbox = await Inbox.open()
   const channel = inbox.channel()
   const courier = startCourier([channel])
@@ -154,7 +154,7 @@ test('says once in the log that a channel fails, without secrets', async () => {
   expect(lines.join('') + (await row(id)).answer).not.toContain('hidden')
 })
 
-test('a server that hangs is cut off, and holds up no other channel', async () => {
+test('a server that hangs is cut off, and delays no other channel', async () => {
   const [hanging, other] = [await Inbox.open(), await Inbox.open()]
   hanging.answer = hangs
   const channels = [hanging.channel({ name: 'slow' }), other.channel({ name: 'fast' })]
@@ -236,7 +236,7 @@ test('what another process is sending is left alone until its lease ends', async
   await until(async () => (await state(id)) === 'sent')
 })
 
-test('a process that was too slow does not overwrite what came of the message since', async () => {
+test('a process that was too slow does not overwrite the later result', async () => {
   const inbox = await Inbox.open()
   const { promise: since, resolve } = Promise.withResolvers<void>()
   inbox.answer = response => since.then(() => response.writeHead(500).end())
@@ -276,7 +276,7 @@ test('a message that was taken while the database was away is not sent again', a
   expect(inbox.arrivals).toHaveLength(1)
 })
 
-test('a start tries at once what was put off: somebody may have mended the settings', async () => {
+test('a start retries postponed messages at once: the settings may have been corrected', async () => {
   const inbox = await Inbox.open()
   const channel = inbox.channel()
   const [id] = await write(channel)

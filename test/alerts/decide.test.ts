@@ -100,13 +100,13 @@ describe('an alert', () => {
     expect(toOps({ alerts: [ended()] })).toEqual(SILENCE)
   })
 
-  test('that may be over is not told while nobody knows', () => {
+  test('that may be over is not told until it is certain', () => {
     const halt = alert({ goneAt: ago(30_000) })
     expect(toOps({ alerts: [halt] })).toEqual(SILENCE)
     expect(toOps({ alerts: [halt], told: [told(halt, 5 * HOUR)] })).toEqual(SILENCE)
   })
 
-  test('is not told where its severity is too low, and its recovery neither', () => {
+  test('is not told if its severity is too low, and neither is its recovery', () => {
     const critical = { name: 'ops', least: 'critical' } as const
     expect(toOps({ alerts: [alert({ rule: 'paused' })] }, critical)).toEqual(SILENCE)
     expect(toOps({ alerts: [alert({ rule: 'paused' })] }).events).toEqual(['paused raised'])
@@ -153,10 +153,10 @@ describe('one message', () => {
   })
 })
 
-describe('an alert that someone takes care of', () => {
+describe('an acknowledged alert', () => {
   const acknowledged = { by: 'console:test-operator', reason: null }
 
-  test('is told so once to those who were told of it, and not again until it is over', () => {
+  test('is announced once to those who were told of it, and not again until it is over', () => {
     const halt = alert({ acknowledged })
     expect(toOps({ alerts: [halt], told: [told(halt, MINUTE)] }).events).toEqual(['halt acknowledged'])
     const known = told(halt, 5 * HOUR, { isAcknowledged: true })
@@ -166,7 +166,7 @@ describe('an alert that someone takes care of', () => {
     expect(toOps({ alerts: [over], told: [knowsIt] }).events).toEqual(['halt recovered'])
   })
 
-  test('is raised first where it was not told, and kept back like anything else', () => {
+  test('is raised first if it was not told yet, and held back like any other', () => {
     const tokens = alert({ rule: 'tokens', acknowledged })
     expect(toOps({ alerts: [tokens] }).events).toEqual(['tokens raised'])
     expect(toOps({ alerts: [tokens], told: [told(tokens, MINUTE)], isQuiet: true })).toEqual(SILENCE)
@@ -204,7 +204,7 @@ describe('a message that was taken back', () => {
 })
 
 describe('inhibition', () => {
-  test('what follows from a machine that was off or slept has a quarter of an hour to mend by itself', () => {
+  test('consequences of a machine that was off or asleep have a quarter of an hour to clear by themselves', () => {
     const alerts = [alert({ rule: 'run_overdue' }), alert({ rule: 'work_stuck' }), alert({ rule: 'tokens' })]
     expect(toOps({ alerts, watchedSince: ago(15 * MINUTE - 1) }).events).toEqual(['tokens raised'])
     expect(toOps({ alerts, watchedSince: ago(15 * MINUTE) }).events).toEqual([
@@ -216,7 +216,7 @@ describe('inhibition', () => {
 
   const overdue = alert({ rule: 'run_overdue', subject: 'changes' })
 
-  test('keeps what follows from a halt of everything to itself', () => {
+  test('suppresses the consequences of a halt of everything', () => {
     const everything = alert({ subject: '*', facts: { scope: '*' } })
     expect(toOps({ alerts: [overdue, everything] }).events).toEqual(['halt* raised'])
     const old = told(overdue, 5 * HOUR)
@@ -245,13 +245,13 @@ describe('inhibition', () => {
     ['a pause', alert({ rule: 'paused' }), ['out_of_step']],
     ['no worker', alert({ rule: 'role_missing', subject: 'worker' }), ['run_overdue', 'work_stuck']],
     ['a halt of everything', alert({ facts: { scope: '*' } }), ['run_overdue', 'work_stuck', 'out_of_step']],
-  ])('%s keeps back what follows from it, and nothing else', (_, cause, kept) => {
+  ])('%s suppresses its consequences, and nothing else', (_, cause, kept) => {
     const { drafts } = decide(outlook({ alerts: [cause, ...follows] }), [OPS], LIMITS)
     const toldOf = drafts[0]?.events.map(({ alert: { rule } }) => rule) ?? []
     expect(follows.map(({ rule }) => rule).filter(rule => !toldOf.includes(rule))).toEqual(kept)
   })
 
-  test('by a warning never keeps back what is critical', () => {
+  test('by a warning never suppresses a critical alert', () => {
     for (const [name, { severity, inhibitedBy = [] }] of Object.entries(RULES))
       if (severity === 'critical')
         expect(
@@ -266,7 +266,7 @@ describe('inhibition', () => {
     expect(toOps({ alerts: [overdue, cause(15 * MINUTE)] }).events).toEqual(['run_overduechanges raised'])
   })
 
-  test('of what cannot mend by itself ends with its cause', () => {
+  test('of problems that cannot clear by themselves ends with its cause', () => {
     const away = alert({ rule: 'queue_away' })
     expect(toOps({ alerts: [away, alert({ rule: 'database_away' })] }).events).toEqual([
       'database_away raised',
@@ -274,7 +274,7 @@ describe('inhibition', () => {
     expect(toOps({ alerts: [away, ended({ rule: 'database_away' })] }).events).toEqual(['queue_away raised'])
   })
 
-  test('does not take back what was told: its recovery comes', () => {
+  test('does not suppress the recovery of an alert that was told', () => {
     const over = ended({ rule: 'run_overdue' })
     expect(toOps({ alerts: [over, alert()], told: [told(over, HOUR)] }).events).toEqual([
       'halt raised',
@@ -282,7 +282,7 @@ describe('inhibition', () => {
     ])
   })
 
-  test('knows no other causes', () => {
+  test('has no other causes', () => {
     expect(toOps({ alerts: [overdue, alert({ rule: 'tokens' })] }).events).toHaveLength(2)
   })
 })
@@ -290,7 +290,7 @@ describe('inhibition', () => {
 describe('a mute', () => {
   const mutes = [{ rule: 'halt', subject: null, until: ago(-HOUR) }]
 
-  test('of a subject keeps back what is about it, and nothing else of the rule', () => {
+  test('of a subject suppresses its alerts, and no others of the rule', () => {
     const ofOne = [{ rule: 'halt', subject: 'E1', until: ago(-HOUR) }]
     const halt = alert({ subject: 'E1', facts: { scope: 'E1' } })
     expect(toOps({ alerts: [halt, alert({ subject: '*', facts: { scope: '*' } })], mutes: ofOne })).toEqual({
@@ -310,14 +310,14 @@ describe('a mute', () => {
     expect(toOps({ alerts: [halt], mutes, told: [told(halt, null, { isWithheld: true })] })).toEqual(SILENCE)
   })
 
-  test('ends: what still holds is told then, what is over is not', () => {
+  test('when it ends, alerts that still hold are told, and those that are over are not', () => {
     const past = [{ rule: 'halt', subject: null, until: NOW }]
     const [halt, over] = [alert(), ended()]
     const withheld = [halt, over].map(one => told(one, null, { isWithheld: true }))
     expect(toOps({ alerts: [halt, over], told: withheld, mutes: past }).events).toEqual(['halt raised'])
   })
 
-  test('repeats nothing, and keeps no recovery of what was told before it', () => {
+  test('sends no repetition, but the recovery of an alert that was told before it', () => {
     const [halt, over] = [alert(), ended()]
     const known = [told(halt, 5 * HOUR), told(over, HOUR)]
     expect(toOps({ alerts: [halt, over], told: known, mutes })).toEqual({
@@ -329,7 +329,7 @@ describe('a mute', () => {
 })
 
 describe('in quiet hours', () => {
-  test('only what is critical goes out, with its recovery', () => {
+  test('only critical alerts and their recoveries are sent', () => {
     const paused = alert({ rule: 'paused' })
     const over = ended()
     expect(toOps({ alerts: [paused, alert(), over], told: [told(over, HOUR)], isQuiet: true })).toEqual({
@@ -339,14 +339,14 @@ describe('in quiet hours', () => {
     })
   })
 
-  test('the recovery of something less waits for their end', () => {
+  test('the recovery of a lesser alert waits for their end', () => {
     const over = ended({ rule: 'paused' })
     const of = { alerts: [over], told: [told(over, 3 * HOUR)] }
     expect(toOps({ ...of, isQuiet: true })).toEqual(SILENCE)
     expect(toOps(of).events).toEqual(['paused recovered'])
   })
 
-  test('what came and went is not told after them', () => {
+  test('an alert that came and went meanwhile is not told afterwards', () => {
     const over = ended({ rule: 'paused' })
     expect(toOps({ alerts: [over], told: [told(over, null, { isWithheld: true })] })).toEqual(SILENCE)
   })
@@ -362,7 +362,7 @@ describe('the bound of messages', () => {
   })
   const halt = () => ({ alerts: [alert(), alert({ rule: 'tokens' })] })
 
-  test('permits so many within an hour, then one summary, then none', () => {
+  test('permits a number of messages within an hour, then one summary, then none', () => {
     expect(toOps({ ...halt(), sent: had(50, 40) }).kind).toBe('alerts')
     expect(toOps({ ...halt(), sent: had(50, 40, 30) })).toMatchObject({
       kind: 'summary',
@@ -371,7 +371,7 @@ describe('the bound of messages', () => {
     expect(toOps({ ...halt(), sent: [...had(50, 40, 30), summary(20)] }).kind).toBeNull()
   })
 
-  test('says in the summary from when on there is room', () => {
+  test('says in the summary when there will be room again', () => {
     const { drafts } = decide(outlook({ ...halt(), sent: had(50, 40, 30) }), [OPS], LIMITS)
     expect(drafts[0]?.silentUntil).toEqual(ago(-10 * MINUTE))
     const lower = decide(outlook({ ...halt(), sent: had(50, 40, 30) }), [OPS], {
@@ -381,7 +381,7 @@ describe('the bound of messages', () => {
     expect(lower.drafts[0]?.silentUntil).toEqual(ago(-20 * MINUTE))
   })
 
-  test('lets what still holds through once the hour has room', () => {
+  test('lets alerts that still hold through once the hour has room', () => {
     const over = ended()
     const of = { alerts: [alert({ rule: 'tokens' }), over], told: [told(over, 2 * HOUR)] }
     expect(toOps({ ...of, sent: [...had(59, 40, 30), summary(58)] })).toEqual(SILENCE)
@@ -411,7 +411,7 @@ describe('the bound of messages', () => {
     expect(toOps({ ...halt(), sent }).kind).toBe('alerts')
   })
 
-  test('says nothing where there is nothing to say', () => {
+  test('sends nothing if there is nothing to say', () => {
     expect(toOps({ sent: had(50, 40, 30) })).toEqual(SILENCE)
   })
 })

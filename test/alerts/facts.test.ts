@@ -55,7 +55,7 @@ async function only(rule: RuleName, settings?: Record<string, string>): Promise<
 const sql = (text: string) => store.pool.query(text)
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
 
-test('an empty deployment that is alive has nothing wrong', async () => {
+test('an empty deployment with running processes has no problems', async () => {
   expect(await found()).toEqual([])
   expect(await readAlertFacts(store.pool)).toMatchObject({
     leastCases: null,
@@ -82,7 +82,7 @@ test('a living process with other HR sources than the one started last is named'
 describe('the queue', () => {
   const QUEUE_AWAY = () => ({ awaySince: minutesAgo(2), lastError: 'OOM command not allowed' })
 
-  test('is away when a living process does not reach it, and the word of a dead one is not heard', async () => {
+  test('is away when a running process does not reach it; reports of a dead process do not count', async () => {
     await heartbeat(store.pool, { ...ME, pacer: PACER, queue: QUEUE_AWAY() })
     expect(await only('queue_away')).toMatchObject([
       { since: expect.any(Date), forMs: 60_000, facts: { error: 'OOM command not allowed' } },
@@ -118,7 +118,7 @@ describe('halts', () => {
     expect(await found()).toEqual([])
   })
 
-  test('a pause is another thing: who paused, and why', async () => {
+  test('a pause is a separate finding: who paused, and why', async () => {
     await sql(`select dirsync.pause('maintenance until 18:00')`)
     expect(await only('paused')).toMatchObject([
       { facts: { by: expect.any(String), message: expect.stringContaining('maintenance until 18:00') } },
@@ -129,7 +129,7 @@ describe('halts', () => {
 })
 
 describe('held runs', () => {
-  test('are found until somebody decides', async () => {
+  test('are found until a person decides', async () => {
     await under.inStep(10)
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
     const held = await under.plan()
@@ -177,7 +177,7 @@ describe('a source that looks wrong', () => {
     expect(await found()).toEqual([])
   })
 
-  test('is over with the first run of whatever kind that reads everybody and passes', async () => {
+  test('is over with the first run of any kind that reads all rows and passes', async () => {
     const ended = { planned_at: new Date(), finished_at: new Date() }
     await plantRun(store, { kind: 'full', state: 'source_suspect', message: 'no rows', ...ended })
     expect(await rules()).toEqual(['source_suspect full'])
@@ -232,7 +232,7 @@ describe('runs that are overdue', () => {
     expect(await found()).toEqual([])
   })
 
-  test('whatever runs of named rows came to', async () => {
+  test('whatever the outcome of runs over named rows', async () => {
     await goodRun(20)
     await goodRun(1, { keys: ['e1'] })
     await goodRun(1, { state: 'failed' })
@@ -246,7 +246,7 @@ describe('runs that are overdue', () => {
     expect(finding?.facts.error).toBe('the HR database does not answer')
   })
 
-  test('not while HR is judged anew for a held run, but once it cannot be', async () => {
+  test('not while HR is checked again for a held run, but once it cannot be', async () => {
     await goodRun(60)
     await goodRun(50, { state: 'held', finished_at: null, judged_at: minutesAgo(2) })
     expect(await rules()).toEqual([expect.stringMatching(/^held_run /)])
@@ -258,7 +258,7 @@ describe('runs that are overdue', () => {
     expect(overdue).toMatchObject([{ facts: { error: 'column "mail" does not exist' } }])
   })
 
-  test('where there never was one, since the schedule has been in force', async () => {
+  test('if there never was one, counted from when the schedule came into force', async () => {
     expect(await rules()).toEqual(['run_overdue changes'])
     await sql(`update dirsync.job_schedule set in_force_since = now()`)
     expect(await found()).toEqual([])
@@ -279,7 +279,7 @@ describe('runs that are overdue', () => {
     expect(await found()).toEqual([])
   })
 
-  test('not at once after nobody was there: the tick that came late begins anew', async () => {
+  test('not at once after everything was down: the late tick starts the count anew', async () => {
     await goodRun(600)
     const tick = { job: 'sync-changes', claimed_by: randomUUID() }
     await plant(store, 'job_tick', { ...tick, due_at: minutesAgo(12), claimed_at: minutesAgo(11) })
@@ -310,7 +310,7 @@ describe('runs that are overdue', () => {
     expect(await rules()).toEqual(['run_overdue changes shanghai'])
   })
 
-  test('not at once after a halt, or after somebody decided about one that was held', async () => {
+  test('not at once after a halt, or after a decision about a held run', async () => {
     await goodRun(600)
     await raiseHalt(
       store.pool,
@@ -364,7 +364,7 @@ describe('cases that jump', () => {
     expect(await found()).toEqual([])
   })
 
-  test('are those of the first sync where there was no good run before', async () => {
+  test('do not count in the first sync, before there was a good run', async () => {
     await failing(1, 30)
     await sql('delete from dirsync.sync_run')
     expect(await found()).toEqual([])
@@ -373,7 +373,7 @@ describe('cases that jump', () => {
   })
 })
 
-describe('employees out of step', () => {
+describe('employees out of sync', () => {
   test('are found after the first sync, and are over when the platform confirms them', async () => {
     await under.hire(10)
     await under.plan()
@@ -388,7 +388,7 @@ describe('employees out of step', () => {
     expect(await found()).toEqual([])
   })
 
-  test('are those of a first sync again after the account was switched', async () => {
+  test('do not count after the account was switched, as in a first sync', async () => {
     await under.inStep(2)
     await sql('update dirsync.employee set acknowledged_hash = null')
     expect(await rules()).toEqual(['out_of_step'])
@@ -427,7 +427,7 @@ describe('work that is stuck', () => {
     expect(await found()).toEqual([])
   })
 
-  test('is told with where it waits: for the scheduler, for a worker, or behind other work', async () => {
+  test('is reported with what it waits for: the scheduler, a worker, or other work', async () => {
     const what = async () => {
       const finding = (await found()).find(({ rule }) => rule === 'work_stuck')
       return finding && alertText('en', finding).what
@@ -447,7 +447,7 @@ describe('work that is stuck', () => {
     expect(await what()).toMatch(/Workers take other work meanwhile\.$/)
   })
 
-  test('is none where work began to wait but now: asked for anew, after a halt, or with the first worker', async () => {
+  test('does not include work that has only begun to wait: requested anew, after a halt, or with the first worker', async () => {
     await stuck(120)
     expect(await workRules()).toEqual(['work_stuck'])
     await sql(`update dirsync.sync_run set requested_at = now() where state = 'running'`)
@@ -464,7 +464,7 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual([])
   })
 
-  test('is none of a halted enterprise, but of the others', async () => {
+  test('does not include work of a halted enterprise', async () => {
     await stuck(120)
     await sql(
       `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', 'm', 'r')`,
@@ -474,14 +474,14 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual([])
   })
 
-  test('is none of a nightly full run, which asks about everybody for hours', async () => {
+  test('does not include work of a nightly full run, which takes hours', async () => {
     await under.inStep(100)
     expect(await under.plan('full')).toMatchObject({ state: 'running', planned: 100 })
     await old(10 * 60)
     expect(await found()).toEqual([])
   })
 
-  test('is none of a first sync that takes hours at the permitted rate', async () => {
+  test('does not include work of a first sync that takes hours at the permitted rate', async () => {
     await under.hire(100)
     await under.plan()
     await old(120)
@@ -504,7 +504,7 @@ describe('jobs', () => {
       ...differs,
     })
 
-  test('that are paused are found, but for those that are off', async () => {
+  test('that are paused are found, except those that are off', async () => {
     await schedule('prune')
     await schedule('openids', { interval_seconds: null })
     await sql(`select dirsync.pause_schedule(job, 'a backup runs') from dirsync.job_schedule`)
@@ -559,7 +559,7 @@ describe('jobs', () => {
   })
 })
 
-test('a monitor that does not take the heartbeat is found while it is called', async () => {
+test('a monitor that does not accept the heartbeat is found while it is being called', async () => {
   const call = { run_id: 1, attempts: 3, not_before: new Date(), answer: 'HTTP 404' }
   await plant(store, 'heartbeat_call', call)
   expect(await only('heartbeat_failing')).toMatchObject([{ facts: { answer: 'HTTP 404' } }])
@@ -576,7 +576,7 @@ describe('money', () => {
   }
   const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer', traceId: null } as const
 
-  test('whose outcome is unknown is found until it is known', async () => {
+  test('with an unknown outcome is found until the outcome is known', async () => {
     await writeRefund(store.pool, REFUND, 'test')
     expect(await found()).toEqual([])
     await refundJournal.storeAnswer(store.pool, 'R-1', UNKNOWN)
@@ -589,7 +589,7 @@ describe('money', () => {
     expect(await found()).toEqual([])
   })
 
-  test('of top-ups waits for a person', async () => {
+  test('of top-ups needs a person', async () => {
     await plant(store, 'topup', {
       external_code: 'U-1',
       account_openid: 'a',
@@ -643,7 +643,7 @@ describe('calls, processes and clocks', () => {
     expect(await found()).toEqual([])
   })
 
-  test('a role that nobody living has is found', async () => {
+  test('a role without a running process is found', async () => {
     await sql(`update dirsync.process set roles = '{console,scheduler}'`)
     expect(await rules()).toEqual(['role_missing worker'])
     await sql(`update dirsync.process set heartbeat_at = now() - interval '16 seconds'`)
@@ -658,7 +658,7 @@ describe('calls, processes and clocks', () => {
     expect(await found()).toEqual([])
   })
 
-  describe('a process that gives no sign of life', () => {
+  describe('a process without heartbeats', () => {
     const start = async (host: string, secondsAgo = 0) => {
       const id = randomUUID()
       await heartbeat(store.pool, { ...ME, id, host, roles: ['worker'], pacer: null })
@@ -696,7 +696,7 @@ describe('calls, processes and clocks', () => {
       expect(await found()).toEqual([])
     })
 
-    test('is none where it said goodbye, nor again when what took its place does', async () => {
+    test('is not found if it signed off, nor if its replacement does', async () => {
       const [a, b] = [await start('a'), await start('b')]
       await deregister(store.pool, a)
       expect(await found()).toEqual([])
@@ -789,7 +789,7 @@ describe('the database and the channels', () => {
   })
 })
 
-test('of several HR sources each is judged for itself, and one that is away is one thing to be told of', async () => {
+test('with several HR sources each is checked by itself, and one that is away is one alert', async () => {
   const source = (name: string, position: number, enterpriseCodes: string[]) =>
     plant(store, 'hr_source', {
       name,

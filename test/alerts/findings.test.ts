@@ -25,7 +25,7 @@ import { alertLimits, healthyFacts } from './facts-under-test.ts'
 const find = (differs: Partial<Facts>, settings: Record<string, string> = {}) =>
   findings(healthyFacts(differs), alertLimits(settings), NOW)
 
-test('where all goes well nothing is found, at the strictest settings either', () => {
+test('when all is well, nothing is found, even at the strictest settings', () => {
   expect(find({})).toEqual([])
   const strict = {
     ALERT_CASES_JUMP: '0',
@@ -36,7 +36,7 @@ test('where all goes well nothing is found, at the strictest settings either', (
   expect(find({}, strict)).toEqual([])
 })
 
-test('an empty deployment that is alive finds nothing', () => {
+test('an empty deployment with running processes has no findings', () => {
   const empty = {
     ...{ deadLetters: [], runs: [], lastSuccesses: [], employees: [], judgements: [], schedules: [] },
     ...{ tokenCreations: 0, clockOffset: null, channels: [], leastCases: null, goodRun: 'never' as const },
@@ -50,7 +50,7 @@ describe.each(BORDERS)('$rule: $name', ({ rule, beyond, at, found }) => {
     expect(find(beyond)).toEqual([expect.objectContaining({ rule, ...found })])
   })
 
-  test('is not found where its figure is just kept', () => {
+  test('is not found just below its threshold', () => {
     expect(find(at)).toEqual([])
   })
 
@@ -65,12 +65,12 @@ describe.each(BORDERS)('$rule: $name', ({ rule, beyond, at, found }) => {
   })
 })
 
-test('every rule that is judged by facts has its border here', () => {
+test('every rule that evaluates facts has its threshold tested here', () => {
   const missing = RULE_NAMES.filter(name => !BORDERS.some(({ rule }) => rule === name))
   expect(missing).toEqual(['database_away']) // whoever judged last tells it from memory
 })
 
-describe('settings change the figures', () => {
+describe('settings change the thresholds', () => {
   test.each<[RuleName, Record<string, string>, Partial<Facts>, Partial<Finding>]>([
     ['halt', { ALERT_HALT: '5' }, { stops: [{ ...STOP, scope: '*' }] }, { forMs: 5 * MINUTE }],
     [
@@ -162,15 +162,15 @@ describe('cases that jump', () => {
     expect(find({ deadLetters: open(10_000) })).toHaveLength(1)
   })
 
-  test('are none during the first sync and in the hour after it, nor while nothing is known of the hour before', () => {
+  test('are not found during the first sync and the hour after it, nor while the hour before is unknown', () => {
     expect(find({ ...jump, goodRun: 'never' })).toEqual([])
     expect(find({ ...jump, goodRun: 'lately' })).toEqual([])
     expect(find({ ...jump, leastCases: null })).toEqual([])
   })
 })
 
-describe('employees out of step', () => {
-  test('are nothing to wonder at during the first sync, but after it', () => {
+describe('employees out of sync', () => {
+  test('are not found during the first sync, but after it', () => {
     expect(find({ employees: standing(0), goodRun: 'never' })).toEqual([])
     expect(find({ employees: standing(0), goodRun: 'lately' })).toHaveLength(1)
   })
@@ -186,13 +186,13 @@ describe('employees out of step', () => {
     ).toEqual([])
   })
 
-  test('of a company that waits for its activation are out of step', () => {
+  test('of a company that awaits activation are out of sync', () => {
     const employees = [{ standing: 'awaiting_activation' as const, count: 3 }]
     expect(find({ employees })).toMatchObject([{ facts: { share: 0, in_step: 0, in_scope: 3 } }])
   })
 })
 
-test('a kind that never had a good run is overdue all the same, since nobody knows when', () => {
+test('a kind that never had a good run is overdue all the same, without a time', () => {
   const [finding] = find({ schedules: [{ ...SCHEDULE, lastGood: null }] })
   expect(finding).toMatchObject({ rule: 'run_overdue', facts: { age_seconds: null } })
   expect(finding).not.toHaveProperty('since')
@@ -246,7 +246,7 @@ test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', lang
 })
 
 describe('where HR has several sources', () => {
-  test('what is wrong with one is told of it, and is no reason to keep quiet about another one', () => {
+  test('a problem of one is reported for it, and does not suppress that of another', () => {
     const found = find({
       stops: [{ ...STOP, scope: 'E2', source: 'beijing', category: 'hr_unavailable' }],
       heldRuns: [{ run: 7, kind: 'changes', source: 'shanghai', planned: 300, since: ago(MINUTE) }],

@@ -76,7 +76,7 @@ test('a company that is synced for the first time, changes, and is asked about i
   await running.stop()
 })
 
-test('a schedule that is switched off is nobody’s to miss; one that comes back counts from then on', async () => {
+test('a schedule that is switched off is never overdue; one that comes back counts from then on', async () => {
   const off = await service({ SCHEDULE_FULL_RESYNC: 'off', SCHEDULE_SYNC_CHANGES: '*/10 8-17 * * 1-5' })
   expect(await schedules()).toEqual([['changes', 3600 * (24 * 2 + 14) + 600]])
   await off.stop()

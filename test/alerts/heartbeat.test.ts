@@ -65,7 +65,7 @@ async function row(): Promise<Row | undefined> {
 
 const itIsTime = () => store.pool.query('update dirsync.heartbeat_call set not_before = now()')
 
-test('a good run is called for once', async () => {
+test('a good run triggers one call', async () => {
   const run = await good()
   startHeartbeat()
   await until(async () => (await row())?.called ?? false)
@@ -85,7 +85,7 @@ test.each([
   ['was about departments', { kind: 'departments' }],
   ['was about whom HR’s trigger named', { keys: ['e1'] }],
   ['ended long ago', { finished_at: new Date(Date.now() - 3_700_000) }],
-])('a run that %s is not called for', async (_, differs) => {
+])('a run that %s triggers no call', async (_, differs) => {
   await good(differs)
   await look()
   expect(calls).toEqual([])
@@ -107,7 +107,7 @@ test.each([
      values ('update-employee', 'e1', 5, now() - interval '16 minutes')`,
     `delete from dirsync.pending`,
   ],
-])('while %s no good run is called for, and the latest is afterwards', async (_, breaks, mends) => {
+])('while %s no good run triggers a call, and afterwards the latest does', async (_, breaks, mends) => {
   await store.pool.query(breaks)
   const run = await good()
   await look()
@@ -118,7 +118,7 @@ test.each([
   expect(await row()).toMatchObject({ run_id: run, called: true })
 })
 
-test('of several runs the latest to end is called for', async () => {
+test('of several runs the latest to end triggers the call', async () => {
   const latest = await good({ kind: 'full' })
   await good({ finished_at: new Date(Date.now() - 60_000) })
   await look()
@@ -133,7 +133,7 @@ test('several processes call once', async () => {
   expect(calls).toHaveLength(1)
 })
 
-test('a monitor that does not take the call is called again, later and later', async () => {
+test('a monitor that does not accept the call is called again, at growing intervals', async () => {
   answer = response => response.writeHead(503).end()
   await good()
   const begun = Date.now()
@@ -159,7 +159,7 @@ test('a monitor that does not take the call is called again, later and later', a
   expect(await row()).toMatchObject({ called: true, attempts: 11 })
 })
 
-test('a newer run is called for at once, whatever became of the older', async () => {
+test('a newer run triggers a call at once, whatever happened to the older one', async () => {
   answer = response => response.writeHead(500).end()
   await good({ finished_at: new Date(Date.now() - 1000) })
   await look()
@@ -179,7 +179,7 @@ test('a stop does not wait for a monitor that hangs', async () => {
   expect(await row()).toMatchObject({ called: false, answer: 'no answer within 3 s' })
 })
 
-test('what dies while it calls is followed by another one', async () => {
+test('a process that dies while it calls is replaced by another one', async () => {
   const run = await good()
   await store.pool.query(
     `insert into dirsync.heartbeat_call (run_id, attempts, leased_until) values ($1, 1, now() + interval '1 minute')`,

@@ -51,7 +51,7 @@ const isSent = async () => (await messages()).some(({ state }) => state === 'sen
 /** Lets the lease of a process that is gone run out. */
 const leaseEnds = () => store.pool.query('update dirsync.alert_message set leased_until = now()')
 
-test('killed while it judges, a process leaves nothing behind, and another one judges at once', async () => {
+test('killed while evaluating, a process leaves nothing behind, and another one takes over at once', async () => {
   await raiseHalt()
   const inbox = await Inbox.open()
   const holder = await store.pool.connect()
@@ -94,7 +94,7 @@ test('killed between decision and sending, it loses nothing', async () => {
   expect(inbox.arrivals).toHaveLength(1)
 })
 
-test('killed between sending and noting it, it has the message repeated once', async () => {
+test('killed between sending and recording it, the message is repeated once', async () => {
   await raiseHalt()
   const inbox = await Inbox.open()
   inbox.answer = hangs

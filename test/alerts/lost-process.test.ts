@@ -92,7 +92,7 @@ async function over({ db }: Company): Promise<void> {
 
 const nameOf = ({ pid }: DirsyncProcess) => `${hostname()} (process ${pid})`
 
-test('a frozen worker is told of while another one works, and that it goes on again', async () => {
+test('a frozen worker is reported while another one works, and so is its recovery', async () => {
   const { company, inbox, workers } = await deployment()
   const [frozen] = workers
   await alive(company, frozen)
@@ -108,7 +108,7 @@ test('a frozen worker is told of while another one works, and that it goes on ag
   expect(said(await inbox.arrival(2))).toBe('process_lost recovered')
 })
 
-test('a killed worker is told of until it is replaced; one that was stopped or replaced in order is not', async () => {
+test('a killed worker is reported until it is replaced; one that was stopped or replaced in an orderly way is not', async () => {
   const { company, inbox, start, workers } = await deployment()
   const [stopped, killed] = workers
   const other = await start('worker')

@@ -41,7 +41,7 @@ const alerts = () =>
   }>('select * from dirsync.alert order by id')
 
 describe('an alert', () => {
-  test('is raised at once where its rule waits for nothing, and only once', async () => {
+  test('is raised at once if its rule has no delay, and only once', async () => {
     expect(await judge(finding(), finding({ rule: 'tokens', subject: '' }))).toEqual([
       'raised halt*',
       'raised tokens',
@@ -79,7 +79,7 @@ describe('an alert', () => {
     expect(await judge(finding({ forMs: 5 * MINUTE }))).toEqual([])
   })
 
-  test('that is pending waits for what holds now, not for what is over', async () => {
+  test('that is pending waits for the present problem, not for one that is over', async () => {
     const of = (ms: number) => finding({ rule: 'money_unknown', forMs: 5 * MINUTE, since: ago(ms) })
     await judge(of(4 * MINUTE))
     await pass(2 * MINUTE)
@@ -163,7 +163,7 @@ describe('a judgement', () => {
   const claim = (id: string, gapMs = 28_000) =>
     transaction(store.pool, client => claimEvaluation(client, id, gapMs))
 
-  test('is one process’s at a time', async () => {
+  test('is made by one process at a time', async () => {
     await transaction(store.pool, async client => {
       expect(await claimEvaluation(client, ONE, 28_000)).toEqual({ now: expect.any(Date), isLast: true })
       expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
@@ -172,7 +172,7 @@ describe('a judgement', () => {
     expect(await claim(ONE)).toEqual({ now: null, isLast: true })
   })
 
-  test('comes again after its time, and stays with who judged last', async () => {
+  test('comes again after its interval, and stays with the process that made the last one', async () => {
     const judgedAgo = (seconds: number) =>
       store.pool.query(`update dirsync.alert_judgement set judged_at = now() - $1 * interval '1 second'`, [
         seconds,
@@ -201,7 +201,7 @@ describe('a judgement', () => {
     expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date) })
   })
 
-  test('knows since when somebody has been there to judge', async () => {
+  test('knows since when there has been a process to make it', async () => {
     const watchedSeconds = () =>
       store.value(`select round(extract(epoch from now() - watched_since))::int from dirsync.alert_judgement`)
     const pass = (seconds: number, last = seconds) =>
@@ -237,7 +237,7 @@ describe('quiet hours', () => {
     return (at: string) => store.value<boolean>('select dirsync.is_quiet($1)', [at])
   }
 
-  test('are none where nobody has set any', async () => {
+  test('do not exist unless they are set', async () => {
     expect(await store.value('select dirsync.is_quiet(now())')).toBe(false)
   })
 

@@ -33,7 +33,7 @@ const read = (env?: Record<string, string>, language: 'en' | 'zh-CN' = 'en') =>
   readAlerts(pool, settings(env), { language })
 
 describe('what goes on', () => {
-  test('is told the worst first, then the newest, in the language of whoever asks', async () => {
+  test('is listed the worst first, then the newest, in the language of the reader', async () => {
     await plantAlert(pool, 'held_run', { minutes: 1 })
     await plantAlert(pool, 'money_unknown', { minutes: 50 })
     await plantAlert(pool, 'halt', { minutes: 20 })
@@ -53,7 +53,7 @@ describe('what goes on', () => {
     expect(chinese?.title).toBe('第 7 号同步任务（增量同步）待审批')
   })
 
-  test('names what each channel was told last, and whether that was sent', async () => {
+  test('shows what each channel was last told, and whether that was sent', async () => {
     const alert = await plantAlert(pool, 'halt', { minutes: 300 })
     await plantNotice(pool, alert, 'ops', { minutesAgo: 300 })
     await plantNotice(pool, alert, 'ops', { event: 'repeated', minutesAgo: 60, message: 'waiting' })
@@ -94,7 +94,7 @@ describe('what goes on', () => {
     expect(await reasons()).toMatchObject({ clock: null })
   })
 
-  test('asks for somebody unless it is muted or follows from another one', async () => {
+  test('needs attention unless it is muted or follows from another one', async () => {
     await plantAlert(pool, 'halt', EVERYTHING)
     for (const rule of ['halt', 'run_overdue', 'clock', 'tokens'] as const) await plantAlert(pool, rule)
     await plantAlert(pool, 'database_slow', { state: 'pending' })
@@ -110,7 +110,7 @@ describe('what goes on', () => {
     ).toBe(2)
   })
 
-  test('asks for nobody while it may still mend after its cause has ended', async () => {
+  test('needs no attention while it may still clear after its cause has ended', async () => {
     await plantAlert(pool, 'run_overdue')
     const halt = await plantAlert(pool, 'halt', EVERYTHING)
     const ended = (span: string) =>
@@ -172,7 +172,7 @@ describe('who judges', () => {
 })
 
 describe('channels', () => {
-  test('are those that judging processes know and those of the own settings, each with its state', async () => {
+  test('are those known to evaluating processes and those in the own settings, each with its state', async () => {
     await judged(pool)
     await plantChannel(pool, 'fine')
     await plantChannel(pool, 'unused', { sentMinutesAgo: null })
@@ -207,7 +207,7 @@ describe('channels', () => {
 })
 
 describe('rules', () => {
-  test('say their figures in words, in both languages, and which are off', async () => {
+  test('describe their thresholds in words, in both languages, and show which are off', async () => {
     for (const language of ['en', 'zh-CN'] as const) {
       const { rules } = await read({ ALERT_TOKENS: 'off', ALERT_HALT: '5' }, language)
       expect(rules.map(({ rule }) => rule)).toEqual(RULE_NAMES)
@@ -232,7 +232,7 @@ describe('rules', () => {
     expect(of('held_run')?.figure).toBe('at once')
   })
 
-  test('are muted as a whole, or for one subject: then the others ask for somebody', async () => {
+  test('are muted as a whole, or for one subject: then the others still need attention', async () => {
     await plantAlert(pool, 'halt', EVERYTHING)
     await plantAlert(pool, 'halt')
     await pool.query(`select dirsync.mute_alert('halt', now() + interval '1 hour', 'known', 'E900')`)

@@ -12,7 +12,7 @@ const HALT = {
   remedy: 'Run `dirsync doctor`.',
 }
 
-test('no text is of a rule that there is not, and runbooks have as many steps in either language', () => {
+test('no text belongs to an unknown rule, and runbooks have the same number of steps in both languages', () => {
   const rules = Object.keys(CATALOGUES.en).flatMap(key => /^(?:alert|runbook)\.(\w+)/.exec(key)?.[1] ?? [])
   expect([...new Set(rules)].sort()).toEqual([...RULE_NAMES].sort())
   for (const rule of RULE_NAMES)
@@ -87,7 +87,7 @@ describe.each(LANGUAGES)('in %s', language => {
     }
   })
 
-  test('an alert of an earlier version, whose facts are others, is said all the same', () => {
+  test('an alert of an earlier version with other facts can still be shown', () => {
     for (const { rule, subject } of FINDINGS)
       expect(() => alertText(language, { rule, subject, facts: {} })).not.toThrow()
   })

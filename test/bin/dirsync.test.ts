@@ -81,7 +81,7 @@ test('it may be called by a link to a link', async () => {
   expect(run(join(root, 'second')).status).toBe(0)
 })
 
-test('where the installed one does not run here, the one on PATH does', async () => {
+test('if the installed one does not run here, the one on PATH is used', async () => {
   const { root, path, run } = await install()
   await program(join(root, 'node_modules/.bin/node'), 'exit 126')
   await symlink(process.execPath, join(path, 'node'))

@@ -34,7 +34,7 @@ beforeAll(async () => {
   packed = files.map((file: { path: string }) => file.path)
 })
 
-test('holds the program compiled, with source maps and types, and neither its sources nor tests or benches', () => {
+test('contains the compiled program with source maps and types, but not its sources, tests or benches', () => {
   for (const file of ['src/cli/main', 'jobs/index', 'emulator/emulator'])
     for (const ending of ['js', 'js.map', 'd.ts']) expect(packed).toContain(`dist/${file}.${ending}`)
   expect(

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const release = (...args: string[]) =>
   spawnSync(join(ROOT, '.ci/release'), args, { cwd: '/', encoding: 'utf8' })
 
-test('a tag that is not the version, or that the changelog does not know, is no release', () => {
+test('a tag that does not match the version, or is not in the changelog, is not released', () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   expect(release('version', 'v99.0.0')).toMatchObject({
     status: 1,
@@ -18,7 +18,7 @@ test('a tag that is not the version, or that the changelog does not know, is no 
   expect(release('version', `v${version}`).status).toBe(isDescribed ? 0 : 1)
 })
 
-test('without a step it says which there are, and the workflow runs no other', () => {
+test('without a step it lists the steps, and the workflow runs no others', () => {
   const { status, stderr } = release()
   expect(status).toBe(2)
   const workflow = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'))

@@ -132,7 +132,7 @@ describe('dirsync users', () => {
     expect((await run('users', 'list')).stdout).toMatch(/emil +operator +password +enabled/)
   })
 
-  test('nobody is changed who is not there', async () => {
+  test('a change of an unknown user is refused', async () => {
     const refused = await run('users', 'disable', 'nobody')
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain('there is no user "nobody"')

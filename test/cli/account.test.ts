@@ -64,7 +64,7 @@ test('another address or application is refused, in one sentence that says how t
     })
 })
 
-test('doctor finds it, and what is only looked at is shown all the same', async () => {
+test('doctor finds it, and read-only commands still work', async () => {
   const examined = (await dirsync(['doctor', '--json'], elsewhere())).json()
   expect(examined.findings).toContainEqual({
     ...{ check: 'account', status: 'failed' },
@@ -73,7 +73,7 @@ test('doctor finds it, and what is only looked at is shown all the same', async 
   expect(await dirsync(['status'], elsewhere())).toMatchObject({ code: 0 })
 })
 
-test('a running service is not switched under its feet', async () => {
+test('the account is not switched while the service runs', async () => {
   const service = await company.start()
   const refused = await dirsync(['switch-account', '--yes'], elsewhere())
   expect(refused).toMatchObject({
@@ -95,7 +95,7 @@ test('switched, the other account gets everything', async () => {
   expect(await dirsync(['start', '--once'], company.settings)).toMatchObject({ code: 2 })
 })
 
-test('the same account at another address keeps what is known of it', async () => {
+test('the same account at another address keeps its memory', async () => {
   const moved = elsewhere({ PLATFORM_BASE_URL: other.url.replace('127.0.0.1', 'localhost') })
   expect(await dirsync(['plan'], moved)).toMatchObject({ code: 2 })
   expect(await dirsync(['switch-account', '--keep-memory', '--yes'], moved)).toMatchObject({ code: 0 })

@@ -55,7 +55,7 @@ async function plantNight(): Promise<void> {
 }
 
 describe('dirsync alerts', () => {
-  test('lists what is wrong, who was told or why nobody is, and what to do about the worst', async () => {
+  test('lists what is wrong, who was told or why no one was, and what to do about the worst', async () => {
     await plantNight()
     const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -90,7 +90,7 @@ describe('dirsync alerts', () => {
     })
   })
 
-  test('says that nothing is wrong, and when that was judged', async () => {
+  test('says that nothing is wrong, and when that was checked', async () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'ops')
     const { stdout, stderr } = await run()
@@ -98,7 +98,7 @@ describe('dirsync alerts', () => {
     expect(stderr).toBe('')
   })
 
-  test('warns where nobody judges, and where nobody would be told', async () => {
+  test('warns if alerts are not evaluated, and if no channel would be told', async () => {
     const never = await run()
     expect(never.stdout).toBe('')
     expect(never.stderr).toMatch(/No process has judged the rules yet.*dirsync start/s)
@@ -108,7 +108,7 @@ describe('dirsync alerts', () => {
   })
 })
 
-test('dirsync alerts acknowledge says who takes care of an alert, which the list then shows', async () => {
+test('dirsync alerts acknowledge records who handles an alert, and the list then shows it', async () => {
   await plantNight()
   const { rows } = await deployment.own.pool.query<{ id: number }>(
     `select id from dirsync.alert where rule = 'halt' and state = 'firing'`,
@@ -126,7 +126,7 @@ const WHOLE_ANSWER =
   '535 5.7.8 authentication failed: the password of dirsync has expired, and the mail server takes no message until its administrator has set another one'
 
 describe('dirsync alerts channels', () => {
-  test('lists those of judging processes and those only set here, without secrets', async () => {
+  test('lists those of evaluating processes and those only set here, without secrets', async () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'mail', {
       ...{ kind: 'mail', target: 'ops@example.com', failingMinutes: 5, answer: WHOLE_ANSWER },
@@ -145,7 +145,7 @@ describe('dirsync alerts channels', () => {
     ])
   })
 
-  test('says how to set one where there is none', async () => {
+  test('says how to set one if there is none', async () => {
     const { stdout } = await run('channels')
     expect(stdout).toContain('No channel is set')
     expect(stdout).toContain('ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/')
@@ -230,7 +230,7 @@ describe('dirsync alerts quiet', () => {
     expect((await run('quiet', 'off', '--json')).json()).toEqual({ cleared: false })
   })
 
-  test('takes the shell’s time zone, and none that there is not', async () => {
+  test('takes the shell’s time zone, and refuses unknown ones', async () => {
     const own = await dirsyncProcess(['alerts', 'quiet', '23:00-06:00', '--json'], {
       ...deployment.settings,
       TZ: 'Europe/Berlin',
@@ -267,7 +267,7 @@ describe('dirsync alerts test', () => {
     expect(received).toHaveLength(1)
   })
 
-  test('ends the trouble of a channel that takes it, and hurries what waits for it', async () => {
+  test('ends the outage of a channel that accepts it, and sends its waiting messages', async () => {
     const { pool } = deployment.own
     for (const name of ['broken', 'ops']) await plantChannel(pool, name, { failingMinutes: 30 })
     await plantNotice(pool, await plantAlert(pool, 'halt'), 'ops', { message: 'waiting' })
@@ -311,7 +311,7 @@ describe('dirsync alerts test', () => {
 })
 
 describe('dirsync status', () => {
-  test('counts the alerts that go on, and says where they are told', async () => {
+  test('counts the active alerts, and says where they are sent', async () => {
     const status = (env = {}) => dirsync(['status'], { ...deployment.settings, ...env })
     expect((await status()).stdout).not.toContain('Alerts')
     await plantNight()

@@ -11,7 +11,7 @@ const terminal = (input = true, output = true) => {
   return { ...streams, at: <T>(ask: () => T) => withIo(io, ask) }
 }
 
-test('asks on a terminal, not with --yes, and refuses where nobody can be asked', () => {
+test('asks on a terminal, not with --yes, and refuses if it cannot ask', () => {
   expect(terminal().at(() => needsQuestion('refund', false))).toBe(true)
   expect(terminal().at(() => needsQuestion('refund', true))).toBe(false)
   for (const [input, output] of [

@@ -42,7 +42,7 @@ async function mapping(sql: string): Promise<string> {
   return file
 }
 
-test('where all is well every check is a line, and nothing fails', async () => {
+test('when all is well, every check is a line and none fails', async () => {
   const examined = await dirsync(['doctor'], deployment.settings)
   expect(examined).toMatchObject({ code: 0, stderr: '' })
   for (const check of [
@@ -134,7 +134,7 @@ test('a mapping with an unknown column is found and named', async () => {
   ])
 })
 
-test('a mapping that is no single SELECT is found', async () => {
+test('a mapping that is not a single SELECT is found', async () => {
   const { failed } = await examine({ HR_EMPLOYEES_SQL: await mapping('delete from hr.person') })
   expect(failed).toMatchObject([{ check: 'mapping', remedy: expect.any(String) }])
 })

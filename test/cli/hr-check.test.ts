@@ -87,7 +87,7 @@ function asOneFindsIt(product: string, url: () => string): void {
     ])
   })
 
-  test('breaks rules, told with the rows to be found by and without their values', () => {
+  test('breaks rules, reported with the rows but without their values', () => {
     const [mobile, ...others] = found.broken_rules
     expect(mobile).toEqual({
       field: 'mobile',
@@ -108,7 +108,7 @@ function asOneFindsIt(product: string, url: () => string): void {
     ])
   })
 
-  test('shares values that should be one employee’s own, exactly and in another writing', () => {
+  test('has values shared by several employees, exactly or in another spelling', () => {
     const told = Object.fromEntries(
       found.shared.map(({ field, same, written_differently: other }: Record<string, never>) => [
         field,
@@ -166,7 +166,7 @@ describe('for people', () => {
   test.each([
     ['en', /^HR in PostgreSQL/, 'Then: npx dirsync hr check', /E0015 \*{4} \(18 characters\)/],
     ['zh-CN', /^人事数据：PostgreSQL/, '然后：npx dirsync hr check', /E0015 \*{4}（18 个字符）/],
-  ])('it is said in %s, in 80 columns, with what to do next', async (DIRSYNC_LANG, head, next, sample) => {
+  ])('it is printed in %s, in 80 columns, with what to do next', async (DIRSYNC_LANG, head, next, sample) => {
     const { code, stdout, stderr } = await dirsync(['hr', 'check'], {
       ...settings(postgres.url),
       DIRSYNC_LANG,
@@ -213,7 +213,7 @@ describe('for people', () => {
   })
 })
 
-describe('what breaks no rule and is hardly meant', () => {
+describe('data that breaks no rule but is probably unintended', () => {
   const staff = (columns: string) =>
     `select 'u' || n as userid, 'n' || n as name, ${columns} from generate_series(1, 60) n`
 
@@ -230,7 +230,7 @@ describe('what breaks no rule and is hardly meant', () => {
     expect(await checked(sql, permitted)).toMatchObject({ code: 0 })
   })
 
-  test('is one value for everybody, or none', async () => {
+  test('is one value for all employees, or none', async () => {
     const sql = staff(`'D1' as dept_code, '' as email, 3 as gender, '86' as mobile_area, null as mobile,
       n || '00000' as remark, case when n > 50 then 'left ' || n else 'P1' end as level, n <= 50 as active`)
     const { code, stdout } = await checked(sql)
@@ -245,7 +245,7 @@ describe('what breaks no rule and is hardly meant', () => {
     expect(await checked(sql.replace('60', '9').replace("''", 'null'))).toMatchObject({ code: 0 })
   })
 
-  test('is a user id that tells who somebody is, and it is masked', async () => {
+  test('is a user id that identifies a person, and it is masked', async () => {
     const numbers = `select sfzh as userid, xm as name, sjh as mobile from yuangong where ygbh between 'E0005' and 'E0014'`
     const found = await checked(numbers)
     expect(found.code).toBe(1)
@@ -345,7 +345,7 @@ describe('the times in HR', () => {
   }
 })
 
-test('a value that a cast cannot take is told with its column and its employee, and without itself', async () => {
+test('a value that a cast rejects is reported with its column and its employee, but not shown', async () => {
   const failed = await checked(
     `select ygbh as userid, xm as name, replace(sjh, '无', 'secret-7')::bigint as mobile, 'x' as remark
      from yuangong where ygbh in ('E0001', 'E0003', 'E0004', 'E0005')`,
@@ -361,7 +361,7 @@ test('a value that a cast cannot take is told with its column and its employee, 
   expect(condition.stderr).not.toContain('It is column')
 })
 
-test('many different values are estimated, and said to be', async () => {
+test('many distinct values are estimated, and marked as estimates', async () => {
   const many = await checked(
     `select n as userid, n % 16000 as cost_center_id, n as remark from generate_series(1, 60000) n`,
   )
@@ -378,7 +378,7 @@ test('the command to go on with can be typed as it stands', async () => {
   expect(stdout).toContain(`plan --mapping '${join(folder, "new mapping'\\''s.sql")}'\n`)
 })
 
-test('rows of enterprises that are not those of the source are told', async () => {
+test('rows of enterprises outside the source are reported', async () => {
   await writeFile(
     join(folder, 'two.sql'),
     "select ygbh as userid, xm as name, 'E2' as enterprise_code from yuangong where ygbh = 'E0001'",
@@ -440,7 +440,7 @@ describe('a mapping that is wrong', () => {
     }
   })
 
-  test('is told where its file is not there, and where HR is not', async () => {
+  test('is reported if its file is missing, and if HR is away', async () => {
     expect(
       await dirsync(['hr', 'check', '--mapping', 'no.sql'], { HR_DATABASE_URL: postgres.url }),
     ).toMatchObject({
@@ -476,7 +476,7 @@ test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   await expect.poll(async () => (await busy()).rowCount).toBe(0)
 })
 
-describe('HR in files, while the folder holds no whole delivery', () => {
+describe('HR in files, while the folder does not hold a complete delivery', () => {
   let env: Record<string, string>
 
   beforeAll(async () => {

@@ -126,7 +126,7 @@ from "Order ""Staff"""
     expect(lines.filter(line => widthOf(line) > 80)).toEqual([])
   })
 
-  test('shows no value of HR, but of a column that tells states', async () => {
+  test('shows no values of HR, except those of a status column', async () => {
     const { stdout } = await hr(postgres.url, ['init', '--yes', '--table', 'yuangong'])
     expect(stdout).toMatch(/ sjh +varchar +99999999999 +mobile\n/)
     expect(stdout).not.toMatch(/19900000|员工\d|@example|99001/)
@@ -136,14 +136,14 @@ from "Order ""Staff"""
   })
 })
 
-describe('of a table that is strange', () => {
+describe('of an odd table', () => {
   const active = async (url: string, mapping = 'employees.sql') => {
     const { stdout } = await hr(url, ['check', '--mapping', mapping, '--json'])
     const { rows, active } = JSON.parse(stdout)
     return `${active} of ${rows}`
   }
 
-  test('a day that stands for none makes nobody a leaver', { tags: 'mariadb' }, async () => {
+  test('a placeholder date does not count as a day of leaving', { tags: 'mariadb' }, async () => {
     const days = "('0000-00-00'), ('1900-01-01'), (null), ('2999-12-31'), ('2020-01-01')"
     await mariadb.admin.query(`set sql_mode = '';
       create table days (id int auto_increment primary key, name char(1) default 'n', lzrq date, telephone int);
@@ -156,7 +156,7 @@ describe('of a table that is strange', () => {
     expect(await active(postgres.url)).toBe('1 of 2')
   })
 
-  test('a status that cannot be one is left out, and told', async () => {
+  test('a column that cannot be a status is left out, and reported', async () => {
     await postgres.pool.query(`create table odd as select n as id, 'n' as name, '{}'::json as status
       from generate_series(1, 4) n`)
     const { code, stdout } = await hr(postgres.url, ['init', '--yes', '--table', 'odd'])
@@ -164,7 +164,7 @@ describe('of a table that is strange', () => {
     expect(stdout).toContain('By its name, status may tell who has left, and is not used')
   })
 
-  test('the columns that the user may read are read', { tags: 'mariadb' }, async () => {
+  test('only the columns that the user may read are read', { tags: 'mariadb' }, async () => {
     const grants = (
       role: string,
     ) => `create table own_rights (salary int, userid int, name text, mobile text);
@@ -340,7 +340,7 @@ from beisen
     ['of one digit or two', `replace("最后工作日", '.03.', '/3/')`, 300],
     ['as a number', `nullif(replace("最后工作日", '.', ''), '')::int`, 300],
     ['in the future', `replace("最后工作日", '2024', '2998')`, 400],
-  ])('a day of leaving in a text %s tells who is there', async (_, expression, active) => {
+  ])('a day of leaving in a text %s shows who is in service', async (_, expression, active) => {
     await postgres.pool.query(`create or replace view days_in_text as
       select "工号", "姓名", (${expression})::text as "LastWorkDate" from beisen`)
     if (expression.endsWith('int'))
@@ -351,7 +351,7 @@ from beisen
     await postgres.pool.query('drop view days_in_text')
   })
 
-  test('a day of leaving in a delivered file tells who is there', async () => {
+  test('a day of leaving in a delivered file shows who is in service', async () => {
     const days = ['', '9999.12.31', '2024.03.31', '']
     const lines = Array.from({ length: 40 }, (_, i) => `${i},员工${i},${days[i % 4]}`)
     const delivery = await temporaryFolder()
@@ -363,7 +363,7 @@ from beisen
     expect(JSON.parse(stdout)).toMatchObject({ rows: 40, active: 30 })
   })
 
-  test('what would make most people leave is not taken by --yes, and asked without a proposal', async () => {
+  test('a rule by which most people have left is not accepted by --yes, and asked about without a default', async () => {
     await postgres.pool.query(`create table history as select n as id, 'n' || n as name,
       case when n > 55 then 'regular' else 'resigned' end as status from generate_series(1, 60) n`)
     const { code, stdout } = await init(postgres.url, 'history', null)
@@ -415,7 +415,7 @@ describe('it refuses', () => {
     await expect(written()).rejects.toThrow('ENOENT')
   })
 
-  test('what HR or dirsync would refuse is written and told', async () => {
+  test('a SELECT that HR or dirsync would refuse is written, with a warning', async () => {
     const wrong = await hr(
       postgres.url,
       ['init', '--table', 'yuangong'],

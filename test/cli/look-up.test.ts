@@ -104,13 +104,13 @@ test('more than one page is read, and it is told where there are more', async ()
   })
 })
 
-test('no orders are no riddle', async () => {
+test('an empty list says so', async () => {
   const list = await dirsync('orders', 'list', '--from', '2019-01-01', '--to', '2019-01-02')
   expect(list).toMatchObject({ code: 0 })
   expect(list.stdout).toMatch(/no payment order from 2019-01-01 to 2019-01-02: try other days/)
 })
 
-test('a payment order is told down to its goods; a state that nobody knows stays as it is', async () => {
+test('a payment order is shown down to its goods; an unknown state is shown as it is', async () => {
   const shown = await dirsync('orders', 'show', '8000000000000000')
   expect(shown.stdout).toMatch(/status +9\n/)
   expect(shown.stdout).toMatch(/asset +POINT points\n/)
@@ -123,7 +123,7 @@ test('a payment order is told down to its goods; a state that nobody knows stays
   expect(missing.stderr).toMatch(/enterprise\/consume\/get failed\n +code +1000220120/)
 })
 
-test("a merchant's order is told by its record", async () => {
+test("a merchant's order is shown by its record", async () => {
   const record = await dirsync('orders', 'record', 'test-application-7')
   expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
   expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(

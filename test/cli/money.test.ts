@@ -159,7 +159,7 @@ test.concurrent('a rule that is broken is named before anything is sent', async 
   expect(foreign.stderr).toMatch(/^dirsync: --order must begin with the application id/m)
 })
 
-test.concurrent('what the platform refuses is told with its code, and free for another try', async () => {
+test.concurrent('a refusal by the platform is reported with its code, and the number is free for another try', async () => {
   await control('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: order(3) },
@@ -178,14 +178,14 @@ test.concurrent('what the platform refuses is told with its code, and free for a
   )
 })
 
-test.concurrent('a code that is not listed as a refusal of refunds is told as unknown', async () => {
+test.concurrent('a code that is not listed as a refusal of refunds is reported as unknown', async () => {
   const unknown = await dirsync(...refund(9, '--amount', '100.01', '--number', `${APP}R-over`, '--yes'))
   expect(unknown.code).toBe(1)
   expect(unknown.stderr).toMatch(/unknown whether refund \S+ was carried out[\s\S]*code +1000229002/)
   expect(await journal('refund', 9)).toMatchObject([{ state: 'unknown', platform_code: '1000229002' }])
 })
 
-test.concurrent('an unknown outcome is said, shown, and settled by hand', async () => {
+test.concurrent('an unknown outcome is reported, shown, and settled by hand', async () => {
   await control('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: order(4) },
@@ -239,7 +239,7 @@ describe('a top-up', () => {
     expect((await dirsync('topup', 'list')).stdout).toMatch(/ +5000\.00 +accepted/)
   })
 
-  test.concurrent('of unknown outcome waits for the word of a person', async () => {
+  test.concurrent('of unknown outcome waits for a person', async () => {
     const number = `${APP}T${'0'.repeat(20)}`
     await control('faults', {
       operation: 'enterprise/account/applyCharge',
@@ -322,7 +322,7 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(await journal('refund', 7)).toEqual([])
   })
 
-  test.concurrent('Ctrl-C in flight tells that the outcome is unknown', async () => {
+  test.concurrent('Ctrl-C in flight reports that the outcome is unknown', async () => {
     await using platform = await holdRefunds(deployment.emulator.url)
     // Another address, and so the memory of another database.
     await using own = await createTestDatabase({ migrated: true })

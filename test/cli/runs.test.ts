@@ -54,7 +54,7 @@ test('a full run with a max age tells how many it skipped', async () => {
   expect(waited.stdout).toMatch(/skipped +\d+ confirmed recently enough/)
 })
 
-test('an employee whom nobody knows fails the wait, and the others are synced all the same', async () => {
+test('an unknown employee fails the wait, and the others are still synced', async () => {
   const unknown = await dirsync('resync', '--employee', 'nobody', '--wait')
   expect(unknown.code).toBe(1)
   expect(unknown.stdout).toMatch(/failed\n +message +neither HR nor dirsync knows an employee nobody/)
@@ -63,7 +63,7 @@ test('an employee whom nobody knows fails the wait, and the others are synced al
   expect(mixed.json()).toMatchObject({ ok: false, state: 'done', planned: 1, message: 'unknown: nobody' })
 })
 
-test('a dead letter that comes of a named employee is shown with how to look closer', async () => {
+test('a dead letter of a named employee is shown with a hint for details', async () => {
   await company.hr.query(`update person set mobile = '19900000003' where userid = 'e0002'`)
   const waited = await dirsync('resync', '--employee', 'e0002', '--wait')
   expect(waited.code).toBe(0)
@@ -71,7 +71,7 @@ test('a dead letter that comes of a named employee is shown with how to look clo
   expect(waited.stdout).toMatch(/Look closer: .*dirsync dead-letters show \d+/)
 })
 
-test('a swap is told by each of its dead letters', async () => {
+test('each dead letter of a swap mentions it', async () => {
   await company.hr.query(
     `update person set mobile = case userid when 'e0010' then '19900000011' else '19900000010' end
      where userid in ('e0010', 'e0011')`,
@@ -309,7 +309,7 @@ describe('a dry run of another mapping', () => {
     })
   })
 
-  test('is no way of looking at a run', async () => {
+  test('cannot be combined with a run', async () => {
     const wrong = await dirsync('plan', '3', '--mapping', file())
     expect(wrong).toMatchObject({
       code: 2,

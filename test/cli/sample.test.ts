@@ -29,7 +29,7 @@ async function caseOf(category: string): Promise<number> {
   return rows[0].id
 }
 
-test.concurrent('the summary of a sync is short, tells what came of it and how to look closer', () => {
+test.concurrent('the summary of a sync is short, and gives the outcome and hints for details', () => {
   expect(once.code).toBe(0)
   const { stdout } = once
   expect(stdout).toMatch(/The sync is done, after [\d.]+ s\./)
@@ -49,7 +49,7 @@ test.concurrent('the summary of a sync is short, tells what came of it and how t
   expect(stdout).not.toMatch(/\x1b/)
 })
 
-test.concurrent('status shows employees, work, halts, runs and dead letters, and that nobody is there', async () => {
+test.concurrent('status shows employees, work, halts, runs and dead letters, and that no process is running', async () => {
   const status = await dirsync('status')
   expect(status.code).toBe(0)
   expect(status.stdout).toMatch(/No scheduler and no worker is running: start them with \S.*dirsync start/)
@@ -118,7 +118,7 @@ test.concurrent('runs are filtered as in the console', async () => {
   expect(none).toMatchObject({ code: 0, stdout: 'There are no such runs.\n' })
 })
 
-test.concurrent('a category that is none names those there are; one without cases is empty', async () => {
+test.concurrent('an unknown category lists the known ones; one without cases is empty', async () => {
   const unknown = await dirsync('dead-letters', 'list', '--category', 'bad_luck')
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toMatch(/there is no category "bad_luck": choose one of .*duplicate_mobile/)
@@ -164,7 +164,7 @@ test.concurrent('a row that breaks a rule says which, without its value', async 
 test.concurrent.each([
   ['employee', 'e99999'],
   ['plan', '--employee', 'E100/e99999'],
-])('`%s` of an employee whom nobody knows fails with one sentence', async (...args) => {
+])('`%s` of an unknown employee fails with one sentence', async (...args) => {
   const failed = await dirsync(...args)
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(/^dirsync: neither HR nor dirsync knows an employee \S+\n$/)
@@ -175,7 +175,7 @@ test.concurrent.each([
   [['approve', '1'], 'there is no held run 1'],
   [['reject', '9999'], 'there is no held run 9999'],
   [['dead-letters', 'show', '9999'], 'there is no dead letter 9999'],
-])('%j: what is not there fails with one sentence', async (args, sentence) => {
+])('%j: a missing one fails with one sentence', async (args, sentence) => {
   expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
 })
 
@@ -253,7 +253,7 @@ describe('plan', () => {
     expect(await written()).toEqual(before)
   })
 
-  test('of everything looks up nobody in HR, however many employees it asks about', async () => {
+  test('of everything makes no look-ups in HR, however many employees it asks about', async () => {
     const before = await readings()
     expect((await dirsync('plan', '--full', '--json')).json().platform.asked).toBe(330)
     // Once for the employees, once to count them by department.
@@ -263,7 +263,7 @@ describe('plan', () => {
   test.each([
     ['plan', '--employee', 'nobody'],
     ['employee', 'nobody'],
-  ])('%s looks for an employee whom nobody knows by the index alone', async (...args) => {
+  ])('%s searches for an unknown employee by the index only', async (...args) => {
     const before = await readings()
     const { code, stdout, stderr } = await dirsync(...args)
     expect({ code, said: stdout + stderr }).toMatchObject({
@@ -363,7 +363,7 @@ test('a run of several employees is one run, in the audit too', async () => {
   expect(story.commands).toMatchObject([{ name: 'resync' }])
 })
 
-test('waiting for a run that nobody would do is refused, and the run stays requested', async () => {
+test('waiting for a run is refused without a process to do it, and the run stays requested', async () => {
   const failed = await dirsync('resync', '--full', '--wait')
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(

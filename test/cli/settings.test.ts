@@ -70,7 +70,7 @@ test.concurrent('a mapping file that is not there is refused', async () => {
   )
 })
 
-test.concurrent('a mapping with a column that is none stops the start and names it', async () => {
+test.concurrent('a mapping with an unknown column stops the start and names it', async () => {
   const file = join(await temporaryFolder(), 'employees.sql')
   await writeFile(
     file,

@@ -131,7 +131,7 @@ test.each([
   expect(wideLines(refused.stderr)).toEqual([])
 })
 
-test('whatever needs something more than its name is among them', async () => {
+test('every command that requires arguments is among them', async () => {
   const needing: string[] = []
   for (const names of COMMANDS) {
     const { stdout } = await dirsync([...names, '--help'])

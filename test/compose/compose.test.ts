@@ -99,7 +99,7 @@ test('every service has a memory limit', () => {
   expect(unlimited).toEqual([])
 })
 
-test("an override of the operator's is none of git's business", () => {
+test('git ignores an override of the operator', () => {
   expect(readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n')).toContain('docker-compose.override.yml')
 })
 

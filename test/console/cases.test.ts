@@ -58,7 +58,7 @@ async function row(id: number) {
   return rows[0]
 }
 
-describe('a name that no filter has', () => {
+describe('an unknown filter', () => {
   test.each([
     { action: 'ignore', reason: 'why', filter: { category: 'duplicate_mobile' } },
     { action: 'ignore', reason: 'why', filter: 'category=duplicate_mobile' },
@@ -82,7 +82,7 @@ describe('a name that no filter has', () => {
     expect((await get(url)).json()).toMatchObject({ status: 422, detail })
   })
 
-  test('an address without a number is an address of nothing', async () => {
+  test('an address without a number is not found', async () => {
     expect((await get('/api/v1/cases/abc')).json()).toMatchObject({ status: 404, code: 'not_found' })
     expect((await get('/api/v1/cases/abc')).body).not.toContain('NaN')
   })
@@ -196,7 +196,7 @@ describe('/api/v1', () => {
   test.each([
     ['retry', {}],
     ['assign', { assignee: 'mei' }],
-  ])('answers 404 when somebody wants to %s a case that does not exist', async (name, given) => {
+  ])('answers 404 to %s for a case that does not exist', async (name, given) => {
     expect((await post(`/api/v1/cases/999999/${name}`, given)).statusCode).toBe(404)
   })
 
@@ -298,7 +298,7 @@ describe('a bulk action', () => {
     expect(response.json().detail).toBe(detail)
   })
 
-  test('that does not exist, or no longer, is told so', async () => {
+  test('that does not exist, or no longer, is answered so', async () => {
     for (const response of [await get('/api/v1/bulk/999999'), await post('/api/v1/bulk/999999/start')]) {
       expect(response.statusCode).toBe(404)
       expect(response.json().detail).toContain('Previews are kept for a day')
@@ -327,7 +327,7 @@ test('an export holds the cases that match the filter, and no formula', async ()
 test.each([
   ['en', 'Code: 1002218007', 'Trace id: t-1', 'Another employee of the enterprise has this mobile number.'],
   ['zh-CN', '错误码：1002218007', '跟踪 ID（trace id）：t-1', '手机号'],
-])('what is copied for the vendor, in %s, finds the call and names nobody', async (language, ...expected) => {
+])('the text for the vendor, in %s, identifies the call and names no one', async (language, ...expected) => {
   const id = await plant('zhang.san', { category: 'duplicate_mobile' })
   await database.pool.query(
     `update dirsync.dead_letter set platform_code = 1002218007, trace_id = 't-1', field = 'mobile',

@@ -55,7 +55,7 @@ test.each(['starting', 'stopping'] as const)('a process that is %s is alive, not
   expect((await console.app.inject('/healthz')).statusCode).toBe(200)
 })
 
-test('without its queue a process is not ready, and tells a stranger nothing of the inside', async () => {
+test('without its queue a process is not ready, and reveals no internals', async () => {
   const { logger, lines } = recordLog()
   await using console = await openApp(database.url, { checkQueue: away, logger })
   const response = await console.app.inject('/readyz')

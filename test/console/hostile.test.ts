@@ -49,7 +49,7 @@ describe('roles', () => {
   })
 })
 
-describe('a change that another site asks for in the name of somebody who is signed in', () => {
+describe('a change that another site requests in the name of a signed-in user', () => {
   const foreign: [string, Record<string, string>][] = [
     ['from another site', { 'sec-fetch-site': 'cross-site' }],
     ['from another host of the same site', { 'sec-fetch-site': 'same-site' }],
@@ -213,7 +213,7 @@ describe('addresses', () => {
 })
 
 describe('headers', () => {
-  test('nobody says where they call from unless a proxy of ours does', async () => {
+  test('only a trusted proxy may name the client’s address', async () => {
     const { statusCode } = await console.app.inject({
       method: 'POST',
       url: '/pause',
@@ -274,7 +274,7 @@ test('characters that PostgreSQL cannot hold are replaced, wherever they come fr
   }
 })
 
-test('preferences that there are none of are refused in a sentence, and nothing is logged', async () => {
+test('unknown preferences are refused in a sentence, and nothing is logged', async () => {
   const { logger, lines } = recordLog()
   await using logged = await openApp(database.url, { logger })
   for (const payload of [{ language: 'tlh' }, { theme: ['dark'] }, undefined]) {
@@ -337,21 +337,18 @@ describe('while the database is away', () => {
     ['GET', '/overview', undefined],
     ['GET', '/api/v1/overview', undefined],
     ['POST', '/api/v1/pause', { reason: 'a test' }],
-  ] as const)(
-    '%s %s says so in a sentence, and where the database is to nobody',
-    async (method, url, payload) => {
-      await using proxy = await startTcpProxy(database.url)
-      await using cut = await openApp(proxy.url)
-      await proxy.refuse()
-      const headers = url.startsWith('/api/')
-        ? { authorization: `Bearer ${tokens.get('admin')}` }
-        : { cookie, accept: 'text/html', 'sec-fetch-site': 'same-origin' }
-      const answer = await cut.app.inject({ method, url, headers, ...(payload && { payload }) })
-      expect(answer.statusCode).toBe(503)
-      expect(answer.body).toContain('database does not answer')
-      expect(answer.body).not.toMatch(/ECONN|127\.0\.0\.1|pg-pool|\.ts:/)
-    },
-  )
+  ] as const)('%s %s says so in a sentence, without the database’s address', async (method, url, payload) => {
+    await using proxy = await startTcpProxy(database.url)
+    await using cut = await openApp(proxy.url)
+    await proxy.refuse()
+    const headers = url.startsWith('/api/')
+      ? { authorization: `Bearer ${tokens.get('admin')}` }
+      : { cookie, accept: 'text/html', 'sec-fetch-site': 'same-origin' }
+    const answer = await cut.app.inject({ method, url, headers, ...(payload && { payload }) })
+    expect(answer.statusCode).toBe(503)
+    expect(answer.body).toContain('database does not answer')
+    expect(answer.body).not.toMatch(/ECONN|127\.0\.0\.1|pg-pool|\.ts:/)
+  })
 })
 
 test('crafted cursors are refused in a sentence by every list', async () => {
@@ -412,7 +409,7 @@ describe('the host that a request names', () => {
 describe('one viewer', () => {
   const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` })
 
-  test('who asks for 300 pages at once is told to come back, and others are served meanwhile', async () => {
+  test('that asks for 300 pages at once is told to come back, and others are served meanwhile', async () => {
     const order: string[] = []
     const asked = Array.from({ length: 300 }, async () => {
       const answer = await console.app.inject({

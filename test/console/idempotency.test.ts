@@ -53,7 +53,7 @@ test.each([
   ['a connection that was lost while it committed', new Error('Connection terminated unexpectedly')],
   ['a statement that was given up', Object.assign(new Error('no answer'), { code: 'STATEMENT_TIMEOUT' })],
   ['an answer that could not be written down', new TypeError('not serialisable')],
-])('after %s, of which nobody knows what it did, the key starts nothing again', async (name, error) => {
+])('after %s, whose effect is unknown, the key starts nothing again', async (name, error) => {
   const { work, times } = counted(() => {
     throw error
   })
@@ -62,7 +62,7 @@ test.each([
   expect(times()).toBe(1)
 })
 
-test('an answer that cannot be kept is not forgotten to have been given', async () => {
+test('an answer that cannot be stored is remembered as given', async () => {
   const { work, times } = counted(() => 'x')
   const broken = new IdempotencyKeys(
     new Proxy(database.pool, {

@@ -44,7 +44,7 @@ const tokenOf = async (name: string) => {
   }
 }
 
-test('whoever was disabled watches for ten minutes more at most, and does not come back', async () => {
+test('a disabled user watches for ten more minutes at most, and cannot reconnect', async () => {
   const console = await listening()
   const cookie = await signInAs(console, 'reviewer')
   const stream = await watch(console.url, { cookie })

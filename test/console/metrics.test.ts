@@ -68,7 +68,7 @@ test('every metric is well-formed, with help, type and base units', async () => 
     expect(families.has(name)).toBe(true)
 })
 
-test('the database stands in the figures', async () => {
+test('the metrics show the state in the database', async () => {
   await fill()
   await using console = await openApp(database.url)
   const all = await scrape(console.app)
@@ -129,7 +129,7 @@ test('the database stands in the figures', async () => {
   expect(of('dirsync_platform_pause_seconds').dirsync_platform_pause_seconds).toBeGreaterThan(0)
 })
 
-test('what alerts are raised by stands in the figures too', async () => {
+test('the metrics include the figures that alerts use', async () => {
   await fill()
   await database.pool.query(`
     insert into dirsync.sync_run (kind, state, planned_at, finished_at) values
@@ -195,7 +195,7 @@ test('what alerts are raised by stands in the figures too', async () => {
   })
 })
 
-test('what is gone from the database is gone from the next scrape', async () => {
+test('series that are gone from the database are gone from the next scrape', async () => {
   await fill()
   await using console = await openApp(database.url)
   expect(seriesOf(await scrape(console.app), 'dirsync_halts')).not.toEqual({})
@@ -252,7 +252,7 @@ test('calls and jobs of the process are counted, with codes from a closed list',
   expect(seriesOf(all, 'dirsync_build_info')).toEqual({ 'dirsync_build_info{version="1.2.3"}': 1 })
 })
 
-test('how the pacer of the process stands is asked at each scrape', async () => {
+test('the state of the process’s pacer is read at each scrape', async () => {
   await using console = await openApp(database.url)
   const now = { ...PACER }
   console.metrics.watchPacer(() => now)
@@ -268,7 +268,7 @@ test('how the pacer of the process stands is asked at each scrape', async () => 
   expect(await pacer()).toContainEqual(['dirsync_pacer_ceiling_calls_per_second', 21.5])
 })
 
-test('no key, code of an enterprise or host of anybody is in the metrics', async () => {
+test('no key, enterprise code or host name is in the metrics', async () => {
   await fill()
   await using console = await openApp(database.url)
   const { body } = await scrape(console.app)
@@ -305,7 +305,7 @@ test('runs are counted as they end, by kind and state, and stay counted when the
   expect(all.families.get('dirsync_runs_total')?.type).toBe('counter')
 })
 
-test('a change counts from when it was found, whatever became of other jobs', async () => {
+test('a change counts from when it was found, whatever happened to other jobs', async () => {
   await using console = await openApp(database.url)
   const job = { operation: 'update-employee', durationMs: 10 } as const
   console.metrics.observeJob({ ...job, outcome: 'updated', changeMs: 4000 })

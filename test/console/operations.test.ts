@@ -148,7 +148,7 @@ describe('schedules and halts', () => {
     expect(page.body).toContain('No scheduler is running')
   })
 
-  test('the roles that nobody has are named, and no longer once somebody has them', async () => {
+  test('roles without a process are named, until a process has them', async () => {
     const missing = async () => (await ask('viewer', 'GET', '/api/v1/halts')).json().missing_roles
     expect(await missing()).toEqual(['scheduler', 'worker'])
     const page = await ask('viewer', 'GET', '/halts')
@@ -198,7 +198,7 @@ describe('settings', () => {
     expect(of('CONSOLE_PROXIES')).toMatchObject({ value: '10.0.0.1' })
   })
 
-  test('the doctor is asked once by two who ask at the same time, and prints no secret', async () => {
+  test('the doctor runs once for two who ask at the same time, and prints no secret', async () => {
     expect((await ask('admin', 'GET', '/api/v1/doctor')).json()).toEqual({ examination: null })
     const [one, two] = await Promise.all([
       ask('admin', 'POST', '/api/v1/doctor', {}),

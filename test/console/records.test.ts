@@ -63,7 +63,7 @@ describe('money', () => {
     expect(rest.entries.map(({ number }: { number: string }) => number)).toEqual(['r/2'])
   })
 
-  test('that is unknown is no business of an operator', async () => {
+  test('with an unknown outcome cannot be settled by an operator', async () => {
     const before = await commands()
     const body = { as: 'accepted', reason: 'because' }
     for (const as of ['viewer', 'operator'])
@@ -83,7 +83,7 @@ describe('money', () => {
     expect(await commands()).toBe(before)
   })
 
-  test('that was decided about is told with who did, and nothing is noted', async () => {
+  test('that was decided already is answered with who decided, and nothing is recorded', async () => {
     const before = await commands()
     const number = encodeURIComponent('r/2')
     for (const [action, body] of [
@@ -123,7 +123,7 @@ describe('money', () => {
 })
 
 describe('mirrors', () => {
-  test('tell whether they are on, and which run reads them', async () => {
+  test('show whether they are on, and which run reads them', async () => {
     const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })
     expect((await api('GET', '/mirrors', { as: 'viewer' })).json.mirrors).toMatchObject([
       { mirror: 'orders', on: false, last: null, present: { id: json.run, state: 'requested', left: 0 } },

@@ -41,7 +41,7 @@ test('only health, metrics, assets and signing in are open to those who have not
   ])
 })
 
-test('whatever a page does, the API does', () => {
+test('the API does everything that a page does', () => {
   const pages = routes().filter(({ url }) => !url.startsWith('/api'))
   const api = new Set(
     routes()

@@ -155,8 +155,8 @@ describe('categories and extended fields', () => {
   })
 })
 
-describe('a row that is not', () => {
-  test('is told all its problems at once', () => {
+describe('an invalid row', () => {
+  test('reports all its problems at once', () => {
     const row: Row = {
       enterprise_code: 'E'.repeat(21),
       userid: '\u00a0u',

@@ -292,7 +292,7 @@ describe('for any two states', () => {
     )
   })
 
-  test('an employee in step is left alone', () => {
+  test('an employee in sync is left alone', () => {
     fc.assert(
       fc.property(state, fields => {
         const input = { desired: desiring(fields), actual: fields, acknowledged: hashFields(fields) }

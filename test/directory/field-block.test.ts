@@ -73,7 +73,7 @@ describe('a blocked field', () => {
     expect(isWithheld('category', 'driver', [block()])).toBe(false)
   })
 
-  test('is sent by whoever probes it', () => {
+  test('is sent by the probing employee', () => {
     expect(isWithheld('level', 'P1', [block({ probing: true })])).toBe(false)
   })
 

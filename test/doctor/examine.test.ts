@@ -87,7 +87,7 @@ test('of HR in MySQL, what its sessions are, what its user may, and how changes 
   ])
 })
 
-test('of HR in files, what was delivered, and why what lies there now is not whole', async () => {
+test('of HR in files, what was delivered, and why the present content is not complete', async () => {
   await using deployment = await createDeployment()
   const folder = await temporaryFolder()
   const mapping = join(await temporaryFolder(), 'employees.sql')
@@ -126,7 +126,7 @@ test('of HR in files, what was delivered, and why what lies there now is not who
   ])
 })
 
-test('who has seen enough may leave: nothing stays open', async () => {
+test('a consumer may stop early: nothing stays open', async () => {
   await using deployment = await createDeployment()
   const { settings, own } = deployment
   for await (const { check } of examine({

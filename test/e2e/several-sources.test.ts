@@ -193,7 +193,7 @@ test('a run whose source goes away in the middle of its work is no success', asy
   expect(await waiting).toMatchObject({ code: 1, stdout: expect.stringMatching(/[1-5] halted/) })
 })
 
-test('beside a process that still has the only HR, nobody vanishes, and it says that it stands by', async () => {
+test('beside a process that still has the single HR, no one vanishes, and that process reports that it stands by', async () => {
   await using group = await createGroup()
   const { own, shanghai, settings } = group
   const { HR_SOURCES: file = '', ...platform } = settings

@@ -40,7 +40,7 @@ test('the statements are printed, and nothing is changed', async () => {
   expect(rowCount).toBe(0)
 })
 
-test('a server of another kind cannot have it', async () => {
+test('a server of another kind does not support it', async () => {
   const { code, stderr } = await dirsync(
     ['hr', 'install-trigger', '--url', 'mysql://owner@hr.example/hr'],
     company.settings,

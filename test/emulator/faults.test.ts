@@ -104,7 +104,7 @@ describe('latency', () => {
     expect((await lastCall()).durationMs).toBeGreaterThan(55)
   })
 
-  test('a caller who leaves meanwhile does not stop the effect', async () => {
+  test('a caller who disconnects meanwhile does not stop the effect', async () => {
     await plant({ operation: 'employee/update', latencyMs: 3000 })
     const leaving = new AbortController()
     const parameters = { ...platform.publicParameters(await platform.token()), userid: 'u1', name: 'late' }

@@ -60,7 +60,7 @@ describe('the employees’ mapping', () => {
     expect(message).toContain('Columns may be: enterprise_code, userid, active, updated_at, name, corp_code')
   })
 
-  test('is told all its problems at once', () => {
+  test('reports all its problems at once', () => {
     const message = refusal(() => employees('name name wage'))
     expect(message).toContain('"name" occurs 2 times; unknown column "wage"; column userid is missing')
   })

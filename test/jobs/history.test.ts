@@ -102,7 +102,7 @@ test('closed dead letters go after 180 days, with their story; open ones never',
   expect(await store.value('select count(*) from dirsync.dead_letter_event')).toBe(2)
 })
 
-test('an accepted case stays accepted as long as there is whom it concerns', async () => {
+test('an accepted case stays accepted as long as its employee exists', async () => {
   for (const key of ['here', 'vanished', 'unknown', 'D1', 'D2'])
     await fail(store, {
       entity_key: key,
@@ -215,7 +215,7 @@ test('pruning what is empty removes nothing', async () => {
   expect(new Set(Object.values(await pruneHistory(store.pool)))).toEqual(new Set([0]))
 })
 
-test('runs of rows that HR named and nobody needed go after a day', async () => {
+test('runs of rows that HR named and that needed nothing go after a day', async () => {
   const named = { state: 'done', keys: ['e1'], planned: 0, planned_at: ago(2), finished_at: ago(2) }
   await plantRun(store, named)
   const kept = [

@@ -305,7 +305,7 @@ describe('where the database user may not create roles', () => {
     await database.close()
   })
 
-  test('a schema that somebody else made for the user is enough', async () => {
+  test('a schema that another user created for it is enough', async () => {
     const database = await createTestDatabase()
     onTestFinished(() => database.close())
     const user = await connectAs(database, store.pool)

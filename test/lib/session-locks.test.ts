@@ -41,7 +41,7 @@ async function inherited(of: SessionLocks, key: string): Promise<AbortSignal> {
 }
 
 describe('a lock', () => {
-  test('keeps other processes out until it is given back', async () => {
+  test('keeps other processes out until it is released', async () => {
     const [one, other] = [locks(), locks()]
     await taken(one, 'e1')
     expect(await other.lock('e1')).toBeNull()
@@ -78,7 +78,7 @@ describe('a lock', () => {
     await taken(other, 'e1')
   })
 
-  test('ends with the signal of whoever took it, who then gives it back', async () => {
+  test('ends with the signal of its holder, who then releases it', async () => {
     const [one, other] = [locks(), locks()]
     const stop = new AbortController()
     const signal = await one.lock('e1', stop.signal)
@@ -108,7 +108,7 @@ describe('a lock', () => {
     await expect(one.lock('e2')).rejects.toThrow('closed')
   })
 
-  test('that was not taken cannot be given back for somebody else', async () => {
+  test('that was not taken cannot be released for another holder', async () => {
     const [one, other] = [locks(), locks()]
     await taken(one, 'e1')
     await other.unlock('e1')

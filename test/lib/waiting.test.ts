@@ -35,7 +35,7 @@ describe('a semaphore', () => {
     expect(permits.acquire(5, signal)).toBeInstanceOf(Promise)
   })
 
-  test('serves the more urgent first, and within one priority whoever came first', async () => {
+  test('serves the more urgent first, and within one priority the first to come', async () => {
     const permits = new Semaphore(1)
     permits.acquire(5, signal)
     const log: string[] = []
@@ -45,7 +45,7 @@ describe('a semaphore', () => {
     expect(log).toEqual(['1-3', '3-1', '3-4', '7-0', '7-2'])
   })
 
-  test('gives no permit to somebody who gave up waiting', async () => {
+  test('gives no permit to a waiter who gave up', async () => {
     const permits = new Semaphore(1)
     permits.acquire(5, signal)
     const controller = new AbortController()
@@ -61,13 +61,13 @@ describe('a semaphore', () => {
     expect(log).toEqual(['patient'])
   })
 
-  test('gives no permit to somebody who gave up before', async () => {
+  test('gives no permit to one who gave up before', async () => {
     const permits = new Semaphore(1)
     await expect(permits.acquire(5, AbortSignal.abort(new Error('over')))).rejects.toThrow('over')
     expect(permits.acquire(5, signal)).toBeUndefined()
   })
 
-  test('leaves the permit with whoever got it, although the signal aborts right after', async () => {
+  test('leaves the permit with its holder, although the signal aborts right after', async () => {
     const permits = new Semaphore(1)
     permits.acquire(5, signal)
     const controller = new AbortController()
@@ -129,7 +129,7 @@ test('lower priority numbers go first, within one priority whoever came first', 
   ])
 })
 
-test('every tenth turn is of whoever waits longest, however many more urgent ones come', () => {
+test('every tenth turn goes to the longest waiter, however many more urgent ones come', () => {
   const line = new WaitingLine<string>()
   line.add('mirror', 9)
   line.add('full', 7)

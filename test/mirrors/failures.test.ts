@@ -123,7 +123,7 @@ describe('what the platform refuses', () => {
     expect((await rowsOf(company, 'taxpayer')).map(({ identifier }) => identifier)).toEqual(['ID-1', 'ID-2'])
   })
 
-  test('ends as obsolete when nobody asks for it any more', async () => {
+  test('ends as obsolete when it is no longer requested', async () => {
     await company.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', '', 'entity', 'mirror',
       'entity_key', 'taxpayers', 'operation', 'mirror-taxpayers', 'field', 'ID-9', 'category', 'invalid_parameter',
       'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
@@ -131,7 +131,7 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
   })
 
-  test('stays accepted while nobody asks for it, and when somebody does again', async () => {
+  test('stays accepted while it is not requested, and when it is requested again', async () => {
     const older = [daysAgo(9), 'T000000000000700']
     await company.db.query(
       `insert into dirsync.payment_order (trade_no, status, listed_on) values ($2, 4, $1)`,
@@ -198,7 +198,7 @@ describe('what the platform refuses', () => {
   })
 })
 
-test('what no column can hold is a case, and says nothing of its contents', async () => {
+test('data that no column can hold is a case, and its contents are not shown', async () => {
   const odd = [{ account_openid: 'A-ODD', name: 'Odd one', status: 99_999_999_999 }]
   await fault('assets/limit/enterprise/get', { body: JSON.stringify({ code: 0, msg: 'OK', data: odd }) })
   expect(await company.run('accounts')).toMatchObject({ state: 'failed' })

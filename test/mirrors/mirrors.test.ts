@@ -234,7 +234,7 @@ describe('payment orders', () => {
     })
   })
 
-  test('of somebody whom HR does not know are a finding, once HR has been read, until HR knows them', async () => {
+  test('of a payer who is not in HR are a finding, once HR has been read, until HR has them', async () => {
     await seed('orders', [order(300, 0, { userid: 'stranger' }), order(301, 0, { userid: 'stranger' })])
     await company.run('orders')
     expect(await casesOf(company, 'mirror-orders')).toEqual([])
@@ -317,7 +317,7 @@ describe('limit accounts', () => {
     expect(await kept()).toEqual(before)
   })
 
-  test('that the platform does not show any more are marked gone, until they are back', async () => {
+  test('that the platform no longer lists are marked as gone, until they are back', async () => {
     await seed('accounts', [account('A1', { balance: '0.30', sub_limits: [{ id: 2, name: 'Two' }] })])
     const gone = {
       operation: 'assets/limit/enterprise/get',

@@ -48,7 +48,7 @@ test('the notification of the platform is taken, and the journal says notified',
   })
 })
 
-test('what came while nobody listened is sent again', async () => {
+test('notifications missed while nothing listened are sent again', async () => {
   const port = await freePort()
   await send(`http://127.0.0.1:${port}`)
   await notification({ state: 'pending', attempts: [{ error: 'ECONNREFUSED' }] })
@@ -59,7 +59,7 @@ test('what came while nobody listened is sent again', async () => {
   expect(await refunds.refund()).toMatchObject({ state: 'notified' })
 })
 
-test('what comes from a clock that is hours ahead is refused', async () => {
+test('notifications from a clock that is hours ahead are refused', async () => {
   const port = await freePort()
   await send(`http://127.0.0.1:${port}`)
   await notification({ attempts: [{ error: 'ECONNREFUSED' }] })

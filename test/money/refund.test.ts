@@ -61,7 +61,7 @@ describe('the journal', () => {
     }
   })
 
-  test('takes one open refund per order, so that the order record can tell what became of it', async () => {
+  test('allows one open refund per order, so that the order record can show its outcome', async () => {
     await writeDown(store)
     await expect(writeDown(store, { outer_refund_no: 'app-R2' })).rejects.toThrow('refused by the journal')
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
@@ -149,7 +149,7 @@ describe('a refund whose sender ended', () => {
     expect(await refundJournal.adopt(store.pool)).toEqual([])
   })
 
-  test('is adopted by one of those who look at the same moment', async () => {
+  test('is adopted by only one of several at the same moment', async () => {
     await writeDown(store)
     const found = await Promise.all([1, 2, 3, 4].map(() => refundJournal.adopt(store.pool)))
     expect(found.flat()).toEqual([R1])
@@ -196,7 +196,7 @@ describe('an unknown refund', () => {
     expect(await claimUnknown(store.pool, R1)).toMatchObject({ outer_refund_no: R1 })
   })
 
-  test('is not asked about when nobody knows what was refunded before', async () => {
+  test('is not looked up if earlier refunds are unknown', async () => {
     await writeDown(store, { refunded_before: null })
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     expect(await claimUnknown(store.pool, null)).toBeNull()

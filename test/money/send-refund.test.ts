@@ -129,7 +129,7 @@ describe('a number that was used', () => {
     expect(await refunds.control<{ calls: unknown[] }>('GET', 'calls')).toMatchObject({ calls })
   })
 
-  test('is sent by one of many who try at the same moment, for one order or for several', async () => {
+  test('is sent only once by many at the same moment, for one order or for several', async () => {
     const other = ORDER.replace('T1', 'T2')
     const tries = [ORDER, ORDER, other, other, ORDER, other].map(outerTradeNo =>
       send({ outerTradeNo }).then(
@@ -267,7 +267,7 @@ describe('the answer', () => {
     trade_no: '0000000000000001',
   }
 
-  test('that denies what was notified meanwhile does not free the number', async () => {
+  test('that contradicts a notification received meanwhile does not free the number', async () => {
     await refunds.fault(REFUND_CALL, { latencyMs: 300, httpStatus: 429, retryAfter: 0 })
     const sent = send()
     await refunds.arrived()

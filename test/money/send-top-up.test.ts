@@ -12,7 +12,7 @@ const send = (over: Partial<typeof APPLICATION> = {}, althoughOpen: string[] = [
 const read = () => topUpJournal.read(refunds.store.pool, CODE)
 
 describe('a top-up application', () => {
-  test('is written down, sent once and accepted; nobody named in it is in the journal', async () => {
+  test('is recorded, sent once and accepted; the journal names no person', async () => {
     const outcome = await send()
     expect(outcome).toMatchObject({ number: CODE, state: 'accepted', message: null })
     expect(outcome.receipt).not.toBe('')
@@ -146,7 +146,7 @@ describe('an account', () => {
     expect(await send(third, [CODE, second.external_code])).toMatchObject({ state: 'accepted' })
   })
 
-  test('is topped up by one of many who try at the same moment, each with a number of its own', async () => {
+  test('is topped up only once by many at the same moment, each with a number of its own', async () => {
     await refunds.control('POST', 'faults', { operation: TOP_UP_CALL, loseAnswer: true })
     const tries = Array.from({ length: 8 }, (_, i) =>
       send({ external_code: `${APP_ID}-topup-1000000000${i}` }).then(

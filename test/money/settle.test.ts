@@ -117,26 +117,29 @@ describe('a refund of an order whose trade number is known', () => {
     [4, 'pending refund'],
     [5, 'refunding'],
     [7, 'reversed'],
-  ])('is not rejected while the payment order has status %i: a person is told', async (status, meaning) => {
-    await mirrored()
-    await writtenDown()
-    // The record of an order that was reversed is none.
-    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
-    await paymentOrder({ status })
-    await refunds.control('POST', 'faults', {
-      operation: RECORD_CALL,
-      body: JSON.stringify({ code: 0, msg: 'OK', data }),
-    })
-    await refunds.age(DAY + 1)
-    expect(await settleNow(refunds.deps, NO)).toMatchObject({
-      state: 'unknown',
-      left_to_person_at: expect.any(Date),
-      next_settle_at: expect.any(Date),
-      message: expect.stringContaining(`payment order ${TRADE_NO} has status ${status} (${meaning})`),
-    })
-    await paymentOrder({ status: 3 })
-    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
-  })
+  ])(
+    'is not rejected while the payment order has status %i: a person has to decide',
+    async (status, meaning) => {
+      await mirrored()
+      await writtenDown()
+      // The record of an order that was reversed is none.
+      const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+      await paymentOrder({ status })
+      await refunds.control('POST', 'faults', {
+        operation: RECORD_CALL,
+        body: JSON.stringify({ code: 0, msg: 'OK', data }),
+      })
+      await refunds.age(DAY + 1)
+      expect(await settleNow(refunds.deps, NO)).toMatchObject({
+        state: 'unknown',
+        left_to_person_at: expect.any(Date),
+        next_settle_at: expect.any(Date),
+        message: expect.stringContaining(`payment order ${TRADE_NO} has status ${status} (${meaning})`),
+      })
+      await paymentOrder({ status: 3 })
+      expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+    },
+  )
 
   test('is not rejected while the payment order shows more refunded than the order record', async () => {
     await mirrored()
@@ -221,7 +224,7 @@ describe('a person is asked', () => {
   test.each([
     ['2.00', 'the order record shows 2.00 refunded'],
     ['6.00', 'the order record shows 6.00 refunded'],
-  ])('when somebody else refunded %s meanwhile', async (refundAmount, shown) => {
+  ])('when another party refunded %s meanwhile', async (refundAmount, shown) => {
     await writtenDown()
     await carryOut({ outerRefundNo: `${NO}-foreign`, refundAmount })
     await refunds.age(60)

@@ -199,7 +199,7 @@ describe('what is not the one request that the platform sends', () => {
   })
 })
 
-describe('who sends slowly', () => {
+describe('a slow sender', () => {
   const TIMEOUT_MS = 300
   const limits = { timeoutMs: TIMEOUT_MS, connections: 3 }
   const half = requestText('').replace('Length: 0', 'Length: 100')
@@ -232,7 +232,7 @@ describe('who sends slowly', () => {
     await expectStillWorks(receiver)
   })
 
-  test('who asks without end and never reads an answer loses the connection', async () => {
+  test('a client that keeps asking and never reads an answer loses the connection', async () => {
     await using receiver = await openReceiver(database, limits)
     const { socket } = await receiver.open()
     socket.pause()

@@ -94,7 +94,7 @@ test('a column turns empty: a suspect source is raised, until a run finds HR rig
   await expectRaised()
 })
 
-test('more changes than a breaker allows: the held run is raised, until somebody decides', async () => {
+test('more changes than a breaker allows: the held run is raised, until a person decides', async () => {
   await company.hr.query(`update person set email = 'new-' || email where userid < 'e0070'`)
   const { id, state } = await company.run('changes')
   expect(state).toBe('held')

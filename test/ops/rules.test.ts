@@ -44,14 +44,14 @@ test('each alert leads to a section that there is', () => {
   for (const { annotations } of alerts) expect(sections).toContain(annotations.runbook)
 })
 
-test('the share in step counts the employees that the console counts', () => {
+test('the share in sync counts the employees that the console counts', () => {
   const scope = groups
     .flatMap(({ rules }) => rules)
     .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_scope:sum')
   expect(scope?.expr).toContain(`{standing!~"${STANDINGS_OUT_OF_SCOPE.join('|')}"}`)
 })
 
-test('the share in step leaves out whom the built-in alert leaves out', () => {
+test('the share in sync leaves out the same employees as the built-in alert', () => {
   const ratio = groups
     .flatMap(({ rules }) => rules)
     .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_step:ratio')

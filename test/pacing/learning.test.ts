@@ -141,7 +141,7 @@ test('refused again soon, it is lowered further than at first', () => {
   expect(learn(lowered, refused(40_000), now(40_010)).ratePerSecond).toBeCloseTo(72.25)
 })
 
-test('what an incident lowered to the least is back within ten minutes', () => {
+test('a rate that an incident lowered to the minimum is back within ten minutes', () => {
   let learnt: LearntRate = { ...before, ratePerSecond: 0.1, ceiling: 0.1, loweredAtMs: 0 }
   for (let at = 0; at <= 600_000; at += 80_000)
     learnt = learn(learnt, { kind: 'used', sinceMs: at - 80_000 }, now(at))

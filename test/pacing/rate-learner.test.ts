@@ -132,7 +132,7 @@ test('a code that means too many calls lowers the rate, another failure does not
   expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 170, ceiling: 200 })
 })
 
-test('a rate that somebody deleted, or that a failover lost, is learnt anew by processes that run', async () => {
+test('a rate that was deleted, or lost in a failover, is learnt anew by running processes', async () => {
   await learnt(200)
   await database.pool.query('update dirsync.learnt_rate set version = 9')
   await using process = processOf()

@@ -4,7 +4,7 @@ import { until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 
-test('what a silent database does not answer is given up, and the next question goes over a new connection', async () => {
+test('a query without an answer is given up, and the next one uses a new connection', async () => {
   const database = await createTestDatabase({ migrated: true })
   onTestFinished(() => database.close())
   const proxy = await startTcpProxy(database.url)

@@ -141,7 +141,7 @@ test('processes with different priorities inside: the urgent caller goes first',
   expect(order).toEqual(['urgent', 'a', 'b', 'c'])
 })
 
-test('a rate that nobody reaches costs next to nothing', async () => {
+test('a rate that is never reached costs next to nothing', async () => {
   const slots = new CountingSlots({ url: database.url })
   const pacer = pacerOf(100_000, { slots })
   await run(pacer, 100, 32)
@@ -150,7 +150,7 @@ test('a rate that nobody reaches costs next to nothing', async () => {
   expect(slots.leases - before).toBeLessThan(50)
 })
 
-test('a slow rate spaces calls by itself, whoever makes them', async () => {
+test('a slow rate spaces calls, whichever process makes them', async () => {
   const [one, two] = [pacerOf(20), pacerOf(20)]
   const started = performance.now()
   for (const pacer of [one, two, one, two, one]) await pacer.acquire(request)
@@ -169,7 +169,7 @@ test('an operation with a budget keeps it over all processes, and others pass me
 })
 
 describe('abort and close', () => {
-  test('who gives up rejects with the reason, and the others go on', async () => {
+  test('a caller who gives up is rejected with the reason, and the others go on', async () => {
     const pacer = pacerOf(20)
     const abort = new AbortController()
     await pacer.acquire(request)
@@ -180,7 +180,7 @@ describe('abort and close', () => {
     await other
   })
 
-  test('closing turns away who waits', async () => {
+  test('closing rejects the waiting callers', async () => {
     const pacer = pacerOf(1)
     await pacer.acquire(request)
     const waiting = expect(pacer.acquire(request)).rejects.toMatchObject({ code: 'PACER_CLOSED' })
@@ -211,7 +211,7 @@ describe('a hold-off', () => {
     expect(rows).toEqual([{ pause_reason: 'first', long: true }])
   })
 
-  test('a notification that nobody kept holds nothing off for long: whoever may connect may notify', async () => {
+  test('a notification without a stored hold-off delays nothing for long: anyone who may connect may notify', async () => {
     const pacer = pacerOf(100)
     await pacer.acquire(request)
     await database.pool.query(`select pg_notify('dirsync_pacer', '86400000')`)
@@ -245,7 +245,7 @@ describe('a hold-off', () => {
     expect(passed.filter(at => at >= until && at < until + 350)).toEqual([])
   })
 
-  test('a longer hold-off is noticed by who waits already', async () => {
+  test('a longer hold-off is noticed by callers that wait already', async () => {
     const [one, two] = [pacerOf(200), pacerOf(200)]
     await one.holdOff(1100, 'first')
     const waiting = two.acquire(request)

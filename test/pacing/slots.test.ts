@@ -78,14 +78,14 @@ describe.each<{ kept: string; open: () => Slots }>([
     expect(fourth.startMs - third.startMs).toBeCloseTo(600, 1)
   })
 
-  test('what is learnt spaces them, and nothing is reserved before', async () => {
+  test('a learnt rate spaces them, and nothing is reserved before', async () => {
     const unknown = { ...request, spacingMs: null }
     expect(await slots.lease(unknown)).toMatchObject({ count: 0, spacingMs: 0, learnt: null, version: 0 })
     expect(await slots.learn('platform', 0, learnt)).toBe(true)
     expect(await slots.lease(unknown)).toMatchObject({ count: 4, spacingMs: 20, learnt, version: 1 })
   })
 
-  test('what is learnt is replaced by one of those who saw the same version', async () => {
+  test('a learnt rate is replaced by only one of those who saw the same version', async () => {
     await slots.learn('platform', 0, learnt)
     const slower = { ...learnt, ratePerSecond: 40 }
     const results = await Promise.all([1, 2, 3].map(() => slots.learn('platform', 1, slower)))

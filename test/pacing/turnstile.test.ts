@@ -81,7 +81,7 @@ test('a caller who finds a slot due passes at once; the next one waits for the n
   expect(times()).toEqual([50, 60])
 })
 
-test('slots that nobody took are not made up for', async () => {
+test('unused slots are not made up for', async () => {
   turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
   await clock.pass(1005)
   for (const who of 'abc') void come(who)
@@ -114,7 +114,7 @@ test('lower priority numbers first, then first come, first served', async () => 
 })
 
 describe('abort', () => {
-  test('who gives up leaves the line and takes no slot', async () => {
+  test('a caller who gives up leaves the line and takes no slot', async () => {
     const abort = new AbortController()
     turnstile.grant(5, 10, 100)
     void come('a')
@@ -129,7 +129,7 @@ describe('abort', () => {
     ])
   })
 
-  test('who has given up before does not come in', async () => {
+  test('a caller who has given up before does not enter', async () => {
     turnstile.grant(0, 10, 100)
     await expect(come('a', { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
     expect(turnstile.slotsLeft).toBe(100)
@@ -137,7 +137,7 @@ describe('abort', () => {
 })
 
 describe('a hold-off', () => {
-  test('nobody passes before its end, and its slots are gone', async () => {
+  test('no call passes before its end, and its slots are gone', async () => {
     turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
     for (const who of 'abcd') void come(who)
     await clock.pass(12)
@@ -166,7 +166,7 @@ describe('a hold-off', () => {
   })
 })
 
-test('who grants the slots is told of every caller, and again while some are left in line', async () => {
+test('the granter is told of every caller, and again while some are left in line', async () => {
   void come('a')
   void come('b')
   expect(wanted).toBe(2)
@@ -175,7 +175,7 @@ test('who grants the slots is told of every caller, and again while some are lef
   expect(turnstile.waiting).toBe(1)
 })
 
-test('who grants the slots is told when nobody is left in line, be it that the last one passed or gave up', async () => {
+test('the granter is told when the line is empty, whether the last caller passed or gave up', async () => {
   turnstile.grant(0, 10, 1)
   await come('a')
   expect(idle).toBe(0)

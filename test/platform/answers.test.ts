@@ -199,7 +199,7 @@ test('an order record is the object, or a bare trade number', async () => {
   await expect(client.orders.record({ outer_trade_no })).rejects.toMatchObject({ kind: 'malformed' })
 })
 
-test('limit accounts, with sub-accounts or without, and with categories that nobody knows', async () => {
+test('limit accounts, with sub-accounts or without, and with unknown categories', async () => {
   platform.plan(
     'assets/limit/enterprise/get',
     text(`{"code":0,"data":[
@@ -254,7 +254,7 @@ test('of two token queries the second waits a second, sixty a minute, and holds 
   expect(platform.of('token/getTokenInfo')).toHaveLength(1)
 })
 
-describe('a text that nobody can store or show', () => {
+describe('a text that cannot be stored or shown', () => {
   test.each([
     [String.raw`a\u0000b`, 'a\ufffdb'],
     [String.raw`a\ud83db`, 'a\ufffdb'],

@@ -10,7 +10,7 @@ test('a header that agrees with our clock, to the second, measures nothing', () 
   expect(offset.measuredMs).toBe(0)
 })
 
-test('what is measured is applied once the platform refuses our time', () => {
+test('the measured offset is applied once the platform refuses our time', () => {
   const offset = new ClockOffset()
   offset.observe(NOON, NOON_MS - 600_000, NOON_MS - 599_900)
   expect(offset.measuredMs).toBe(599_900)

@@ -78,7 +78,7 @@ describe('verdicts', () => {
     expect(verdict({ platformCode: 1000220010 }).disposition).toBe('park')
   })
 
-  test('what the client has already tried to mend: a clock halts, a token is tried again later', () => {
+  test('problems that the client has already tried to fix: a clock halts, a token is retried later', () => {
     expect(verdict({ platformCode: 1000210001 })).toMatchObject({ disposition: 'halt', scope: 'all' })
     expect(verdict({ platformCode: 1000210004 }).disposition).toBe('retry')
   })
@@ -88,7 +88,7 @@ describe('verdicts', () => {
     expect(verdict({ platformCode: 1000240002 })).toMatchObject({ disposition: 'halt', scope: 'enterprise' })
   })
 
-  test('a code that nobody knows is tried once more', () => {
+  test('an unknown code is retried once', () => {
     expect(verdict({ platformCode: 42 })).toMatchObject({
       disposition: 'retry',
       category: 'unclassified',
@@ -184,7 +184,7 @@ describe('the error', () => {
     expect(dispositionOf(error, 'employee/get')).not.toHaveProperty('field')
   })
 
-  test("shows the platform's own words to nobody by accident", () => {
+  test("does not show the platform's own words by accident", () => {
     expect(error.message).toMatch(/^employee\/update failed \(business, code 1002218007, trace T1\): /)
     expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('123456')
   })

@@ -64,7 +64,7 @@ test('an operation with a budget is spaced by it, in the order of priority', asy
   await pacer.close()
 })
 
-test('who gives up in the line of a budget leaves it to the others', async () => {
+test('a caller who gives up in the line of a budget leaves it to the others', async () => {
   const pacer = new LocalPacer(1000, new Map([['employee/get', 25]]))
   await pacer.acquire(request)
   const abort = new AbortController()

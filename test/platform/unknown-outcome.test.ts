@@ -170,7 +170,7 @@ test('HTTP/2, which sends what a server refused once more by itself, is not offe
   server.close()
 })
 
-test('an unknown outcome is nobody’s HR data and needs no change there', async () => {
+test('an unknown outcome needs no change in HR', async () => {
   platform.plan('seller/v3/pay/syncRefund', envelope(1000220002, 'parameter validation failed', null))
   const error = (await thrownBy(CALLS['seller/v3/pay/syncRefund']())) as PlatformError
   expect(error.message).not.toContain('HR')

@@ -176,7 +176,7 @@ describeBackends('the queue in', {}, ({ kind }) => {
     expect(await store.dump()).not.toContain('secret-of-a-person')
   })
 
-  test('knows when somebody has paused it with a tool of BullMQ, and claims nothing until it goes on', async () => {
+  test('notices that it was paused with a tool of BullMQ, and claims nothing until it is resumed', async () => {
     const { queue, store } = await prepare()
     const connection = openQueueStore(store.options()).connect('producer', () => {})
     const ofTool = new Queue('dirsync-test', { connection: connection.connection }, connection.backendFactory)

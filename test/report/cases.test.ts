@@ -218,7 +218,7 @@ test('what is unresolved is grouped by its cause, the most frequent first', asyn
   })
 })
 
-test('the story of a case tells what stands around it', async () => {
+test('the story of a case includes what surrounds it', async () => {
   const run = await plantRun(store)
   const id = await fail(store, { blocked_by: 'e9', last_run_id: run })
   const other = await fail(store, { field: 'email', category: 'duplicate_email' })

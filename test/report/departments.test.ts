@@ -24,7 +24,7 @@ describe('the tree of departments', () => {
   const level = (under: string | null, after?: string) =>
     departmentTree(store.pool, { enterprise: '', under, after, limit: 2, graceMs: 24 * HOUR })
 
-  test('comes level by level; a department whose parent nobody knows is at the top', async () => {
+  test('comes level by level; a department with an unknown parent is at the top', async () => {
     const { departments, next } = await level(null)
     expect(departments).toMatchObject([
       { deptCode: 'A', children: 3, employees: 0, deletableAt: null },
@@ -33,7 +33,7 @@ describe('the tree of departments', () => {
     expect(next).toBeNull()
   })
 
-  test('has of a level page by page: who is in it, the refusal, and when it may go', async () => {
+  test('lists a level page by page: employees, the refusal, and the time of deletion', async () => {
     const first = await level('A')
     expect(first.departments).toMatchObject([
       { deptCode: 'A1', active: true, deletableAt: null, caseId: null },

@@ -40,7 +40,7 @@ async function everybody(filter: Parameters<typeof listEmployees>[1], limit = 7)
   return found
 }
 
-test('each standing lists whom the tally counts, page by page, and nobody twice', async () => {
+test('each status lists the employees that the tally counts, page by page, each once', async () => {
   const counts = await countStandings(store.pool)
   expect(counts).toEqual({
     in_step: 2760,

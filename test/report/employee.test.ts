@@ -142,7 +142,7 @@ describe('revealing a value', () => {
     expect(JSON.stringify(rows)).not.toContain('19900000004')
   })
 
-  test('is written down even where HR has nobody, and refused without a reason or for no field', async () => {
+  test('is recorded even if HR has no such employee, and refused without a reason or for an unknown field', async () => {
     const reveal = (userid: string, field: string, reason: string) =>
       revealValue(company.db, hr, asker, { key: key(userid), field, reason })
     await expect(reveal('nobody', 'mobile', 'to see')).rejects.toMatchObject({ code: 'NOT_IN_HR' })

@@ -26,7 +26,7 @@ const standing = (at: Date, differs: object = {}) => ({
 const NOON = new Date('2026-03-01T12:00:00Z')
 const after = (minutes: number) => new Date(NOON.getTime() + minutes * 60_000)
 
-test('how everything stands is written down once per five minutes, with the cases by category', async () => {
+test('the overall state is recorded once per five minutes, with the cases by category', async () => {
   const confirmed = hash()
   await plant(
     store,

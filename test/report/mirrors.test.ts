@@ -32,7 +32,7 @@ describe('payment orders', () => {
     expect(seen).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
   })
 
-  test('are filtered by whoever paid, status, number and time', async () => {
+  test('are filtered by payer, status, number and time', async () => {
     await store.pool.query(`insert into dirsync.employee (userid) values ('e1')`)
     expect(await numbers({ userid: 'e1' })).toEqual(['t9', 't7', 't5', 't3', 't1'])
     expect(await numbers({ status: 2 })).toEqual(['t7', 't4', 't1'])

@@ -71,7 +71,7 @@ describe('refunds and top-ups', () => {
     expect((await moneyCounts(store.pool)).topUps.accepted).toBe(MOST_ENTRIES_COUNTED + 1)
   })
 
-  test('tell what happened, and what is to come', async () => {
+  test('show what happened, and what comes next', async () => {
     expect(await readRefund(store.pool, 'r1')).toMatchObject({
       events: [{ event: 'sent', by: 'ann' }],
       outlook: { next: 'asks', at: new Date('2026-11-01T11:00Z') },

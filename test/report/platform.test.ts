@@ -66,7 +66,7 @@ describe('the state of the token', () => {
   })
 })
 
-test('how the platform stands: calls by operation, the token against the fuse, and what holds calls off', async () => {
+test('the state of the platform: calls by operation, the token against the fuse, and hold-offs', async () => {
   await database.pool.query(`
     insert into dirsync.call_minute
     values (date_trunc('minute', now()) - interval '10 minutes', 'employee/get', 10, 1, 2, 100, 60, 500),

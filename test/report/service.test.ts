@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000
 const REASON = { category: 'enterprise_code', platformCode: 1, message: 'not bound', remedy: 'bind it' }
 const commands = () => new Commands(store.pool, { actor: 'test:operator' })
 
-test('a probe that a person asks for is let through at once, and the feeder is told', async () => {
+test('a probe that a person requests is let through at once, and the feeder is woken', async () => {
   await raiseHalt(store.pool, { ...REASON, scope: 'E1' }, HOUR_MS)
   await plant(store, 'pending', {
     operation: 'update-employee',
@@ -57,7 +57,7 @@ test('everything’s halt comes before those of enterprises', async () => {
   expect((await listHalts(store.pool)).map(({ scope }) => scope)).toEqual(['*', '#1', 'E1'])
 })
 
-test('processes are listed with those that died without a word, which are told apart', async () => {
+test('processes are listed with those that died without signing off, which are marked', async () => {
   const me = { host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: null }
   const [living, dead, forgotten] = [1, 2, 3].map(() => crypto.randomUUID())
   for (const id of [living, dead, forgotten]) await heartbeat(store.pool, { ...me, id: String(id) })

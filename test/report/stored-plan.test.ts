@@ -80,7 +80,7 @@ describe('the overview of a held plan', () => {
     expect(again.rows[0]).toEqual({ ...rows[0], looked_at: 12 })
   })
 
-  test('stops when somebody has decided about the run', async () => {
+  test('stops when a person has decided about the run', async () => {
     await place.store.pool.query(`insert into dirsync.plan_reading (run_id, state) values ($1, 'running')`, [
       run,
     ])

@@ -110,7 +110,7 @@ test('the pace is that of all processes', async () => {
   expect(pace.calls_last_minute).toBeGreaterThan(0)
 })
 
-test('what was learnt is told before a worker that has just started makes its first call', async () => {
+test('a learnt rate is shown before a worker that has just started makes its first call', async () => {
   await plant(store, 'learnt_rate', {
     gate: 'platform',
     version: 7,
@@ -126,7 +126,7 @@ test('what was learnt is told before a worker that has just started makes its fi
   expect(await readPace(store.pool)).toMatchObject({ permitted_per_second: 9, ceiling_per_second: null })
 })
 
-test('a rate that was set and had to be lowered is told with both figures', async () => {
+test('a set rate that had to be lowered is shown with both figures', async () => {
   await worker({ set: 200, ratePerSecond: 196 })
   const asSet = { permitted_per_second: 196, set_per_second: 200, learnt: false, ceiling_per_second: null }
   expect(await readPace(store.pool)).toMatchObject(asSet)
@@ -162,7 +162,7 @@ test('a run needs a query per employee, and an update for whom HR changed', asyn
   ])
 })
 
-test('whoever was never confirmed needs an update as often as others lately did', async () => {
+test('an employee who was never confirmed needs an update as often as others recently did', async () => {
   const run = await plantRun(store, { kind: 'full' })
   for (let i = 0; i < 10; i += 1) await job(run, `e${i}`, {})
   await worker()
@@ -172,7 +172,7 @@ test('whoever was never confirmed needs an update as often as others lately did'
   expect(await runTimeLeft(store.pool, run)).toMatchObject({ calls: 13 })
 })
 
-test('a halt of everything and a pause are told instead of a number', async () => {
+test('a halt of everything and a pause are shown instead of a number', async () => {
   const run = await plantRun(store, { kind: 'full' })
   await job(run, 'e1', {})
   await worker({ pausedForMs: 60_000 })

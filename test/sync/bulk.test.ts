@@ -116,7 +116,7 @@ describe('a preview', () => {
     expect(await store.rows('select from dirsync.bulk_action')).toEqual([])
   })
 
-  test('that nobody confirms is forgotten after a day, what was carried out after thirty', async () => {
+  test('that is not confirmed is forgotten after a day, one that was carried out after thirty', async () => {
     await plantCases(2)
     const [old, fresh, done, ancient] = [
       await preview({ of: ALL, action: 'retry' }),
@@ -143,7 +143,7 @@ describe('a preview', () => {
 })
 
 describe('an action', () => {
-  test('that is confirmed is recorded first, and then done to every case in the name of who confirmed it', async () => {
+  test('that is confirmed is recorded first, and then done to every case in the name of the person who confirmed it', async () => {
     const ids = await plantCases(3)
     const { id } = await previewBulk(store.pool, LI, { of: ALL, action: 'ignore', reason: 'shared phones' })
     await start(id)
@@ -308,7 +308,7 @@ describe('an action', () => {
 })
 
 describe('an action is confirmed and stopped once', () => {
-  test('of two who confirm it one is told that the other was quicker', async () => {
+  test('of two people who confirm it, one is told that the other was quicker', async () => {
     await plantCases(1)
     const { id } = await preview({ of: ALL, action: 'retry' })
     const both = await Promise.allSettled([start(id), startBulk(store.pool, LI, id)])

@@ -39,7 +39,7 @@ const cases = async (...employees: number[]) =>
 const retry = async (id: number) =>
   endOf(company.db, Number((await company.db.query('select dirsync.retry($1) as run', [id])).rows[0].run))
 
-test('in a chain everybody follows whoever gave up a number, within one run and without a tick', async () => {
+test('in a chain each employee follows the one who gave up a number, within one run and without a tick', async () => {
   await give({
     0: numberOf(1),
     1: numberOf(2),
@@ -118,7 +118,7 @@ test('a circle of three is recognised, and one who gets another number in HR let
   ])
 })
 
-test('who drops out of a swap, and keeps the number all the same, leaves the other an ordinary case', async () => {
+test('an employee who drops out of a swap but keeps the number leaves the other an ordinary case', async () => {
   await give({ 10: numberOf(11), 11: numberOf(10) })
   await company.run('changes')
   expect((await cases(10, 11)).map(({ swap_id }) => swap_id !== null)).toEqual([true, true])

@@ -17,8 +17,8 @@ const refusal = (promise: Promise<unknown>) =>
     (error: CommandError) => error,
   )
 
-describe('what a person asks for is recorded', () => {
-  test('with who asks, from where and why', async () => {
+describe('a person’s command is recorded', () => {
+  test('with who asked, from where and why', async () => {
     const id = await fail(store)
     await as('mei', '192.0.2.7').ignore(id, ' shared phone ')
     expect(await store.rows('select * from dirsync.command')).toMatchObject([
@@ -33,7 +33,7 @@ describe('what a person asks for is recorded', () => {
     ])
   })
 
-  test('with the address of the database client where nobody names another one', async () => {
+  test('with the address of the database client, unless another one is given', async () => {
     await as('mei').resync('changes')
     const client = await store.value<string | null>('select host(inet_client_addr())')
     expect(await recorded()).toMatchObject([{ name: 'resync', address: client, reason: null }])
@@ -114,7 +114,7 @@ describe('what a person asks for is recorded', () => {
 })
 
 describe('a case', () => {
-  test('is assigned to somebody, and to nobody', async () => {
+  test('is assigned to a person, and unassigned', async () => {
     const id = await fail(store)
     await as('mei').assign(id, ' li ')
     expect(await caseOf(store, id)).toMatchObject({ assignee: 'li', state: 'open', version: 2 })
@@ -127,7 +127,7 @@ describe('a case', () => {
     ])
   })
 
-  test('is commented, also once it is resolved, and is no other version by that', async () => {
+  test('is commented, even when it is resolved, without becoming another version', async () => {
     const id = await fail(store)
     await store.pool.query(`update dirsync.dead_letter set state = 'resolved', resolved_at = now()`)
     await as('mei').comment(id, ' it was his old number ')
@@ -145,7 +145,7 @@ describe('a case', () => {
       })
   })
 
-  test('that somebody has changed since is a conflict, which says who did what and when', async () => {
+  test('that has been changed since is a conflict, which says who did what and when', async () => {
     const id = await fail(store)
     const { version } = await caseOf(store, id)
     await as('mei').ignore(id, 'shared', version)
@@ -174,7 +174,7 @@ describe('a case', () => {
     })
   })
 
-  test('of two who decide at the same moment one is told that the other was quicker', async () => {
+  test('of two people who decide at the same moment, one is told that the other was quicker', async () => {
     const id = await fail(store)
     const decisions = await Promise.allSettled([
       as('mei').ignore(id, 'shared', 1),
@@ -188,7 +188,7 @@ describe('a case', () => {
   })
 })
 
-describe('a run that somebody else has decided about', () => {
+describe('a run that another person has decided about', () => {
   test.each([
     ['approve', 'approved'],
     ['reject', 'rejected'],

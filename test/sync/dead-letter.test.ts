@@ -235,7 +235,7 @@ describe('employees are found', () => {
     expect(await enterpriseCodes(store.pool, 'OWN')).toEqual(['', 'C1', 'C2', 'OWN'])
   })
 
-  test('who lack an open id, application by application', async () => {
+  test('without an open id, application by application', async () => {
     const inService = { platform_state: 'in_service' }
     await plant(
       store,

@@ -46,7 +46,7 @@ test.each([
       hr.deliver('staff.csv', Buffer.concat([Buffer.from(staff(9)), Buffer.from([0x65, 0x2c, 0xff, 0x0a])])),
     'is no text in GB18030',
   ],
-])('a delivery that %s makes a run suspect, and nobody a leaver', async (_, change, message) => {
+])('a delivery that %s makes a run suspect, and makes no one a leaver', async (_, change, message) => {
   const hr = await inStep()
   const before = await under.untouched()
   await change(hr)
@@ -121,7 +121,7 @@ test('the poller asks for a run for each whole delivery, and for none that is no
   expect(await under.planRequested(run, source)).toMatchObject({ state: 'running', planned: 1 })
 })
 
-test('a new delivery is read to its end, so that whoever is gone from it has left, whatever updated_at says', async () => {
+test('a new delivery is read to its end, so that employees missing from it have left, whatever updated_at says', async () => {
   const hr = await delivered()
   const dated = (count: number) =>
     staff(count)

@@ -31,14 +31,14 @@ describe('whose memory it is', () => {
     expect(ids).toEqual(Array(10).fill((await readDeployment(store.pool))?.id))
   })
 
-  test('a memory from before there was a row is the one of the first who starts', async () => {
+  test('a memory from before there was a row belongs to the first process that starts', async () => {
     await plant(store, 'employee', { userid: 'e1', acknowledged_hash: hash() })
     await claimDeployment(store.pool, OURS)
     expect(await count('employee')).toBe(1)
     await expect(claimDeployment(store.pool, THEIRS)).rejects.toThrow(AccountError)
   })
 
-  test('whoever only looks is refused beside another account, and decides nothing', async () => {
+  test('a read-only process is refused with another account, and claims nothing', async () => {
     await assertAccount(store.pool, THEIRS)
     await claimDeployment(store.pool, OURS)
     await assertAccount(store.pool, OURS)
@@ -47,13 +47,13 @@ describe('whose memory it is', () => {
     )
   })
 
-  test('another enterprise code is no other account', async () => {
+  test('another enterprise code is not another account', async () => {
     const { id } = await claimDeployment(store.pool, OURS)
     expect(await claimDeployment(store.pool, { ...OURS, enterpriseCode: 'E200' })).toMatchObject({ id })
     expect(await readDeployment(store.pool)).toMatchObject({ enterpriseCode: 'E200' })
   })
 
-  test('each start says what the deployment is called', async () => {
+  test('each start stores the deployment’s name', async () => {
     await claimDeployment(store.pool, OURS, 'production')
     expect(await readDeployment(store.pool)).toMatchObject({ name: 'production' })
     expect(await claimDeployment(store.pool, OURS)).toMatchObject({ name: null })

@@ -50,7 +50,7 @@ async function dryRun(mapping: string) {
 const entities = async (id: number) => (await dryRunPage(place.store.pool, id, { limit: 100 })).entities
 
 describe('a dry run', () => {
-  test('tells who appears, who disappears, and whose fields change, with masked values', async () => {
+  test('shows who appears, who disappears, and whose fields change, with masked values', async () => {
     await place.inStep(20, TODAY)
     await place.hr.query(`update person set active = false where userid = 'e7'`)
     const found = await dryRun(
@@ -161,7 +161,7 @@ describe('a dry run', () => {
     })
   })
 
-  test('names columns that are added and removed; an added one changes those alone who have a value', async () => {
+  test('names columns that are added and removed; an added one changes only employees with a value', async () => {
     await place.inStep(4, TODAY)
     const found = await dryRun(
       `select userid, name, case when userid = 'e2' then 'two@example.com' end as email, dept_code, active from person`,
@@ -237,7 +237,7 @@ describe('a SELECT that is wrong', () => {
     })
   })
 
-  test('is told the place of a cast that a value does not pass, as far as the server knows it', async () => {
+  test('reports the place of a cast that fails, as far as the server knows it', async () => {
     await place.inStep(3, TODAY)
     expect(await dryRun(`select userid,\n  'x'::int as name from person`)).toMatchObject({
       state: 'failed',
@@ -259,7 +259,7 @@ describe('a SELECT that is wrong', () => {
     })
   })
 
-  test('of columns that dirsync does not know, or of values that fail, is told without a value', async () => {
+  test('reports unknown columns and failing values without a value', async () => {
     await place.hire(1)
     expect(await dryRun('select userid, name as nom from person')).toMatchObject({
       state: 'failed',
@@ -276,7 +276,7 @@ describe('a SELECT that is wrong', () => {
     ["select 'x", 'not closed', { line: 1, column: 8 }],
     ['select 1) m; drop table person; select (1', 'closes that was never opened', { line: 1, column: 9 }],
     ['', 'no statement', null],
-  ])('is refused at once where it is no single one: %s', async (sql, message, where) => {
+  ])('is refused at once if it is not a single SELECT: %s', async (sql, message, where) => {
     await expect(requestDryRun(deps(), ASKER, { sql, source: '' })).rejects.toMatchObject({
       message: expect.stringContaining(message),
       place: where,
@@ -366,7 +366,7 @@ describe('dry runs of several processes', () => {
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'done' })
   })
 
-  test('in the foreground, who stops it has stopped it for everybody', async () => {
+  test('in the foreground, stopping it ends it for good', async () => {
     await place.inStep(3, TODAY)
     const stop = new AbortController()
     await place.hr.query('create or replace view slow as select pg_sleep(60)::text as slept')

@@ -63,7 +63,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(latest).toMatchObject({ outcome: 'updated', fields: ['name'] })
   })
 
-  test('a full run finds what somebody changed on the platform', async () => {
+  test('a full run finds changes made on the platform', async () => {
     const { employees } = await company.control<{ employees: { userid: string }[] }>(
       'GET',
       'state?userid=e0002',
@@ -112,7 +112,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await company.onPlatform()).get('e0003')).toMatchObject({ mobile: '19900000004' })
   })
 
-  test('an update whose answer was lost releases whoever waits for it, also when it was asked for anew meanwhile', async () => {
+  test('an update whose answer was lost releases those who wait for it, even if it was requested anew meanwhile', async () => {
     await hr(`update person set mobile = '19900000051' where userid = 'e0050'`)
     await company.run('changes')
     expect(await cases('e0050')).toMatchObject([{ blocked_by: 'e0051', state: 'open' }])
@@ -234,7 +234,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await spent(() => company.run('changes'))).toEqual({})
   })
 
-  test('an answer lost after the effect is no failure: the platform is asked before anything is repeated', async () => {
+  test('an answer lost after the effect is not a failure: the platform is asked before anything is repeated', async () => {
     await faults({ operation: 'employee/update', match: { userid: 'e0009' }, loseAnswer: true, times: 1 })
     await hr(`update person set name = 'Lost' where userid = 'e0009'`)
     const calls = await spent(() => company.run('changes'))
@@ -282,7 +282,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await attempts('e0011')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'parked'])
   })
 
-  test('a switched-off feature is not sent again for anybody until a retry gets through', async () => {
+  test('a switched-off feature is not sent again for any employee until a retry gets through', async () => {
     await company.control('POST', 'enterprises', [
       { enterprise_code: '', features: { level: false, category: true, employee_attribute: [] } },
     ])
@@ -448,7 +448,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })
 
-  test('an employee whom a person names is in step once the run has succeeded, as HR has them, or has left', async () => {
+  test('an employee named by a person is in sync once the run has succeeded, as HR has them, or has left', async () => {
     const standing = async (userid: string) =>
       (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows
     await hr(

@@ -173,7 +173,7 @@ describe('a refusal that may be about the value', () => {
   })
 })
 
-test('that more employees have it withheld is told without a change of the case under whoever decides about it', async () => {
+test('a growing number of employees is shown without changing the case under the person who decides about it', async () => {
   await execute(E1, refused('level'))
   const [before] = await open()
   const { id, version } = await caseOf(store, before?.id as number)
@@ -229,7 +229,7 @@ describe('a probe', () => {
     ])
   })
 
-  test('lets nobody through but the one who was asked', async () => {
+  test('lets only the probing employee through', async () => {
     await execute(E1, refused('level'))
     await plantWithheld('e2', 'e3')
     await probe()
@@ -275,7 +275,7 @@ describe('a probe', () => {
     expect(hours[3]).toBeGreaterThan(5)
   })
 
-  test('of a field that nobody wants any more ends it', async () => {
+  test('of a field that no employee wants any more ends it', async () => {
     await execute(E1, refused('level'))
     const id = (await open())[0]?.id as number
     await execute(E1, { resolve: 'all' as const, employee: memory() })
@@ -286,7 +286,7 @@ describe('a probe', () => {
   })
 })
 
-describe('once anybody gets it through', () => {
+describe('once any employee gets it through', () => {
   const through: Differs = {
     resolve: 'all',
     employee: memory(),
@@ -348,7 +348,7 @@ describe('once anybody gets it through', () => {
     ])
   })
 
-  test('nobody is asked where it was withheld from nobody else', async () => {
+  test('no other employee is queried if it was withheld from none', async () => {
     await execute(E1, refused('level'))
     await execute(E1, through)
     expect(await lifting()).toBeUndefined()

@@ -67,7 +67,7 @@ const liftingRun = async () => {
 }
 
 describe('an attribute that the platform refuses', () => {
-  test('as wrong of one employee is the case of that employee, and nobody else is held back', async () => {
+  test('as wrong for one employee is a case of that employee, and no one else is held back', async () => {
     await attributes('e0001', 'e0001', () => ({ contrat: 'intern' }))
     await company.run('changes')
     expect(await cases()).toMatchObject([
@@ -163,7 +163,7 @@ describe('a grade that the platform refuses', () => {
     ])
   })
 
-  test('is lifted by whoever gets it through, and everybody is asked in one run', async () => {
+  test('is lifted by the first who gets it through, and all others are queried in one run', async () => {
     await switchOn({ level: true, employee_attribute: ['contract', 'taxpayer'] })
     // HR changed what was refused: that is tried at once.
     await company.hr.query(`update person set level = 'P1' where userid = 'e0020'`)
@@ -174,7 +174,7 @@ describe('a grade that the platform refuses', () => {
     expect(await cases()).toEqual([])
   })
 
-  test('of somebody whose grade the platform shows is about this grade', async () => {
+  test('of an employee whose grade the platform shows is about this grade', async () => {
     await company.control('POST', 'faults', [
       { operation: 'employee/update', match: { userid: 'e0021', level: 'WRONG' }, code: 1000220030 },
     ])
@@ -187,7 +187,7 @@ describe('a grade that the platform refuses', () => {
     expect(await cases()).toEqual([])
   })
 
-  test('ends without a probe once nobody is left from whom it is withheld', async () => {
+  test('ends without a probe once it is withheld from no one', async () => {
     await switchOn({ level: false, employee_attribute: ['contract', 'taxpayer'] })
     await company.hr.query(`update person set level = 'P7' where userid = 'e0050'`)
     await company.run('changes')

@@ -104,7 +104,7 @@ describe('a value that the platform accepts and does not keep', () => {
     expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'To Be' })
   })
 
-  test('is told from one that somebody changes on the platform, however often', async () => {
+  test('is distinguished from one that is changed on the platform, however often', async () => {
     for (const entry_day of ['1999-01-01', '1999-02-02', '1999-02-02']) {
       await edit('e0004', { entry_day })
       expect(await updates('e0004', () => company.run('full'))).toBe(1)

@@ -23,7 +23,7 @@ describe('a call', () => {
     expect(await ask('E2')).toBe('E2')
   })
 
-  test('is the probe of a halt when one is due, once among all who ask', async () => {
+  test('is the probe of a halt when one is due, only once among all processes', async () => {
     await halt('E1', 0)
     const answers = await Promise.all([ask('E1'), ask('E1'), ask('E1')])
     expect(answers.sort()).toEqual(['E1', 'E1', 'probe'])

@@ -54,7 +54,7 @@ test('an edited file is taken over also by a run for one employee', async () => 
   expect((await company.onPlatform()).get('e0004')).toMatchObject({ name: 'Mx. Person 4' })
 })
 
-test('a person who mends the mapping and retries a case has it tried with the new one', async () => {
+test('a case retried after a corrected mapping uses the new mapping', async () => {
   await map(
     `select userid, name, dept_code, case userid when 'e0006' then repeat('x', 300) else remark end as remark, active from mapped`,
   )

@@ -28,7 +28,7 @@ const cases = async (userid: string) =>
 const answer = (operation: string, body: string, match = {}) =>
   company.control('POST', 'faults', [{ operation, body, match }])
 
-test('a value whose ends are no plain characters becomes a case', async () => {
+test('a value with control characters at its ends becomes a case', async () => {
   await hr(`update person set mobile = '😀😀123456' where userid = 'e0001'`)
   expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
   expect(await cases('e0001')).toMatchObject([
@@ -63,14 +63,14 @@ test("the platform's identity number never becomes a passport because HR says no
   expect((await company.onPlatform()).get('e0011')).toMatchObject({ card_type: 2, card_no: 'E12345678' })
 })
 
-test('someone who has left is a finding, whatever HR made of the rest of the row', async () => {
+test('an employee who has left is a finding, whatever the rest of the row holds', async () => {
   await hr(`update person set active = false, name = '***', mobile = '1990000****', email = 'deleted'
             where userid = 'e0000'`)
   await company.run('changes')
   expect(await cases('e0000')).toMatchObject([{ category: 'left_hr', state: 'open' }])
 })
 
-test('a user id that is too long for any index stops nobody else', async () => {
+test('a user id that is too long for any index stops no one else', async () => {
   await hr(`alter table person drop constraint person_pkey`)
   // Of random letters: a text that can be compressed fits.
   await hr(`insert into person (userid, name, active)
@@ -82,7 +82,7 @@ test('a user id that is too long for any index stops nobody else', async () => {
   ])
 })
 
-test('extended fields that are no JSON become a case', async () => {
+test('extended fields that are not JSON become a case', async () => {
   await hr(
     String.raw`update person set employee_attribute = '[{"attributeCode":"a\x"}]' where userid = 'e0002'`,
   )

@@ -87,7 +87,7 @@ describe('nothing is sent that no plan has passed', () => {
     expect((await names()).filter(name => name === 'Seventy')).toHaveLength(70)
   })
 
-  test('HR is emptied and filled again while a full run is under way: nobody is taken for a leaver', async () => {
+  test('HR is emptied and filled again while a full run is under way: no one is taken for a leaver', async () => {
     const full = await fullRunUnderWay()
     await hr('delete from person')
     await until(async () => {
@@ -104,7 +104,7 @@ describe('nothing is sent that no plan has passed', () => {
     expect(await cases('left_hr')).toEqual([])
   })
 
-  test('rows that HR changes under a run are judged by one new plan and then sent, without anybody asking', async () => {
+  test('rows that HR changes during a run are checked by one new plan and then sent, without a request', async () => {
     const full = await fullRunUnderWay()
     await hr(`update person set name = 'Later' where userid between 'e0100' and 'e0119'`)
     await endOf(company.db, full)
@@ -177,7 +177,7 @@ describe('nothing is sent that no plan has passed', () => {
     expect((await company.onPlatform()).get('e0011')).toMatchObject({ name: 'Person 11' })
   })
 
-  test('a cancelled run ends with what is in hand, and the next run judges the rest anew', async () => {
+  test('a cancelled run finishes the work in hand, and the next run plans the rest anew', async () => {
     await hr(`update person set name = 'Much' where userid < 'e0040'`)
     await company.control('POST', 'faults', [{ operation: 'employee/get', latencyMs: 100 }])
     const id = await request('changes')

@@ -177,7 +177,7 @@ describe('while an enterprise is halted', () => {
     ).toEqual([{ run_id: run, entity_key: 'e1', enterprise_code: 'C1', outcome: 'halted', calls: {} }])
   })
 
-  test('but not work of a run that was cancelled, which is taken back once it is in nobody’s hand', async () => {
+  test('but not work of a cancelled run, which is withdrawn once no worker holds it', async () => {
     const run = await plantRun(store)
     await work('e1', { enterprise_code: 'C1', run_id: run, starts: 1 })
     await halt('C1')

@@ -51,7 +51,7 @@ describe('the first run', () => {
 })
 
 describe('a later run', () => {
-  test('asks for nobody when nothing has changed', async () => {
+  test('requests no work when nothing has changed', async () => {
     await under.inStep(5)
     const before = await under.untouched()
     expect(await under.plan()).toMatchObject({
@@ -63,7 +63,7 @@ describe('a later run', () => {
     expect(await under.untouched()).toEqual(before)
   })
 
-  test('asks for whoever is new, changed, left, vanished or returned, and says which', async () => {
+  test('requests work for employees who are new, changed, left, vanished or returned, and says which', async () => {
     await under.inStep(20)
     await hr(`delete from person where userid in ('e1', 'e2')`)
     await under.plan()
@@ -96,7 +96,7 @@ describe('a later run', () => {
     expect(known.get('e2')).toMatchObject({ vanished_at: expect.any(Date) })
   })
 
-  test('asks once about whoever vanished, and not at all when the platform never had them', async () => {
+  test('asks once about vanished employees, and not at all if the platform never had them', async () => {
     await under.inStep(10)
     await under.store.pool.query(`update dirsync.employee set platform_state = 'absent' where userid = 'e2'`)
     await hr(`delete from person where userid in ('e1', 'e2')`)
@@ -216,7 +216,7 @@ describe('a full run', () => {
     },
   )
 
-  test('leaves to its run what is in the outbox, leavers that were looked at, and whoever vanished', async () => {
+  test('leaves to its run what is in the outbox, leavers that were checked, and vanished employees', async () => {
     await under.inStep(9)
     await hr(`update person set active = false where userid = 'e0'`)
     await hr(`delete from person where userid = 'e8'`)
@@ -232,7 +232,7 @@ describe('a full run', () => {
 describe('in several enterprises', () => {
   const MANY = `select 'C' || right(userid, 1) as enterprise_code, name as userid, name, mobile from person`
 
-  test('the same user id is somebody else in each', async () => {
+  test('the same user id is a different employee in each', async () => {
     await under.hire(2)
     await hr(`update person set name = 'same'`)
     expect(await under.plan('changes', { employees: MANY })).toMatchObject({

@@ -114,7 +114,7 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
-  test('counts whom it is about: nobody changes more than there are, whichever rows were read', async () => {
+  test('counts the employees that it covers: never more changes than employees, whichever rows were read', async () => {
     await under.hire(10)
     await hr(`update person set active = false where userid > 'e5'`)
     await hr(`update person set updated_at = now() - interval '1 hour'`)
@@ -226,7 +226,7 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
-  test('and whose waiting work is taken back: who had vanished is found missing again', async () => {
+  test('and whose waiting work is withdrawn: a vanished employee is found missing again', async () => {
     await under.inStep(10)
     await hr(`delete from person where userid < 'e2'`)
     const { id } = await under.plan()
@@ -329,7 +329,7 @@ describe('a run that would change much', () => {
   })
 })
 
-describe('whoever waits for a decision', () => {
+describe('an employee waiting for a decision', () => {
   const standings = async () =>
     Object.fromEntries(
       (
@@ -362,7 +362,7 @@ describe('whoever waits for a decision', () => {
     return id
   }
 
-  test('is not in step, and is counted and listed with the run', async () => {
+  test('is not in sync, and is counted and listed with the run', async () => {
     const id = await held()
     const waiting = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
     expect(await standings()).toEqual({ in_step: 'e0 e5 e6 e7', held: waiting })
@@ -374,7 +374,7 @@ describe('whoever waits for a decision', () => {
     })
   })
 
-  test('is in step again once HR has put back what it had, and nothing is left of a newcomer who never came', async () => {
+  test('is in sync again once HR has restored the row, and no trace is left of a newcomer who never came', async () => {
     const id = await held()
     await hr(`update person set name = 'n1' where userid = 'e1'; delete from person where userid = 'x'`)
     await rejudgeHeldRun(under.store.pool, id)
@@ -386,7 +386,7 @@ describe('whoever waits for a decision', () => {
     expect(await standings()).toEqual({ in_step: 'e0 e1 e2 e3 e4 e5 e6 e7' })
   })
 
-  test('goes on with the plan that is approved, and HR is judged again at once', async () => {
+  test('goes on with the plan that is approved, and HR is checked again at once', async () => {
     const id = await held()
     await hr(`update person set name = 'other' where userid = 'e5'`)
     await decide('approve', id)
@@ -452,7 +452,7 @@ describe('with updated_at mapped', () => {
     await under.acknowledge()
   }
 
-  test('a run reads only newer rows, and misses what is older', async () => {
+  test('a run reads only newer rows, and misses older ones', async () => {
     await inStep()
     await write('e1', 'now()')
     await write('e2', `now() - interval '2 hours'`)
@@ -506,7 +506,7 @@ describe('with updated_at mapped', () => {
     expect((await statistics()).at(-1)).toMatchObject({ sweep: true })
   })
 
-  test('a run that was asked to reads every row, and finds who is gone', async () => {
+  test('a run that was asked to reads every row, and finds missing employees', async () => {
     await inStep()
     await hr(`delete from person where userid = 'e3'`)
     expect(await plan()).toMatchObject({ planned: 0 })
@@ -627,7 +627,7 @@ describe('with updated_at mapped', () => {
     },
   )
 
-  test('an emptied table is suspect at once, for a run and for a look at what one would do', async () => {
+  test('an emptied table is suspect at once, for a run and for a preview', async () => {
     await inStep()
     await hr('delete from person')
     const { employees } = await previewRun({
@@ -657,7 +657,7 @@ describe('with updated_at mapped', () => {
   })
 })
 
-describe('departments are judged against the last good sweep of employees', () => {
+describe('departments are checked against the last good sweep of employees', () => {
   const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
   const DEPARTMENTS = 'select dept_code, parent_code, active, closed_at from department'
   const delivering = (employees: string) => under.source(employees, DEPARTMENTS)
@@ -684,7 +684,7 @@ describe('departments are judged against the last good sweep of employees', () =
     })
   })
 
-  test('one without anybody is deleted', async () => {
+  test('one without employees is deleted', async () => {
     await closed()
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
     expect(await under.pending()).toEqual(['D3'])

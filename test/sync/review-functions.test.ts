@@ -295,7 +295,7 @@ describe('snooze', () => {
   })
 })
 
-test('whoever has dirsync look is heard at once', async () => {
+test('a request to check HR is served at once', async () => {
   const id = await fail(store)
   const held = await plantRun(store, { state: 'held' })
   for (const text of ['resync()', `retry(${id})`, `retry_category('duplicate_mobile')`, `approve(${held})`]) {

@@ -38,7 +38,7 @@ describe('a cron tick', () => {
     expect(await runs()).toHaveLength(1)
   })
 
-  test('while one is held HR is judged again, and the run stays held', async () => {
+  test('while one is held HR is checked again, and the run stays held', async () => {
     const id = await plantRun(store, { state: 'held' })
     expect(await request('changes')).toBe(id)
     expect(await runs()).toMatchObject([{ id, state: 'held' }])
@@ -73,13 +73,13 @@ describe('rows that wait for a plan', () => {
       ...differs,
     })
 
-  test('ask for nothing when a run has judged HR since', async () => {
+  test('request nothing if a run has checked HR since', async () => {
     await waiting(5)
     await changes('source_suspect', 3)
     expect(await requestReplan(store.pool)).toBeNull()
   })
 
-  test.each(['failed', 'cancelled'])('are not taken for judged by a run that was %s', async state => {
+  test.each(['failed', 'cancelled'])('do not count as checked by a run that was %s', async state => {
     await waiting(5)
     const id = await changes(state, 3)
     expect(await requestReplan(store.pool)).toBe(id + 1)
@@ -95,7 +95,7 @@ describe('rows that wait for a plan', () => {
   })
 })
 
-test('a held run that could not be judged again is judged a minute later, and nobody waits for it', async () => {
+test('a held run that could not be checked again is checked a minute later, and nothing waits for it', async () => {
   const id = await plantRun(store, { state: 'held', message: 'why' })
   await judgeLater(store.pool, id, 'why. HR could not be judged again: away')
   expect(await isPlanned(store.pool, id)).toBe(true)
@@ -163,7 +163,7 @@ describe("what HR's trigger tells", () => {
     expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'], sweep: false }])
   })
 
-  test('rows are not sent past a run that is held: HR is judged again with them', async () => {
+  test('rows are not sent past a held run: HR is checked again with them', async () => {
     await plantSweep()
     const held = await plantSweep({ state: 'held', finished_at: null })
     listen().changed(['e1'])
@@ -245,7 +245,7 @@ describe("what HR's trigger tells", () => {
     ])
   })
 
-  test('of any row, as when the listening is taken over, is looked for among all, and for who is gone', async () => {
+  test('of any row, as when the listener changes, checks all rows, and finds missing employees', async () => {
     const sweep = await plantSweep()
     expect(await requestedFor(null)).toEqual([{ id: sweep + 1, keys: [], sweep: true }])
   })

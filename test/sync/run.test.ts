@@ -45,7 +45,7 @@ describe('requested runs', () => {
     expect(await claim()).toBeNull()
   })
 
-  test('of mirrors are left to those who read them', async () => {
+  test('of mirrors are left to their readers', async () => {
     const id = await requestRun(store.pool, 'orders', [], 'cron')
     expect(await claim()).toBeNull()
     await plantRun(store, { kind: 'accounts', state: 'running' })
@@ -120,7 +120,7 @@ describe('a plan', () => {
     expect(await isPlanned(store.pool, done)).toBe(true)
   })
 
-  test('of a run that somebody else has planned meanwhile changes nothing', async () => {
+  test('of a run that another process has planned meanwhile changes nothing', async () => {
     const id = await plantRun(store, { state: 'running' })
     const late = recordPlan(store.pool, id, { state: 'failed', message: 'too late' })
     await expect(late).rejects.toThrow(RunTakenBack)

@@ -235,7 +235,7 @@ describe('a case that waits for another employee', () => {
     expect(await mobile()).toMatchObject([{ state: 'blocked' }])
   })
 
-  test('is due when the holder is in step after an execution that did not live to tell what it sent', async () => {
+  test('is due when the holder is in sync after an execution that died before it recorded what it sent', async () => {
     await work('e2')
     await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     const two = await begin(store, E2)
@@ -305,7 +305,7 @@ describe('cases that wait for each other', () => {
   }
 
   test.each([[['e1', 'e2', 'e3']], [['e3', 'e1', 'e2']], [['e2', 'e1', 'e3']]])(
-    'are one group whoever comes last: %j',
+    'are one group whichever comes last: %j',
     async order => {
       const holders: Record<string, string> = { e1: 'e2', e2: 'e3', e3: 'e1' }
       await refuse(...order.map(userid => [userid, holders[userid] as string] as [string, string]))
@@ -335,7 +335,7 @@ describe('cases that wait for each other', () => {
     expect([first?.state, second?.state]).toEqual(['open', 'open'])
   })
 
-  test('leave out who only waits for one of them', async () => {
+  test('leave out an employee who only waits for one of them', async () => {
     await refuse(['e1', 'e2'], ['e2', 'e1'], ['e3', 'e1'])
     expect((await groups()).map(({ swap_id }) => swap_id !== null)).toEqual([true, true, false])
     // Nor does a circle that begins elsewhere hold up the one who is refused again.
@@ -391,7 +391,7 @@ describe('cases that wait for each other', () => {
     ])
   })
 
-  test('are on their own again when one of them waits for somebody else', async () => {
+  test('are on their own again when one of them waits for another employee', async () => {
     await refuse(['e1', 'e2'], ['e2', 'e1'])
     await refuse(['e1', 'e9'])
     expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([

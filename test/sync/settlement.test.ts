@@ -211,7 +211,7 @@ describe('an outcome', () => {
   })
 })
 
-describe('what is remembered of an employee', () => {
+describe('the memory of an employee', () => {
   const settleWith = async (differs: Parameters<typeof memory>[0]) => {
     await work('e1')
     await settle(store.pool, [outcome(E1, await begin(store, E1), { employee: memory(differs) })])

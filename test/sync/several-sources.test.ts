@@ -157,7 +157,7 @@ const cases = () =>
      from dirsync.dead_letter order by id`,
   )
 
-describe('each source is judged for itself', () => {
+describe('each source is checked by itself', () => {
   test('a request without a source makes a run for each, one of all employees none', async () => {
     await settle(both())
     const commands = new Commands(store.pool, { actor: 'test' })
@@ -207,7 +207,7 @@ describe('each source is judged for itself', () => {
     expect(new Set(runs.map(({ id }) => id)).size).toBe(runs.length)
   })
 
-  test('a held run stands beside a running one, and is judged again with its own source alone', async () => {
+  test('a held run stands beside a running one, and is checked again with its own source only', async () => {
     const hr = await inStep()
     await beijing.admin.query(`update person set name = 'Changed'`)
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
@@ -226,7 +226,7 @@ describe('each source is judged for itself', () => {
     expect(await pending()).toHaveLength(11)
   })
 
-  test('a leaver of one is no leaver of the other, though both know the user id', async () => {
+  test('a leaver of one is not a leaver of the other, although both know the user id', async () => {
     await hire(shanghai.pool, people('E1', 10))
     await hire(beijing.admin, people('E2', 10))
     const hr = await settle(both())
@@ -278,7 +278,7 @@ describe('each source is judged for itself', () => {
     await expect(previewDeletions(store.pool, alone, LIMITS)).rejects.toBeInstanceOf(HrUnavailableError)
   })
 
-  test('rows that workers found changed are judged by a run of their own source', async () => {
+  test('rows that workers found changed are planned by a run of their own source', async () => {
     const hr = await inStep()
     await store.pool.query(
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
@@ -440,7 +440,7 @@ describe('the sources change', () => {
     expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { new: 10 } } })
   })
 
-  test('one that is taken away makes no leavers; its held and waiting runs end, and what waits is taken back', async () => {
+  test('one that is removed makes no leavers; its held and waiting runs end, and waiting work is withdrawn', async () => {
     const hr = await inStep()
     await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
     const running = await plan(hr, 'beijing')
@@ -474,7 +474,7 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
-  test('from one HR to several: nobody is sent anew, and the gate knows how many there were', async () => {
+  test('from one HR to several: no one is sent anew, and the gate knows how many there were', async () => {
     await hire(shanghai.pool, [...people('E1', 10), ...people('E2', 10, 'b')])
     const hr = hrSource(shanghai.url, MAPPING)
     const whole = HrSources.one(hr)
@@ -493,7 +493,7 @@ describe('the sources change', () => {
     expect(await plan(several, 'beijing')).toMatchObject({ state: 'running', planned: 0, inScope: 10 })
   })
 
-  test('an enterprise that moves to another source is judged there', async () => {
+  test('an enterprise that moves to another source is checked there', async () => {
     await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
     await hire(beijing.admin, people('E2', 5, 'b'))
     const hr = await settle([
@@ -658,7 +658,7 @@ describe('a process that was started before the sources changed', () => {
   const job = (enterpriseCode: string, entityKey: string) =>
     ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
 
-  test('and knows the only HR plans nothing, and nobody vanishes', async () => {
+  test('and knows the only HR plans nothing, and no one vanishes', async () => {
     const hr = await inStep()
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     const older = HrSources.one(hrSource(shanghai.url, MAPPING))
@@ -713,7 +713,7 @@ describe('a process that was started before the sources changed', () => {
     expect(await pending()).toEqual([])
   })
 
-  test("claims nothing of an enterprise that is no longer the same source's, and gives it back", async () => {
+  test('claims nothing of an enterprise that now belongs to another source, and gives it back', async () => {
     await hire(shanghai.pool, [...people('E1', 1), ...people('E3', 1, 'c')])
     await hire(beijing.admin, people('E2', 1, 'b'))
     const older = await settle([

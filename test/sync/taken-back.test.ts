@@ -46,7 +46,7 @@ describe('an update that the platform may have carried out', () => {
     },
   )
 
-  test('is found out about although a person has rejected what HR had next', async () => {
+  test('is still looked up, although a person has rejected the next row of HR', async () => {
     await under.inStep(3)
     await rename('other')
     await under.plan()
@@ -73,13 +73,13 @@ describe('an update that the platform may have carried out', () => {
   })
 })
 
-describe('whoever was to be sent when the run was cancelled', () => {
+describe('an employee whose work was withdrawn with a cancelled run', () => {
   const standings = () =>
     store
       .rows('select userid, standing from dirsync.employee order by userid')
       .then(rows => Object.fromEntries(rows.map(row => Object.values(row))))
 
-  test('is not called in step, and the next plan says what HR has changed', async () => {
+  test('does not count as in sync, and the next plan shows what HR has changed', async () => {
     await under.inStep(3)
     await under.hr.query(`update person set name = 'other' where userid < 'e2'`)
     const { id } = await under.plan()

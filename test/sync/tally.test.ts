@@ -93,7 +93,7 @@ test('the tally is what counting the tables would say, whatever is written', asy
   ])
 })
 
-test('the tally stays exact while it is summed up beside whoever writes, and becomes short', async () => {
+test('the tally stays exact while it is compacted during writes, and becomes short', async () => {
   const write = async (writer: number) => {
     for (let i = 0; i < 60; i += 1) {
       const key = `w${writer}-${i}`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { languageOf, textOr } from '../../src/texts/texts.ts'
 
-describe('the language that somebody asks for', () => {
+describe('the language of a request', () => {
   test.each([
     [undefined, 'en'],
     ['', 'en'],

@@ -148,7 +148,7 @@ test('a cluster whose password is gone is refused in one sentence', async () => 
   })
 })
 
-test('a cluster is removed only while nobody uses it', async () => {
+test('a cluster is removed only while no process uses it', async () => {
   const dataDir = await temporaryFolder()
   const server = await startEmbeddedPostgres({ dataDir })
   await expect(removeEmbeddedPostgres(dataDir)).rejects.toMatchObject({

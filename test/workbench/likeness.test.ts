@@ -32,7 +32,7 @@ describe('values are the same to the platform, however they are written', () => 
     expect(folded('mobile', '91234567', '853')).not.toBe(folded('mobile', '91234567', '852'))
   })
 
-  test('what is empty is the same as nobody else’s', () => {
+  test('empty values are not shared', () => {
     for (const value of ['', ' ', '\u3000']) expect(folded('mobile', value)).toBeNull()
   })
 

@@ -60,7 +60,7 @@ describe.each(CHATS)('%s', kind => {
   const read = async (message: Message) => READ[kind]((await sent(kind, message)).content)
 
   test.each(LANGUAGES)(
-    'says in %s what, how bad, since when, what to do and where to look',
+    'names in %s the problem, its severity, since when, the remedy and a link',
     async language => {
       const { one } = sampleMessages(language)
       const [alert] = one.alerts
@@ -80,7 +80,7 @@ describe.each(CHATS)('%s', kind => {
     },
   )
 
-  test('says nothing twice where the heading has said it', async () => {
+  test('does not repeat what the heading already says', async () => {
     const { recovered, several } = sampleMessages('en')
     const text = await read(recovered)
     expect(text.split('recovered')).toHaveLength(2)
@@ -147,7 +147,7 @@ describe.each(CHATS)('%s', kind => {
     },
   )
 
-  test('nothing that somebody wrote becomes a link, a mention or markup', async () => {
+  test('no text written by a person becomes a link, a mention or markup', async () => {
     const { body, content } = await sent(kind, hostileMessage())
     const marked =
       kind === 'feishu'
@@ -259,7 +259,7 @@ describe('a webhook', () => {
     })
   })
 
-  test('knows a message by an id that later words do not change, and another deployment does not share', async () => {
+  test('has an id that later texts do not change, and that other deployments do not share', async () => {
     const { one } = sampleMessages('en')
     const idOf = async (message: Message) => (await sent('webhook', message)).headers?.['webhook-id']
     const id = await idOf(one)
@@ -291,7 +291,7 @@ describe('a webhook', () => {
     expect(content.data.alerts[1].what).toBe(message.alerts[0]?.what)
   })
 
-  test('of a recovery tells no severity', async () => {
+  test('has no severity for a recovery', async () => {
     expect((await sent('webhook', sampleMessages('en').recovered)).content.data.severity).toBeNull()
   })
 })

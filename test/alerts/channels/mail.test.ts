@@ -82,7 +82,7 @@ describe('a mail', () => {
     expect(server.arrivals).toHaveLength(5)
   })
 
-  test('is from whom and to whom the settings say, and asks for no automatic answer', async () => {
+  test('has the sender and recipients of the settings, and asks for no automatic answer', async () => {
     const server = await serverOf(PLAIN)
     const channel = channelOf(`smtp://127.0.0.1:${server.port}?tls=off`)
     expect(channel.target).toBe('ops@example.com, Night shift <night@example.com>')
@@ -101,7 +101,7 @@ describe('a mail', () => {
     expect(other?.raw).not.toMatch(/^Importance:/m)
   })
 
-  test('cannot be bent by what somebody wrote', async () => {
+  test('cannot be manipulated by texts that people wrote', async () => {
     const server = await serverOf(PLAIN)
     await channelOf(`smtp://127.0.0.1:${server.port}?tls=off`).send(hostileMessage(), 'm-1', patience())
     const [{ mail, raw, to } = expect.unreachable()] = server.arrivals
@@ -126,7 +126,7 @@ describe('the connection', () => {
     expect(server.arrivals).toMatchObject([{ secure: true, user: 'dirsync' }])
   })
 
-  test('without STARTTLS is not used, and the sentence says what to do', async () => {
+  test('without STARTTLS is not used, and the error says what to do', async () => {
     const server = await serverOf(PLAIN)
     const failure = await failureOf(channelOf(`smtp://127.0.0.1:${server.port}`))
     expect(failure.code).toBe('CHANNEL_REFUSED')
@@ -134,7 +134,7 @@ describe('the connection', () => {
     expect(server.arrivals).toEqual([])
   })
 
-  test('whose certificate nobody vouches for is not used, and the sentence says how to', async () => {
+  test('with an untrusted certificate is not used, and the error says what to do', async () => {
     const server = await serverOf({ key: unknown.private, cert: unknown.cert })
     const failure = await failureOf(channelOf(`smtp://${AUTH}127.0.0.1:${server.port}`))
     expect(failure.code).toBe('CHANNEL_REFUSED')
@@ -142,7 +142,7 @@ describe('the connection', () => {
     expect(failure.message).not.toContain(PASSWORD)
   })
 
-  test('to a server of a company of its own authority works with NODE_EXTRA_CA_CERTS', async () => {
+  test('to a server with a certificate of the company’s own authority works with NODE_EXTRA_CA_CERTS', async () => {
     const server = await serverOf({ key: unknown.private, cert: unknown.cert })
     const file = join(await temporaryFolder(), 'authority.pem')
     await writeFile(file, unknown.cert)
@@ -166,13 +166,13 @@ describe('a mail that is not taken', () => {
     expect(JSON.stringify([failure.message, failure.stack])).not.toContain('wrong-pass-word')
   })
 
-  test('because the server knows no authentication: refused', async () => {
+  test('because the server supports no authentication: refused', async () => {
     const server = await serverOf({ disabledCommands: ['AUTH'], authOptional: true })
     const failure = await failureOf(channelOf(`smtp://${AUTH}127.0.0.1:${server.port}`))
     expect(failure.code).toBe('CHANNEL_REFUSED')
   })
 
-  test('by any recipient: refused; by some: the others have it, and the answer names who has not', async () => {
+  test('by every recipient: refused; by some: the others get it, and the answer names those who did not', async () => {
     const server = await serverOf(PLAIN)
     const url = `smtp://127.0.0.1:${server.port}?tls=off`
     const failure = await failureOf(channelOf(url, { to: ['nobody@example.com'] }))
@@ -198,12 +198,12 @@ describe('a mail that is not taken', () => {
     })
   })
 
-  test('because nobody listens, or no such host is known: to be tried again', async () => {
+  test('because the port is closed or the host unknown: to be tried again', async () => {
     expect(await failureOf(channelOf('smtp://127.0.0.1:1'))).toMatchObject({ code: 'CHANNEL_UNAVAILABLE' })
     expect(await failureOf(channelOf('smtp://mail.invalid'))).toMatchObject({ code: 'CHANNEL_UNAVAILABLE' })
   })
 
-  test('by a server that says nothing: the caller may give up, and ten seconds are the end', async () => {
+  test('by a server that does not answer: the caller may give up, and ten seconds are the limit', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const sockets = new Set<{ destroy(): void }>()
@@ -232,7 +232,7 @@ describe('a look at the server', () => {
     expect(server.arrivals).toEqual([])
   })
 
-  test('finds what a mail would', async () => {
+  test('finds the same problems as a mail', async () => {
     const server = await serverOf()
     const wrong = checkMailServer(settingsOf(`smtp://dirsync:wrong@127.0.0.1:${server.port}`))
     await expect(wrong).rejects.toMatchObject({ code: 'CHANNEL_REFUSED' })

@@ -98,7 +98,7 @@ describe.each(NAMES)('%s', kind => {
     expect(await channel.send(floodMessage(language, 60), 'm-1', patience())).toBe(says)
   })
 
-  test('is told by its host alone, and what it holds is never shown', async () => {
+  test('is named only by its host, and its secrets are never shown', async () => {
     const receiver = await receiverOf(robot)
     const { target, settings } = channelAt(receiver.origin, kind)
     expect(target).toBe(new URL(receiver.origin).host)
@@ -142,7 +142,7 @@ describe.each([
   })
 })
 
-describe('an answer that is no is understood', () => {
+describe('a refusal is understood', () => {
   const json =
     (body: unknown): Answerer =>
     () => [200, JSON.stringify(body)]
@@ -241,7 +241,7 @@ describe('whatever the server does', () => {
     expect(elsewhere.arrivals).toEqual([])
   })
 
-  test('an endless answer is left', async () => {
+  test('an endless answer is cut off', async () => {
     const receiver = await receiverOf((_, response) => {
       response.writeHead(200)
       const pour = () => {
@@ -258,7 +258,7 @@ describe('whatever the server does', () => {
     })
   })
 
-  test('a broken connection and a closed port are told', async () => {
+  test('a broken connection and a closed port are reported', async () => {
     const receiver = await receiverOf((_, response) => {
       response.socket?.resetAndDestroy()
       return null
@@ -300,7 +300,7 @@ describe('whatever the server does', () => {
     expect(performance.now() - began).toBeGreaterThan(9_900)
   })
 
-  test.each(NAMES)('%s never hears its own secrets again from us', async kind => {
+  test.each(NAMES)('%s never shows its secrets, even if the server quotes them', async kind => {
     // A gateway that quotes the request, whole and in parts, decoded or not.
     const receiver = await receiverOf(({ url, headers }) => [
       400,

@@ -131,7 +131,7 @@ describe('a sign-in at the provider', () => {
     expect(page.status).toBe(403)
   })
 
-  test('does not take over the user of that name who has a password', async () => {
+  test('does not take over a user of that name who has a password', async () => {
     await auth.user('dora', 'viewer')
     await accounts({ other: { preferred_username: 'DORA', groups: ['dirsync-admins'] } })
     const browser = browserOf('other')
@@ -142,7 +142,7 @@ describe('a sign-in at the provider', () => {
     expectRefused(await again.get(await wayBack(again)), 403, 'Your name belongs to somebody else here')
   })
 
-  test('knows people by their subject, whatever they are called', async () => {
+  test('identifies people by their subject, whatever their name', async () => {
     await accounts({ s1: { preferred_username: 'emma', groups: ['hr'] }, s2: { groups: ['hr'] } })
     const emma = await signIn('s1')
     await accounts({
@@ -229,7 +229,7 @@ describe('a way back', () => {
     expectRefused(await new Browser().get(back), 400, 'not under way any more')
   })
 
-  test('belongs to the browser that began: nobody is signed in as somebody else by a link', async () => {
+  test('belongs to the browser that began: a link cannot sign a person in as another', async () => {
     const back = await wayBack(browserOf('anna'))
     expectRefused(await new Browser().get(back), 400, 'not under way any more')
     const victim = browserOf('bert')
@@ -238,7 +238,7 @@ describe('a way back', () => {
     expect(await viewerOf(victim)).toBeNull()
   })
 
-  test('with the code of somebody else is refused by the proof of the key (PKCE)', async () => {
+  test('with the code of another person is refused by the proof of the key (PKCE)', async () => {
     const stolen = new URL(await wayBack(browserOf('anna'))).searchParams.get('code') as string
     const thief = browserOf('cleo')
     const own = new URL(await wayBack(thief))
@@ -293,7 +293,7 @@ describe('a way back', () => {
     expectRefused(await browser.get(back), 400, 'longer than ten minutes')
   })
 
-  test('of somebody who gave up there says so, in words without their data', async () => {
+  test('after a person gave up there says so, without their data', async () => {
     const browser = browserOf(null)
     expectRefused(await browser.get(await wayBack(browser)), 403, 'access_denied')
     expect(auth.log.at(-1)).toContain('"reason":"access_denied"')

@@ -82,7 +82,7 @@ describe('a password', () => {
     ])
   })
 
-  test('takes as long to refuse for nobody as for somebody', async () => {
+  test('takes as long to refuse an unknown user as a known one', async () => {
     const hash = await hashPassword(PASSWORD)
     const times = async (kept: string | null) => {
       const taken: number[] = []
@@ -207,7 +207,7 @@ describe('a session', () => {
     }
   })
 
-  test('that was signed out is worth nothing to whoever has its cookie', async () => {
+  test('that was signed out is worth nothing, even with a copy of its cookie', async () => {
     await auth.user('dina')
     const browser = await signedIn(auth, 'dina')
     const thief = new Browser()
@@ -301,7 +301,7 @@ describe('behind TLS', () => {
     expect((await planted.get(`${tls.url}/guarded`)).status).toBe(401)
   })
 
-  test('a trusted proxy says whether there is TLS; anybody else is not believed', async () => {
+  test('a trusted proxy says whether there is TLS; other clients are not believed', async () => {
     for (const [trustProxy, name, address] of [
       [true, '__Host-dirsync', '203.0.113.7'],
       [false, 'dirsync', '127.0.0.1'],

@@ -65,12 +65,12 @@ describe('failed sign-ins', () => {
     expect(await admit('anna', '192.0.2.9')).toBe(0)
   })
 
-  test('are counted before anybody looks at a password, so that many at a time are not let through', async () => {
+  test('are counted before the password is checked, so that many at a time do not get through', async () => {
     const admitted = await Promise.all(Array.from({ length: 100 }, () => admit('anna', '192.0.2.1')))
     expect(admitted.filter(wait => wait === 0)).toHaveLength(6)
   })
 
-  test('do not count when the password was right, or not looked at', async () => {
+  test('do not count if the password was right, or was not checked', async () => {
     for (const succeeded of [true, false])
       for (let i = 0; i < 30; i++) {
         expect(await admit('anna', '192.0.2.1')).toBe(0)
@@ -78,7 +78,7 @@ describe('failed sign-ins', () => {
       }
   })
 
-  test('with a name do not shut its owner out who has signed in from that address before', async () => {
+  test('with a name do not lock out its owner at an address where they signed in before', async () => {
     const browser = new Browser({ 'x-forwarded-for': '198.51.100.7' })
     const signIn = () => browser.post(`${auth.url}/sign-in`, { name: 'anna', password: PASSWORD })
     expect((await signIn()).status).toBe(303)
@@ -107,7 +107,7 @@ describe('failed sign-ins', () => {
   ])('from %s count for %s', (address, key) => expect(addressKey(address)).toBe(key))
 })
 
-test('2,000 sign-ins, 200 at a time, are told to wait, and everybody else is served meanwhile', async () => {
+test('2,000 sign-ins, 200 at a time, are told to wait, and all other requests are served meanwhile', async () => {
   const attackers = new UndiciPool(auth.url, { connections: 200 })
   onTestFinished(() => attackers.close())
   const statuses = new Map<number, number>()

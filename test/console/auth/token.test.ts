@@ -29,7 +29,7 @@ async function statusOfLines(...lines: string[]): Promise<number> {
 }
 
 describe('a bearer token', () => {
-  test('is whoever it was made for, by its name, with its role', async () => {
+  test('signs in the one it was made for, by its name and with its role', async () => {
     const token = await addToken(auth.pool, 'test', { name: 'ci', role: 'operator', expiresAt: tomorrow() })
     const page = await fetch(`${auth.url}/guarded`, { headers: { authorization: `bearer  ${token}` } })
     expect(await page.json()).toEqual({
@@ -81,7 +81,7 @@ describe('a bearer token', () => {
       )
   })
 
-  test('in the cookie of a session, or a session as a token, is nobody', async () => {
+  test('does not work in the cookie of a session, nor a session as a token', async () => {
     await auth.user('bert')
     const browser = await signedIn(auth, 'bert')
     expect(await status({ authorization: `Bearer ${browser.jar(auth.url).get('dirsync')}` })).toBe(401)
@@ -92,7 +92,7 @@ describe('a bearer token', () => {
 })
 
 describe('a cookie', () => {
-  test('that comes twice is nobody’s: one of them may be planted', async () => {
+  test('that comes twice is ignored: one of them may be planted', async () => {
     await auth.user('cleo')
     const session = (await signedIn(auth, 'cleo')).jar(auth.url).get('dirsync')
     expect(await status({ cookie: `a=b; dirsync=${session}; c=d` })).toBe(200)
@@ -115,7 +115,7 @@ describe('a cookie', () => {
     expect(await status({ cookie: `dirsync=${value}` })).toBe(401)
   })
 
-  test('without end is refused before anybody looks at it', async () => {
+  test('without end is refused before it is read', async () => {
     expect(await status({ cookie: `dirsync=${'A'.repeat(20_000)}` })).toBe(431)
   })
 })
@@ -142,7 +142,7 @@ describe('a one-time key', () => {
     expect(again.headers.get('set-cookie')).toBeNull()
   })
 
-  test('is used by one of many who come with it in the same moment', async () => {
+  test('is used by only one of many at the same moment', async () => {
     const key = await createSignInKey(auth.pool)
     const pages = await Promise.all(Array.from({ length: 8 }, () => post(new Browser(), key)))
     expect(pages.map(page => page.status).sort()).toEqual([303, ...Array(7).fill(403)])
@@ -179,7 +179,7 @@ describe('a one-time key', () => {
   })
 })
 
-test('what says nothing about anybody works while the database is away', async () => {
+test('public routes work while the database is away', async () => {
   await using alone = await openAuth()
   await alone.user('anna')
   const browser = await signedIn(alone, 'anna')

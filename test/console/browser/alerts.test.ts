@@ -28,7 +28,7 @@ import {
   visit,
 } from './browser.ts'
 
-/* What is wrong, who is told of it, and what nobody wants to hear. The console runs alone: nobody judges over what is planted. */
+/* What is wrong, who is told of it, and muting. The console runs alone: nobody judges over what is planted. */
 
 let browser: Browser
 let database: TestDatabase
@@ -123,7 +123,7 @@ async function plantNight(): Promise<void> {
 }
 
 describe('what is wrong now', () => {
-  test('is shown with what to do and who knows; what nobody is told of stands apart, with the reason', async () => {
+  test('is shown with what to do and who was told; alerts that are not sent are listed apart, with the reason', async () => {
     await plantNight()
     const page = await visit(browser, console.url, { role: 'viewer' })
     await page.goto('/alerts')
@@ -165,7 +165,7 @@ describe('what is wrong now', () => {
     await page.getByRole('cell', { name: 'Refunds whose outcome is unknown' }).waitFor()
   })
 
-  test('cannot be known where nobody judges, and nobody is told where no channel is set', async () => {
+  test('is marked as unknown while alerts are not evaluated, and as unsent without a channel', async () => {
     const page = await visit(browser, console.url, { role: 'operator' })
     await page.goto('/alerts')
     await page.getByText('No process has judged the rules yet').waitFor()
@@ -207,7 +207,7 @@ describe('a channel', () => {
   })
 })
 
-describe('what nobody wants to hear', () => {
+describe('muting', () => {
   test('is muted from an alert with a reason, and heard again', async () => {
     await judged(database.pool)
     await plantChannel(database.pool, 'ops')

@@ -177,7 +177,7 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   expect(rows[0].seconds / 86_400).toBeCloseTo(3, 1)
 })
 
-test('all 1,000 that match a filter are ignored with a reason; no other case is touched', async () => {
+test('all 1,000 that match a filter are ignored with a reason, and no other case is touched', async () => {
   const chosen = await plant(1000, { prefix: 'left-', category: 'left_hr' })
   const outside = await plant(20, { prefix: 'stays-', category: 'duplicate_email' })
   const page = await visit(browser, service.url, { role: 'reviewer' })
@@ -219,7 +219,7 @@ test('all 1,000 that match a filter are ignored with a reason; no other case is 
   await screenshot(page, 'bulk-list')
 })
 
-test('the ticked cases, and only those, are assigned; who changed one meanwhile is left alone', async () => {
+test('the ticked cases, and only those, are assigned; one that was changed meanwhile is left alone', async () => {
   const ids = await plant(3, { prefix: 'tick-', category: 'invalid_document' })
   const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto('/cases?categories=invalid_document')

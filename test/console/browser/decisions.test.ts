@@ -45,7 +45,7 @@ const quiet = () =>
 
 let held: number
 
-test('whoever is held is not in step, on any screen', async () => {
+test('a held employee is not in sync, on any screen', async () => {
   await hr(`update person set name = 'Renamed' where userid <= 'e0007'`)
   const run = await company.run('changes')
   expect(run.state).toBe('held')
@@ -68,7 +68,7 @@ test('whoever is held is not in step, on any screen', async () => {
   await screenshot(page, 'hold-4-plan')
 })
 
-test('whom a person syncs by name is in step at once, also while others are held', async () => {
+test('an employee synced by name is in sync at once, even while others are held', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/employees/e0003')
   await page.getByRole('button', { name: 'Sync now' }).click()
@@ -84,7 +84,7 @@ test('whom a person syncs by name is in step at once, also while others are held
   await screenshot(page, 'sync-now')
 })
 
-test('a rejection says by whom and why, and everybody else goes on', async () => {
+test('a rejection says by whom and why, and all others go on', async () => {
   await hr(`update person set name = 'Somebody else' where userid = 'e0020'`)
   const page = await visit(browser, service.url)
   await page.goto(`/runs/${held}/plan`)
@@ -140,7 +140,7 @@ test('an ignored case is a difference that a person accepted', async () => {
   await screenshot(page, 'ignore-2-overview')
 })
 
-test('a column that turned empty is told as wrong in HR, and changes nobody', async () => {
+test('a column that turned empty is reported as a fault in HR, and changes no one', async () => {
   await hr('update person set email = null')
   const { id, state } = await company.run('changes')
   expect(state).toBe('source_suspect')

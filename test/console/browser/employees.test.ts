@@ -44,7 +44,7 @@ function field(page: Page, name: string) {
   return page.locator('#fields tbody tr', { hasText: name })
 }
 
-test('an employee in step is said to be so, with every field of HR masked', async () => {
+test('an employee in sync is shown as such, with every field of HR masked', async () => {
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/employees/e0001')
   await page.getByText('In step: the platform has confirmed what HR has.').waitFor()
@@ -179,7 +179,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   expect((await page.content()).length).toBeLessThan(100_000)
 })
 
-test('the list goes by standing and by the beginning of a user id', async () => {
+test('the list is filtered by status and by the beginning of a user id', async () => {
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/employees')
   await page.getByRole('link', { name: 'e0007' }).waitFor()
@@ -200,7 +200,7 @@ test('the list goes by standing and by the beginning of a user id', async () => 
   expect(await page.getByRole('link', { name: 'e0004' }).count()).toBe(0)
 })
 
-test('an employee whom no run has seen is told from one whom nobody knows', async () => {
+test('an employee that no run has seen is distinguished from an unknown one', async () => {
   await company.hr.query(
     `insert into person (userid, name, dept_code, entry_day, active) values ('newcomer', 'N', 'D1', '2020-01-01', true)`,
   )

@@ -27,7 +27,7 @@ afterAll(async () => {
   await company?.[Symbol.asyncDispose]()
 })
 
-test('the overview says at once that everybody is in step', async () => {
+test('the overview says at once that everyone is in sync', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/')
   await page.getByText('Everybody is in step').waitFor()

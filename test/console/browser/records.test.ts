@@ -99,7 +99,7 @@ async function latestCommand(): Promise<Record<string, unknown>> {
 }
 
 describe('money', () => {
-  test('whose fate nobody knows comes first, with what to do, and an administrator settles it', async () => {
+  test('with an unknown outcome comes first, with what to do, and an administrator settles it', async () => {
     const page = await visit(browser, service.url)
     await page.goto('/money')
     await page.getByText('2 refunds were sent, and nobody knows whether the money moved.').waitFor()
@@ -215,7 +215,7 @@ describe('mirrors', () => {
     await screenshot(page, 'taxpayers')
   })
 
-  test('that had nothing to ask for say so, and nothing of what the platform has', async () => {
+  test('that had nothing to ask for say so, and do not claim that the platform has no data', async () => {
     const page = await visit(browser, service.url, { role: 'operator' })
     await page.goto('/mirrors/taxpayers')
     await page.getByRole('button', { name: 'Read again' }).click()
@@ -225,7 +225,7 @@ describe('mirrors', () => {
 })
 
 describe('the audit', () => {
-  test('shows what somebody in another browser just did: who, from where, why', async () => {
+  test('shows what a user in another browser just did: who, from where, why', async () => {
     const [auditor, operator] = [
       await visit(browser, service.url),
       await visit(browser, service.url, { role: 'operator' }),

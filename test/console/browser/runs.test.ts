@@ -80,7 +80,7 @@ test('a full run leaves out whom the platform confirmed lately', async () => {
   await page.locator('tr', { hasText: 'Left out, confirmed recently' }).getByText('30').waitFor()
 })
 
-test('named employees are asked about, and nobody else', async () => {
+test('only named employees are asked about', async () => {
   const before = await company.calls()
   const page = await visit(browser, service.url, { role: 'operator' })
   await page.goto('/runs/new')
@@ -190,7 +190,7 @@ test('a viewer sees runs and is offered no change', async () => {
   expect(await page.getByText('Start a run').count()).toBe(0)
 })
 
-test('without a worker, whoever starts a run is told first', async () => {
+test('without a worker, the start of a run warns first', async () => {
   await service.stop()
   service = await startConsoleService(company.settings, ['console'])
   const page = await visit(browser, service.url, { role: 'operator' })

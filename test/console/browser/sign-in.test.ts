@@ -154,7 +154,7 @@ describe('with a password', () => {
   /** As the button does; a page that is shown as it was left has no load event to wait for. */
   const back = (page: Page) => page.evaluate('history.back()')
 
-  test('a wrong one and a wrong name are told in the same words; the right one leads to the page that was wanted', async () => {
+  test('a wrong one and a wrong name get the same answer; the right one leads to the requested page', async () => {
     const page = await stranger()
     await page.goto('/cases?state=ignored')
     await page.waitForURL('**/sign-in?to=*')
@@ -200,7 +200,7 @@ describe('with a password', () => {
   })
 })
 
-test('a one-time key signs in once; whoever comes second is told how to get another', async () => {
+test('a one-time key signs in once; the second visitor is told how to get another', async () => {
   const { url } = (await dirsync(['users', 'link', '--json'], company.settings)).json() as { url: string }
   const [owner, second] = [await stranger(), await stranger()]
   await owner.goto(url)
@@ -219,7 +219,7 @@ test('a one-time key signs in once; whoever comes second is told how to get anot
 describe('at the identity provider', () => {
   const viaProvider = (page: Page) => page.getByRole('link', { name: 'Sign in with your company account' })
 
-  test('somebody with a role lands on the page that they wanted, with that role', async () => {
+  test('a person with a role lands on the page that they wanted, with that role', async () => {
     const page = await stranger({ account: 'anna' })
     await page.goto('/audit')
     await viaProvider(page).click()
@@ -228,7 +228,7 @@ describe('at the identity provider', () => {
     await page.getByText('administrator').first().waitFor()
   })
 
-  test('somebody without a role is told so, and that they need one of the groups', async () => {
+  test('a person without a role is told that they need one of the groups', async () => {
     const page = await stranger({ account: 'cleo' })
     await page.goto('/sign-in')
     await viaProvider(page).click()
@@ -255,7 +255,7 @@ describe('at the identity provider', () => {
     await laptop.waitForURL('**/sign-in?to=*')
   })
 
-  test('sign-out leads there too: nobody gets in again without signing in anew', async () => {
+  test('sign-out leads there too: getting in again takes a new sign-in', async () => {
     const page = await stranger({ account: 'anna' })
     await page.goto('/sign-in/oidc')
     await page.getByText(EVERYBODY).waitFor()
@@ -427,7 +427,7 @@ test('the pages without the frame fit a phone, without JavaScript', async () => 
   }
 })
 
-test('language and theme that somebody chose hold for every page without the frame', async () => {
+test('chosen language and theme apply to every page without the frame', async () => {
   const chosen = { language: 'zh-CN', theme: 'dark' }
   const page = await stranger({ account: 'cleo' })
   await page.goto('/sign-in')

@@ -97,7 +97,7 @@ test('an HR database that cannot be read is told on the page, and the rest of it
   })
 })
 
-test('an employee whom HR has in an enterprise that no run has met is found there', async () => {
+test('an employee in an enterprise that no run has met is found in HR', async () => {
   await database.pool.query(
     `create table public.staff as select 'E7' as enterprise_code, 'e7' as userid, 'Name' as name`,
   )
@@ -201,7 +201,7 @@ describe('the steps of a run that was started for an employee', () => {
   })
 })
 
-test('who waits while their enterprise is halted is shown as halted, as the overview counts them', async () => {
+test('an employee who waits while their enterprise is halted is shown as halted, as the overview counts them', async () => {
   await database.pool.query(
     `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', 'm', 'r')`,
   )

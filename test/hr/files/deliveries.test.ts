@@ -295,7 +295,7 @@ test('a disk that is full keeps nothing by halves, and look-ups read what was ke
   expect(await read()).toBe('run: ok\nlook-up: 1\n')
 })
 
-test('what is kept and no longer what was written is told, and read by nobody', async () => {
+test('a kept copy that was altered is reported, and not read', async () => {
   const hr = await delivered()
   const rows = Array.from({ length: 50_000 }, (_, i) => `${i},name ${i}\n`)
   await hr.deliver('staff.csv', `id,name\n${rows.join('')}`)

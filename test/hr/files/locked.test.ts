@@ -58,7 +58,7 @@ test('a link out of the folder is refused, and one within it is followed', async
   )
 })
 
-test('what is kept is for nobody else', async () => {
+test('the kept copy is readable only by its owner', async () => {
   const hr = await delivered()
   await hr.deliver('staff.csv', STAFF)
   await hr.rows('select id as userid, name from staff')

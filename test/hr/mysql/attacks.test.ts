@@ -77,7 +77,7 @@ test.each([
   `/* sleep(60) */ nick`,
   'staff.nick',
   '(select max(sleep) from (select 1 as sleep) s)',
-])('a mapping may name what only sounds like it: %s', { tags: 'mariadb' }, async value => {
+])('a mapping may use names that only look forbidden: %s', { tags: 'mariadb' }, async value => {
   await using database = await createMariadbDatabase()
   await database.admin.query(
     `create table staff (id int, nick varchar(9)); insert into staff values (1, 'Ann')`,

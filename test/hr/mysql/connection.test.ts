@@ -117,7 +117,7 @@ test('a scan that is held back for longer than the server waits by default goes 
   expect(await linesOf(scan)).toHaveLength(300_000)
 })
 
-test('a statement that nobody waits for any more is ended on the server', { tags: 'mariadb' }, async () => {
+test('an abandoned statement is ended on the server', { tags: 'mariadb' }, async () => {
   await using database = await createMariadbDatabase()
   const running = async () => {
     const [rows] = await database.admin.query<RowDataPacket[]>(
@@ -135,7 +135,7 @@ test('a statement that nobody waits for any more is ended on the server', { tags
   await expect.poll(running).toBe(0)
 })
 
-test('what the server has set for everybody changes no value', { tags: 'mariadb' }, async () => {
+test('global settings of the server change no value', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb([
     '--sql-mode=PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',
     ...['--default-time-zone=-05:00', '--group-concat-max-len=16', '--character-set-server=latin1'],
@@ -156,7 +156,7 @@ test('what the server has set for everybody changes no value', { tags: 'mariadb'
   ])
 })
 
-test('the server sees who it is that reads', { tags: 'mariadb' }, async () => {
+test('the server sees which program reads', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb(['--performance-schema=1'])
   await using database = await createMariadbDatabase(server)
   const hr = hrServer(database.url, pino({ level: 'silent' }))

@@ -248,7 +248,7 @@ test.each([
   'known(nick)',
   '(select was from writable)',
   `(select string_agg(upper(nick), ',' order by id) from staff)`,
-])('a mapping may call what only reads, and what HR declares to be so: %s', async call => {
+])('a mapping may call functions that only read, and those that HR declares read-only: %s', async call => {
   const lines = await readTwice(await hr(), `select id as userid, ${call} as name from staff`)
   expect(lines).toHaveLength(2)
 })
@@ -262,15 +262,18 @@ test.each([
   `explain analyze select id as userid, nick as name from staff`,
   `with gone as (delete from staff returning *) select id as userid, nick as name from gone`,
   `select 1 as userid, 'n' as name) m; delete from staff; select * from (select 1 as userid, 'n' as name`,
-])('what writes, locks or is no single SELECT is refused by the server itself: %s', async sql => {
-  const database = await hr()
-  const server = hrSource(database.url, TODAY)
-  await using snapshot = await server.snapshot(20_000)
-  const error = await errorOf(
-    snapshot
-      .inspect({ file: 'SELECT', sql })
-      .then(async mapping => linesOf(await snapshot.scan(mapping, never))),
-  )
-  expect(error).toMatchObject({ code: expect.stringMatching(/^MAPPING_(SQL|STATEMENT)$/) })
-  expect((await database.pool.query(IDS)).rows).toHaveLength(2)
-})
+])(
+  'a statement that writes, locks or is not a single SELECT is refused by the server itself: %s',
+  async sql => {
+    const database = await hr()
+    const server = hrSource(database.url, TODAY)
+    await using snapshot = await server.snapshot(20_000)
+    const error = await errorOf(
+      snapshot
+        .inspect({ file: 'SELECT', sql })
+        .then(async mapping => linesOf(await snapshot.scan(mapping, never))),
+    )
+    expect(error).toMatchObject({ code: expect.stringMatching(/^MAPPING_(SQL|STATEMENT)$/) })
+    expect((await database.pool.query(IDS)).rows).toHaveLength(2)
+  },
+)

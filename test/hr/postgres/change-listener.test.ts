@@ -48,7 +48,7 @@ test.each([
   ['a text that PostgreSQL cannot hold', '["\\u0000"]'],
   ['no list', '{"userid":"e1"}'],
   ['no JSON', 'e1'],
-])('a notification of somebody else may mean any row: %s', async (_what, payload) => {
+])('a notification with another payload may mean any row: %s', async (_what, payload) => {
   const { url, pool } = await triggeredHr()
   const heard = listen(url, 'production')
   await until(async () => heard.length === 1)
