@@ -10,7 +10,7 @@ const TESTS = import.meta.dirname
 
 /** Whoever imports one of these, by value, needs more than the process itself. */
 const NEEDS_A_SERVER =
-  /^(?:(?:node:)?(?:child_process|dgram|http|https|net|worker_threads)|bullmq|ioredis|pg|undici|fastify)$|\/(?:emulator|trial|cli)\/|\/helpers\/(?!helpers\.test)/
+  /^(?:(?:node:)?(?:child_process|dgram|http|https|net|worker_threads)|bullmq|ioredis|pg|undici|fastify|smtp-server)$|\/(?:emulator|trial|cli)\/|\/helpers\/(?!helpers\.test)/
 
 /** Folders in which everything is about files outside the program, or about whole processes. */
 const NEVER = /^(?:bin|compose|docs|e2e|examples|helpers|trial)\//

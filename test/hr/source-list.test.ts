@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
 
 const PLATFORM: Environment = {
@@ -23,7 +24,12 @@ const BEIJING = {
   enterprise_codes: ['E2', ''],
 }
 
-const folder = () => mkdtempSync(join(inject('runFolder'), 'sources-'))
+/** A folder that goes with the test. */
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'dirsync-sources-'))
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  return made
+}
 
 function fileWith(content: unknown, place = folder()): string {
   const file = join(place, 'sources.json')

@@ -128,15 +128,13 @@ test('no text is there for nothing', async () => {
     lists.add(list)
   for (const [, list = ''] of sources.matchAll(/countsText\(.*?'([a-z_.]+)'\)/g)) lists.add(list)
   for (const [, list = ''] of sources.matchAll(/name_of\([^']*'zh-CN', '([a-z_]+)'/g)) lists.add(list)
+  const quoted = new Set([...sources.matchAll(/'([^\s']+)(?=')/g)].map(([, name]) => name))
   const begun = [...sources.matchAll(/`([a-z_.]+_)\$\{/g)].map(([, begin = '']) => begin)
   const unused = keys.filter(key => {
-    if (NAMES.test(key) || sources.includes(`'${key}'`) || begun.some(begin => key.startsWith(begin)))
-      return false
+    if (NAMES.test(key) || quoted.has(key) || begun.some(begin => key.startsWith(begin))) return false
     // What to do about something stands beside it, and is found by its name.
     const name = key.replace(/\.remedy$/, '')
-    return (
-      !lists.has(name.slice(0, name.lastIndexOf('.'))) && (name === key || !sources.includes(`'${name}'`))
-    )
+    return !lists.has(name.slice(0, name.lastIndexOf('.'))) && (name === key || !quoted.has(name))
   })
   expect(unused).toEqual([])
 })
