@@ -1,28 +1,15 @@
 import type { Command } from 'commander'
-import { csvLine } from '../lib/csv.ts'
+import { FilterInput, ListInput } from '../console/cases/query.ts'
+import { cases } from '../console/cases/routes.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
-import { countCases, everyCase, listCasesPage } from '../report/cases.ts'
-import { DeadLetter, knownCategories, readCase } from '../report/review.ts'
-import { type CaseFilter, FIELDS } from '../sync/case-filter.ts'
+import { knownCategories } from '../report/review.ts'
 import { Commands } from '../sync/commands.ts'
-import { futureOf, limitOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
+import { futureOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
-import { FailedError, UsageError } from './failure.ts'
-import { named, namedWithValue, said, say, who } from './language.ts'
-import {
-  type Column,
-  coloured,
-  entityName,
-  examples,
-  longTime,
-  paintedBy,
-  print,
-  printFacts,
-  printJson,
-  printTable,
-  printTitle,
-  shortTime,
-} from './output.ts'
+import { act, printLines, see, seeList, withQuery } from './definition.ts'
+import { UsageError } from './failure.ts'
+import { say } from './language.ts'
+import { examples, print, printJson } from './output.ts'
 
 /** `dirsync dead-letters`: review of what failed. */
 export function deadLettersCommand(program: Command): void {
@@ -45,9 +32,9 @@ Examples:
   dirsync dead-letters ignore 17 --reason "shared phone, agreed with them"`,
     )
 
-  filtered(command.command('list').description('list the open ones, or those that match'))
-    .option('--limit <n>', 'how many to list', limitOf, 50)
-    .option('--json', 'print one JSON document')
+  const list = command.command('list').description('list the open ones, or those that match')
+  const asked = withQuery(list, ListInput, { names: NAMES })
+  list
     .addHelpText(
       'after',
       examples(
@@ -57,7 +44,12 @@ Examples:
         'dirsync dead-letters list --enterprise E100 --older-than 3d --assignee -',
       ),
     )
-    .action(list)
+    .action(async options => {
+      await using context = await openContext()
+      const query = asked(options)
+      await assertCategories(context, query.categories)
+      await seeList(context, cases(context).list, query, options)
+    })
 
   command
     .command('show')
@@ -65,7 +57,10 @@ Examples:
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync dead-letters show 17'))
-    .action(show)
+    .action(async (id: number, options) => {
+      await using context = await openContext()
+      await see(context, cases(context).one, { params: { id }, input: {} }, options)
+    })
 
   command
     .command('retry')
@@ -89,7 +84,10 @@ Examples:
       'after',
       examples('dirsync dead-letters ignore 17 --reason "leaves at the end of the month"'),
     )
-    .action(ignore)
+    .action(async (id: number, { reason, ...options }) => {
+      await using context = await openContext()
+      await act(context, cases(context).ignore, { params: { id }, input: { reason } }, options)
+    })
 
   command
     .command('snooze')
@@ -109,7 +107,11 @@ Examples:
         'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR fixes it"',
       ),
     )
-    .action(snooze)
+    .action(async (id: number, { until, reason, ...options }) => {
+      await using context = await openContext()
+      const input = { until: until.toISOString(), reason }
+      await act(context, cases(context).snooze, { params: { id }, input }, options)
+    })
 
   command
     .command('assign')
@@ -122,7 +124,12 @@ Examples:
       'after',
       examples('dirsync dead-letters assign 17 --to mei', 'dirsync dead-letters assign 17 --nobody'),
     )
-    .action(assign)
+    .action(async (id: number, { to, nobody = false, ...options }) => {
+      const assignee = to?.trim() || null
+      if ((assignee === null) !== nobody) throw new UsageError('give either --to and a name, or --nobody')
+      await using context = await openContext()
+      await act(context, cases(context).assign, { params: { id }, input: { assignee } }, options)
+    })
 
   command
     .command('comment')
@@ -134,11 +141,18 @@ Examples:
       'after',
       examples('dirsync dead-letters comment 17 --text "called him: new number on Monday"'),
     )
-    .action(comment)
+    .action(async (id: number, { text, ...options }) => {
+      await using context = await openContext()
+      await act(context, cases(context).comment, { params: { id }, input: { text } }, options)
+    })
 
-  filtered(command.command('export').description('print all that match, with every column'))
+  const exported = command.command('export').description('print all that match, with every column')
+  const wanted = withQuery(exported, FilterInput.extend({ order: ListInput.shape.order }), {
+    limit: Number.MAX_SAFE_INTEGER,
+    names: NAMES,
+  })
+  exported
     .option('--csv', 'as CSV (the default)')
-    .option('--json', 'as one JSON document')
     .addHelpText(
       'after',
       examples(
@@ -146,53 +160,19 @@ Examples:
         'dirsync dead-letters export --csv --state resolved >resolved.csv',
       ),
     )
-    .action(exportAll)
-}
-
-/** Fields of the filter whose option is in the singular. */
-const SINGULAR: Partial<Record<keyof CaseFilter, string>> = { states: 'state', categories: 'category' }
-const FILTERS = (Object.keys(FIELDS) as (keyof CaseFilter)[]).map(field => {
-  const option = SINGULAR[field] ?? field
-  const flag = option.replace(/[A-Z]/g, capital => `-${capital.toLowerCase()}`)
-  return { field, option, flag, schema: FIELDS[field] }
-})
-
-type FilterOptions = Record<string, unknown>
-
-/** Adds an option for each field of the filter. */
-function filtered(command: Command): Command {
-  for (const { flag, schema } of FILTERS) {
-    const value = flag.includes('-') ? 'value' : flag
-    const does = schema.description?.replace(/^./, letter => letter.toLowerCase())
-    command.option(`--${flag} <${value}>`, does ?? '', text => {
-      const { success, data, error } = schema.safeParse(text)
-      if (success) return data
-      const [issue] = error.issues
-      if (issue?.code === 'invalid_value') oneOf(flag, issue.values.map(String))(text)
-      throw new UsageError(`--${flag} holds ${JSON.stringify(text)}: ${issue?.message}`)
+    .action(async options => {
+      if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
+      await using context = await openContext()
+      const { limit, ...input } = wanted(options)
+      await assertCategories(context, input.categories)
+      const { list, csv } = cases(context)
+      if (options.json) await seeList(context, list, { ...input, limit }, options)
+      else await printLines(context, csv, { params: {}, input })
     })
-  }
-  return command
 }
 
-async function list(options: FilterOptions & { limit: number; json?: true }): Promise<void> {
-  await using context = await openContext()
-  const filter = await filterOf(context, options)
-  const [{ cases }, { count: total }] = await Promise.all([
-    listCasesPage(context.pool, filter, { limit: options.limit }),
-    countCases(context.pool, filter, Number.MAX_SAFE_INTEGER - 1),
-  ])
-  if (options.json) printJson({ total, dead_letters: cases })
-  else printCases(cases, total, context.program)
-}
-
-async function show(id: number, options: { json?: true }): Promise<void> {
-  await using context = await openContext()
-  const found = await readCase(context.pool, id)
-  if (!found) throw new FailedError(`there is no dead letter ${id}`)
-  if (options.json) printJson(found)
-  else printCase(found, context.program)
-}
+/** Options are in the singular. */
+const NAMES = { states: 'state', categories: 'category' }
 
 async function retry(ids: number[] | undefined, options: { category?: string; json?: true }): Promise<void> {
   const numbers = ids ?? []
@@ -208,56 +188,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   await warnOfMissingRoles(context)
 }
 
-async function ignore(id: number, options: { reason: string; json?: true }): Promise<void> {
-  await using context = await openContext()
-  await new Commands(context.pool, context.asker).ignore(id, options.reason)
-  if (options.json) return printJson({ id, state: 'ignored' })
-  const ignored = await readCase(context.pool, id)
-  if (ignored?.entity === 'enterprise')
-    print(say('shell.ignored_enterprise', { id: String(id), command: `${context.program} status` }))
-  else print(say('shell.ignored', { id: String(id) }))
-}
-
-async function snooze(id: number, options: { until: Date; reason?: string; json?: true }): Promise<void> {
-  const { until, reason = null } = options
-  await using context = await openContext()
-  await new Commands(context.pool, context.asker).snooze(id, until, reason)
-  if (options.json) printJson({ id, state: 'snoozed', until })
-  else print(say('shell.snoozed', { id: String(id), until: longTime(until) }))
-}
-
-async function assign(id: number, options: { to?: string; nobody?: true; json?: true }): Promise<void> {
-  const assignee = options.to?.trim() || null
-  if ((assignee === null) !== (options.nobody ?? false))
-    throw new UsageError('give either --to and a name, or --nobody')
-  await using context = await openContext()
-  await new Commands(context.pool, context.asker).assign(id, assignee)
-  if (options.json) printJson({ id, assignee })
-  else print(assignee ? `Dead letter ${id} is assigned to ${assignee}.` : `Dead letter ${id} is nobody's.`)
-}
-
-async function comment(id: number, options: { text: string; json?: true }): Promise<void> {
-  await using context = await openContext()
-  await new Commands(context.pool, context.asker).comment(id, options.text)
-  if (options.json) printJson({ id, comment: options.text.trim() })
-  else print(`The comment is in the story: ${context.program} dead-letters show ${id}`)
-}
-
-async function exportAll(options: FilterOptions & { csv?: true; json?: true }): Promise<void> {
-  if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
-  await using context = await openContext()
-  const cases = everyCase(context.pool, await filterOf(context, options))
-  if (options.json) {
-    const all = []
-    for await (const row of cases) all.push(row)
-    return printJson({ dead_letters: all })
-  }
-  const columns = DeadLetter.keyof().options
-  print(csvLine(columns))
-  for await (const row of cases) print(csvLine(columns.map(column => row[column])))
-}
-
-/** Categories that a dead letter may have: those of the platform's answers, and those that dirsync itself assigns. */
+/** Categories that a dead letter may have: those of the platform's answers, and what dirsync itself finds. */
 const CATEGORIES: readonly string[] = [
   ...Object.values(PLATFORM_CODES)
     .filter(({ disposition }) => disposition === 'park')
@@ -274,130 +205,9 @@ const CATEGORIES: readonly string[] = [
   ],
 ]
 
-async function filterOf(context: CommandContext, options: FilterOptions): Promise<CaseFilter> {
-  const filter: CaseFilter = Object.fromEntries(FILTERS.map(({ field, option }) => [field, options[option]]))
-  await assertCategories(context, filter.categories ?? [])
-  return filter
-}
-
-/** @throws UsageError for a category that is neither in the catalogue nor in any case */
-async function assertCategories({ pool }: CommandContext, categories: string[]): Promise<void> {
+/** @throws UsageError for a category that neither the catalogue nor any case knows */
+async function assertCategories({ pool }: CommandContext, categories: string[] = []): Promise<void> {
   if (categories.length === 0) return
   const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
   categories.forEach(oneOf('category', known))
-}
-
-function swapColumn(): Column<DeadLetter> {
-  return { title: say('shell.column.swap'), of: row => row.swap_id, align: 'right' }
-}
-
-/** A list of cases, with a hint for details. */
-function printCases(cases: DeadLetter[], total: number, program: string): void {
-  const [first] = cases
-  if (!first) {
-    print(say('shell.no_dead_letters'))
-    return
-  }
-  printTable(cases, [
-    { title: say('shell.column.id'), of: row => row.id, align: 'right' },
-    { title: say('shell.column.entity'), of: entityName },
-    { title: say('shell.column.field'), of: row => named('field', row.field), gives: true },
-    { title: say('shell.column.category'), of: row => named('category', row.category) },
-    {
-      title: say('shell.column.state'),
-      of: row => named('state', row.state),
-      paint: paintedBy(row => row.state),
-      gives: true,
-    },
-    ...(cases.some(({ swap_id }) => swap_id !== null) ? [swapColumn()] : []),
-    { title: say('shell.column.failed'), of: row => row.occurrences, align: 'right', spare: true },
-    { title: say('shell.column.blocked_by'), of: row => row.blocked_by, spare: true },
-    { title: say('shell.column.last'), of: row => shortTime(row.last_failed_at) },
-  ])
-  print(
-    '',
-    total > cases.length
-      ? say('shell.shown_of', { shown: String(cases.length), total: String(total) })
-      : say('shell.in_all', { total: String(total) }),
-  )
-  print(say('shell.what_to_do', { command: `${program} dead-letters show ${first.id}` }))
-}
-
-/** Everything about one case. */
-function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, program: string): void {
-  const { id, state } = found
-  const first = say('shell.first_failure', {
-    time: longTime(found.first_failed_at),
-    run: String(found.first_run_id ?? '–'),
-  })
-  const last = say('shell.last_failure', {
-    time: longTime(found.last_failed_at),
-    run: String(found.last_run_id ?? '–'),
-  })
-  print(
-    say('shell.dead_letter_is', {
-      id: String(id),
-      entity: named('entity', found.entity),
-      name: entityName(found),
-      state: coloured(state, named('state', state)),
-    }),
-  )
-  printFacts([
-    [say('shell.fact.category'), namedWithValue('category', found.category)],
-    [say('shell.fact.field'), named('field', found.field)],
-    [say('shell.fact.operation'), named('operation', found.operation)],
-    [say('shell.fact.message'), said(found.message)],
-    [say('shell.fact.remedy'), said(found.remedy)],
-    [
-      say('shell.fact.values'),
-      found.changed_fields
-        .map(({ field, value }) => `${named('field', field)} ${said(value) ?? '–'}`)
-        .join(say('shell.comma')),
-    ],
-    [say('shell.fact.blocked_by'), found.blocked_by],
-    [
-      say('shell.fact.swap'),
-      found.swap_id &&
-        say('shell.swap_with', { swap: String(found.swap_id), others: found.swapped_with.join(', ') }),
-    ],
-    [say('shell.fact.code'), found.platform_code],
-    [say('shell.fact.trace'), found.trace_id],
-    [
-      say('shell.fact.failed'),
-      [say('shell.times', { count: found.occurrences }), first, last].join(say('shell.comma')),
-    ],
-    [say('shell.fact.next_retry'), longTime(found.next_retry_at)],
-    [
-      say('shell.fact.resolved'),
-      found.resolved_at &&
-        say('shell.resolved_by', {
-          time: longTime(found.resolved_at),
-          name: who(found.resolved_by ?? ''),
-          resolution: named('resolution', found.resolution),
-        }),
-    ],
-    [say('shell.fact.note'), found.note],
-    [say('shell.fact.assigned_to'), found.assignee],
-  ])
-  printTitle(say('shell.title.story'))
-  printTable(found.events, [
-    { title: say('shell.column.at'), of: event => longTime(event.at) },
-    { title: say('shell.column.event'), of: event => named('event', event.event) },
-    { title: say('shell.column.by'), of: event => who(event.actor), gives: true },
-    { title: say('shell.column.run'), of: event => event.run_id, align: 'right' },
-    { title: say('shell.column.note'), of: event => noteOf(event.note), gives: true },
-  ])
-  if (state === 'resolved') return
-  printTitle(say('shell.title.act'))
-  print(
-    `  ${program} dead-letters retry ${id}`,
-    `  ${program} dead-letters ignore ${id} --reason "…"`,
-    `  ${program} dead-letters snooze ${id} --until 3d`,
-  )
-  if (found.entity === 'employee') print(`  ${program} employee ${entityName(found)}`)
-}
-
-/** The note of an event: a category, an ending, or a sentence. */
-function noteOf(note: string | null): string | null {
-  return said(named('resolution', named('category', note)))
 }

@@ -1,3 +1,4 @@
+import type { Terms } from '../console/shown.ts'
 import { perRun } from '../lib/io.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
@@ -29,29 +30,8 @@ export function who(actor: string): string {
   return actorText({ t: say }, actor)
 }
 
-/** A list of names in the catalogue: the part of its keys before the dot. */
-export type Names =
-  | 'alert_rule'
-  | 'call'
-  | 'category'
-  | 'entity'
-  | 'event'
-  | 'field'
-  | 'job'
-  | 'operation'
-  | 'mapping.one'
-  | 'outcome'
-  | 'platform_state'
-  | 'process_role'
-  | 'reason'
-  | 'resolution'
-  | 'run_kind'
-  | 'run_state'
-  | 'severity'
-  | 'standing'
-  | 'state'
-  | 'shell.compared'
-  | 'shell.row_count'
+/** A list of names in the catalogue: what stands before the last dot. */
+export type Names = Terms | 'mapping.one' | 'shell.compared' | 'shell.row_count'
 
 /** The name of a value. In English that is the stored value itself, which is also what options take. */
 export function named<Value extends string | null | undefined>(list: Names, value: Value): Value | string {

@@ -11,6 +11,11 @@ import { type Names, named, say } from './language.ts'
 /** Whether this command shows times, and whether it has already printed their zone. */
 const zone = perRun(() => ({ isNeeded: false, isSaid: false }))
 
+/** That this command shows times. */
+export function showsTimes(): void {
+  zone().isNeeded = true
+}
+
 /** A time for a table. */
 export function shortTime(date: Date | null): string | null {
   zone().isNeeded ||= date !== null
@@ -179,7 +184,12 @@ export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = t
  */
 function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted: C[], room: number): C[] {
   const total = (columns: C[]) => columns.reduce((sum, { width }) => sum + width + GAP, INDENT - GAP)
-  const columns = total(wanted) <= room ? wanted : wanted.filter(column => !column.spare)
+  const columns = [...wanted]
+  while (total(columns) > room) {
+    const spare = columns.findLastIndex(column => column.spare)
+    if (spare < 0) break
+    columns.splice(spare, 1)
+  }
   for (const yielding of [columns.filter(column => column.gives), columns])
     while (total(columns) > room) {
       const [widest] = yielding.filter(({ width }) => width > LEAST).sort((a, b) => b.width - a.width)

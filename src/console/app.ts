@@ -28,6 +28,7 @@ import { commandsOf, type Services } from './services.ts'
 import { Shares } from './shares.ts'
 import { assetOf } from './ui/assets.ts'
 import { bare, layout, problemBody } from './ui/layout.ts'
+import { pageOf } from './ui/shown.ts'
 
 /** More than any form needs: the longest input is a pasted mapping. */
 const MAX_BODY_BYTES = 256 * 1024
@@ -115,6 +116,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       if (!request.viewer) throw new Error('a route for nobody asked who is asking')
       return askOf(request, request.viewer, readOnly)
     },
+    pageOf,
     async send(request, reply, ask, page) {
       const notice = takeNotice(request, reply, ask.t)
       const frame = await readFrame(services, { notice, version: options.version })

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { ownZone } from '../lib/time-text.ts'
+import type { Asker } from '../sync/commands.ts'
 import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
@@ -20,8 +21,8 @@ export interface Taste {
 /** One request by a signed-in user: who asks, from where, and in which language, theme and zone to answer. */
 export interface Ask extends Taste {
   readonly viewer: Viewer
-  /** For the audit: `console:` or `api:` with the name, and the address that the request came from. */
-  readonly asker: { actor: string; address: string }
+  /** For the audit: `console:`, `api:` or `cli:` with the name, and the address that the request came from. */
+  readonly asker: Asker
   /** Path and query of the page, for links back. */
   readonly url: string
   readonly now: Date

@@ -8,10 +8,11 @@ import type { Ask } from './ask.ts'
 import type { AccessRole } from './auth/viewer.ts'
 import type { IdempotencyKeys } from './idempotency.ts'
 import { Problem, problemOf } from './problem.ts'
+import type { Shown } from './shown.ts'
 
 /*
- * What the console can show and do is written once: a `read` or an `action` is a page (or a form) for people and a route
- * of /api/v1 for programs, with the same input, the same role and the same result.
+ * What can be seen and done is written once: a `read` or an `action` is a page (or a form) for people, a route of /api/v1 for
+ * programs, and a command of the shell where `src/cli/` names it, with the same input, the same role and the same result.
  */
 
 export const API = '/api/v1'
@@ -58,7 +59,7 @@ type Shape = z.ZodObject
 /** No input. Unknown names in a query are ignored, since browsers and proxies add some. */
 const NOTHING = z.object({})
 
-interface Input<Params extends Shape, Rest extends Shape> {
+export interface Input<Params extends Shape, Rest extends Shape> {
   params: z.output<Params>
   input: z.output<Rest>
 }
@@ -89,6 +90,8 @@ export interface Endpoint extends Described {
 /** What registering an endpoint needs from the application. */
 export interface Kit {
   askOf(request: FastifyRequest): Ask
+  /** The page of what a person sees. */
+  pageOf(ask: Ask, nav: NavEntry, shown: Shown): Page
   /** Puts the frame around a page and sends it. */
   send(request: FastifyRequest, reply: FastifyReply, ask: Ask, page: Page): Promise<FastifyReply>
   /** Stores a notice for the next page. */
@@ -108,8 +111,9 @@ export type Look = 'explain' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
  * A read.
  * @param definition.query parsed from the address; every field has a default or is optional
  * @param definition.result the API's answer; fields that it does not name are left out
- * @param definition.page the page for people, or a redirect to it; absent for reads that only programs and page parts
- * use
+ * @param definition.shown what a person sees of it, on a page and in the shell
+ * @param definition.page a page drawn by hand instead, or a redirect to one; absent with `shown`, and for reads that only
+ * programs and parts of pages use
  */
 export function read<
   Result extends z.ZodType,
@@ -121,10 +125,11 @@ export function read<
     query?: Query
     result: Result
     run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
+    shown?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Shown
     page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
   },
-): Endpoint {
-  const { path, summary, tag, role, result } = definition
+): Endpoint & Pick<typeof definition, 'run' | 'result' | 'shown' | 'query'> {
+  const { path, summary, tag, role, result, shown } = definition
   const config = { access: role }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
@@ -133,6 +138,10 @@ export function read<
     summary,
     tag,
     role,
+    run: definition.run,
+    result,
+    ...(shown ? { shown } : {}),
+    ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
       const schema: FastifySchema = {
         summary,
@@ -146,19 +155,27 @@ export function read<
       app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) =>
         reply.send(await definition.run(kit.askOf(request), askedOf(request))),
       )
-      const { page } = definition
+      const page: typeof definition.page =
+        definition.page ?? (shown && ((ask, ...told) => kit.pageOf(ask, tag, shown(ask, ...told))))
       if (!page) return
       app.get(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
-        const shown = await page(ask, await definition.run(ask, asked), asked)
-        return 'to' in shown ? reply.redirect(shown.to, 303) : kit.send(request, reply, ask, shown)
+        const made = await page(ask, await definition.run(ask, asked), asked)
+        return 'to' in made ? reply.redirect(made.to, 303) : kit.send(request, reply, ask, made)
       })
     },
   }
 }
 
-/** Where the browser goes after an action, and the notice that it shows there. */
+/** What comes after an action. */
+type NextOf<Result extends z.ZodType, Params extends Shape, Body extends Shape> = (
+  ask: Ask,
+  result: z.output<Result>,
+  asked: Input<Params, Body>,
+) => Next
+
+/** Where the browser goes on after an action, and what it says there. */
 export interface Next {
   to: string
   notice?: Notice
@@ -185,10 +202,10 @@ export function action<
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
   } & (
-      | { next(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Next }
+      | { next: NextOf<Result, Params, Body> }
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
-): Endpoint {
+): Endpoint & Pick<typeof definition, 'run' | 'result'> & { next?: NextOf<Result, Params, Body> } {
   const { path, summary, tag, role, result, starts, looks } = definition
   const config = { access: role }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
@@ -198,6 +215,9 @@ export function action<
     summary,
     tag,
     role,
+    run: definition.run,
+    result,
+    ...('next' in definition ? { next: definition.next } : {}),
     register(app, kit) {
       const schema: FastifySchema = {
         summary,
@@ -265,7 +285,7 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
     fileName(asked: Input<Params, Query>): string
     lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string>
   },
-): Endpoint {
+): Endpoint & Pick<typeof definition, 'lines' | 'query'> {
   const { path, summary, tag, role } = definition
   const config = { access: role }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
@@ -275,6 +295,8 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
     summary,
     tag,
     role,
+    lines: definition.lines,
+    ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)

@@ -27,7 +27,7 @@ export function endpoints(services: Services): Endpoint[] {
     ...alerts(services),
     ...runs(services),
     ...plan(services),
-    ...cases(services),
+    ...Object.values(cases(services)),
     ...bulk(services),
     ...employees(services),
     ...departments(services),

@@ -48,7 +48,7 @@ export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
   { after, limit, order = 'latest' }: PageOptions,
-): Promise<{ cases: DeadLetter[]; next: string | null }> {
+): Promise<{ items: DeadLetter[]; next: string | null }> {
   const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
   const values = new Values()
   const conditions = [caseMatches(filter, values)]
@@ -77,7 +77,7 @@ export async function listCasesPage(
   )
   const last = rows[limit - 1]
   return {
-    cases: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
+    items: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
     next: rows.length > limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }
@@ -91,12 +91,12 @@ export async function* everyCase(
   order: CaseOrder = 'latest',
 ): AsyncGenerator<DeadLetter> {
   for (let after: string | null = null; ; ) {
-    const page: { cases: DeadLetter[]; next: string | null } = await listCasesPage(db, filter, {
+    const page: { items: DeadLetter[]; next: string | null } = await listCasesPage(db, filter, {
       after,
       limit: EXPORT_PAGE,
       order,
     })
-    yield* page.cases
+    yield* page.items
     if (page.next === null) return
     after = page.next
   }
@@ -258,7 +258,7 @@ const Blocker = z.object({
 type Blocker = z.infer<typeof Blocker>
 
 /** Everything that is kept of one case, and of what stands around it. */
-export const CaseStory = DeadLetter.omit({ source_hash: true }).extend({
+export const CaseStory = DeadLetter.extend({
   events: z.array(DeadLetterEvent).describe('Oldest first'),
   attempts: z.array(Attempt.extend({ id: z.number() })).describe('The latest, newest first'),
   swapped_with: z.array(z.number()).describe('The other cases of the swap'),

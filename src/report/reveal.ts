@@ -1,6 +1,7 @@
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { type Pool, transaction } from '../lib/database.ts'
+import type { Asker } from '../sync/commands.ts'
 import { present } from '../sync/employee.ts'
 
 /** A value that was asked for is not to be had. */
@@ -25,7 +26,7 @@ const HR_MS = 5000
 export async function revealValue(
   db: Pool,
   hr: EmployeeLookup,
-  asker: { actor: string; address?: string | null },
+  asker: Asker,
   what: { key: EmployeeKey; field: string; reason: string },
 ): Promise<{ value: string | null }> {
   const { key, field } = what

@@ -23,17 +23,16 @@ beforeAll(async () => {
 
 afterAll(() => company[Symbol.asyncDispose]())
 
-const idOfCase = async () => (await dirsync('dead-letters', 'list', '--json')).json().dead_letters[0].id
+const idOfCase = async () => (await dirsync('dead-letters', 'list', '--json')).json().items[0].id
 
 describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('dead-letters list and show speak Chinese, with the remedy', async () => {
     const list = await dirsync('dead-letters', 'list')
     expect(list).toMatchObject({ code: 0, stderr: '' })
-    expect(list.stdout).toMatch(/编号 +对象 +字段 +类别 +状态/)
+    expect(list.stdout).toMatch(/^待处理 · 未解决的待处理项 1 个\n/)
     expect(list.stdout).toMatch(/e0002 +手机号 +手机号重复 +待处理/)
-    expect(list.stdout).toContain('共 1 个。')
     const show = await dirsync('dead-letters', 'show', String(await idOfCase()))
-    expect(show.stdout).toMatch(/^待处理项 \d+：员工 e0002，待处理\n/)
+    expect(show.stdout).toMatch(/^待处理项 \d+ · 待处理\n/)
     expect(show.stdout).toMatch(/类别 +手机号重复 \(duplicate_mobile\)/)
     expect(show.stdout.replaceAll(/\s+/g, '')).toContain(
       '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
@@ -76,7 +75,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
       dirsync('status', '--help'),
       dirsync('runs', 'x'),
     ])
-    expect(json().dead_letters[0]).toMatchObject({ category: 'duplicate_mobile', state: 'snoozed' })
+    expect(json().items[0]).toMatchObject({ category: 'duplicate_mobile', state: 'snoozed' })
     const doctor = await dirsync('doctor', '--json')
     expect(help.stdout + refused.stderr + doctor.stdout + JSON.stringify(json())).not.toMatch(
       /\p{Script=Han}/u,

@@ -63,17 +63,17 @@ test.concurrent('status shows employees, work, halts, runs and dead letters, and
 
 test.concurrent('dead letters are listed, filtered and told', async () => {
   const list = await dirsync('dead-letters', 'list')
-  expect(list.stdout).toMatch(/ID +ENTITY +FIELD +CATEGORY/)
-  expect(list.stdout).toContain('20 in all.')
+  expect(list.stdout).toMatch(/CASE +KEY +WHAT +CAUSE +STATE +SINCE/)
+  expect(list.stdout).toContain('20 cases are unresolved')
   expect(wideLines(list.stdout)).toEqual([])
 
   const filtered = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--limit', '2')
-  expect(filtered.stdout).toContain('2 of 3 shown')
+  expect(filtered.stdout).toMatch(/^Cases · 3 cases match\n(.*\n)*There are more: --limit shows them\./)
 
   // As in the console, and under the console's name for them.
-  const { total, dead_letters } = (await dirsync('cases', 'list', '--json')).json()
+  const { count: total, items } = (await dirsync('cases', 'list', '--json')).json()
   const counted = async (...filter: string[]) =>
-    (await dirsync('cases', 'list', '--limit', '1', '--json', ...filter)).json().total
+    (await dirsync('cases', 'list', '--limit', '1', '--json', ...filter)).json().count
   for (const [option, column] of Object.entries({
     enterprise: 'enterprise_code',
     entity: 'entity',
@@ -81,8 +81,8 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
     code: 'platform_code',
     'blocked-by': 'blocked_by',
   })) {
-    const [value] = dead_letters.map((row: Record<string, unknown>) => row[column]).filter(Boolean)
-    const expected = dead_letters.filter((row: Record<string, unknown>) => row[column] === value)
+    const [value] = items.map((row: Record<string, unknown>) => row[column]).filter(Boolean)
+    const expected = items.filter((row: Record<string, unknown>) => row[column] === value)
     expect(await counted(`--${option}`, String(value)), option).toBe(expected.length)
   }
   expect(await counted('--assignee', '-')).toBe(total)
@@ -90,15 +90,15 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
 
   // One of an attribute is the employee's own: nobody else was refused.
   const features = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--json')
-  const { id } = features.json().dead_letters.find((row: { entity: string }) => row.entity === 'enterprise')
+  const { id } = features.json().items.find((row: { entity: string }) => row.entity === 'enterprise')
   const enterprise = await dirsync('dead-letters', 'show', String(id))
-  expect(enterprise.stdout).toMatch(/^Dead letter \d+: enterprise E200, open$/m)
+  expect(enterprise.stdout).toMatch(/^Case \d+ · open\n.* · E200$/m)
   expect(enterprise.stdout.replaceAll(/\s+/g, ' ')).toContain('Withheld from 1 employee.')
 
   const shown = await dirsync('dead-letters', 'show', String(await caseOf('duplicate_mobile')))
-  expect(shown.stdout).toMatch(/blocked by +e\d+/)
-  expect(shown.stdout).toMatch(/values +mobile_area 86, mobile \S*\*{4}\S*/)
-  expect(shown.stdout).toMatch(/opened +dirsync/)
+  expect(shown.stdout).toMatch(/Blocked by +e\d+/)
+  expect(shown.stdout).toMatch(/Values \(masked\) +mobile_area 86, mobile \S*\*{4}\S*/)
+  expect(shown.stdout).toMatch(/opened dirsync/)
   expect(wideLines(shown.stdout)).toEqual([])
 })
 
@@ -123,7 +123,7 @@ test.concurrent('an unknown category lists the known ones; one without cases is 
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toMatch(/there is no category "bad_luck": choose one of .*duplicate_mobile/)
   const empty = await dirsync('dead-letters', 'list', '--category', 'platform_unavailable')
-  expect(empty).toMatchObject({ code: 0, stdout: 'There are no such dead letters.\n' })
+  expect(empty).toMatchObject({ code: 0, stdout: expect.stringContaining('No case matches this filter.') })
 })
 
 test.concurrent("an employee's story holds HR against the platform, masked", async () => {
@@ -174,8 +174,8 @@ test.concurrent.each([
   [['runs', '9999'], 'there is no run 9999'],
   [['approve', '1'], 'there is no held run 1'],
   [['reject', '9999'], 'there is no held run 9999'],
-  [['dead-letters', 'show', '9999'], 'there is no dead letter 9999'],
-])('%j: a missing one fails with one sentence', async (args, sentence) => {
+  [['dead-letters', 'show', '9999'], 'There is no case 9999.'],
+])('%j: what is not there fails with one sentence', async (args, sentence) => {
   expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
 })
 
@@ -295,9 +295,12 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
   const snoozed = await dirsync('dead-letters', 'snooze', id, '--until', '3d', '--reason', 'on leave')
   expect(snoozed).toMatchObject({ code: 0 })
   const ignored = await dirsync('dead-letters', 'ignore', id, '--reason', 'agreed', '--json')
-  expect(ignored.json()).toEqual({ id: Number(id), state: 'ignored' })
+  expect(ignored.json()).toEqual({ id: Number(id), state: 'ignored', until: null })
   const again = await dirsync('dead-letters', 'ignore', id, '--reason', 'agreed')
-  expect(again).toMatchObject({ code: 1, stderr: `dirsync: there is no open dead letter ${id}\n` })
+  expect(again).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`Case ${id} has changed since you looked.`),
+  })
 
   const story = (await dirsync('dead-letters', 'show', id, '--json')).json()
   expect(story.events.map((event: { event: string }) => event.event)).toEqual([
@@ -322,16 +325,16 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
 test('a case is assigned and commented, and shows it', async () => {
   const id = String(await caseOf('missing_department'))
   const assigned = await dirsync('dead-letters', 'assign', id, '--to', 'mei')
-  expect(assigned).toMatchObject({ code: 0, stdout: `Dead letter ${id} is assigned to mei.\n` })
+  expect(assigned).toMatchObject({ code: 0, stdout: `Case ${id} is in the hands of mei.\n` })
   const commented = await dirsync('dead-letters', 'comment', id, '--text', 'asked HR', '--json')
   expect(commented.json()).toEqual({ id: Number(id), comment: 'asked HR' })
   const shown = await dirsync('dead-letters', 'show', id)
-  expect(shown.stdout).toMatch(/^ *assigned to +mei$/m)
-  expect(shown.stdout).toMatch(/ commented +\S.* asked HR *$/m)
+  expect(shown.stdout).toMatch(/^ *Assignee +mei$/m)
+  expect(shown.stdout).toMatch(/ commented \S.*\n +asked HR$/m)
   const given = await dirsync('dead-letters', 'assign', id, '--nobody', '--json')
   expect(given.json()).toEqual({ id: Number(id), assignee: null })
   const missing = await dirsync('dead-letters', 'comment', '9999', '--text', 'x')
-  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no dead letter 9999\n' })
+  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: There is no case 9999.\n' })
 })
 
 test('a retry of several is one run, and none when one of them is not there', async () => {

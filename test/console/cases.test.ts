@@ -122,11 +122,11 @@ describe('/api/v1', () => {
     const seen: number[] = []
     let next: string | null = ''
     while (next !== null) {
-      const page: { cases: { id: number }[]; next: string | null } = (
+      const page: { items: { id: number }[]; next: string | null } = (
         await get(`/api/v1/cases?limit=2&cursor=${next}`)
       ).json()
       expect(page).toMatchObject({ count: 5, more: false })
-      seen.push(...page.cases.map(found => found.id))
+      seen.push(...page.items.map(found => found.id))
       next = page.next
     }
     expect(seen).toEqual(ids.reverse())
@@ -158,7 +158,7 @@ describe('/api/v1', () => {
     })
     expect(await row(id)).toMatchObject({ state: 'open', assignee: 'mei' })
     const comment = await post(`/api/v1/cases/${id}/comment`, { text: 'needs no version' })
-    expect(comment.json()).toEqual({ id })
+    expect(comment.json()).toEqual({ id, comment: 'needs no version' })
   })
 
   test('records who decided, from where and why, before it takes effect', async () => {

@@ -33,9 +33,9 @@ function planted(n: number, differs: Record<string, unknown> = {}): Promise<numb
 }
 
 async function found(filter: CaseFilter, order?: CaseOrder): Promise<string[]> {
-  const { cases, next } = await listCasesPage(store.pool, filter, { limit: 100, order })
+  const { items, next } = await listCasesPage(store.pool, filter, { limit: 100, order })
   expect(next).toBeNull()
-  return cases.map(({ entity_key }) => entity_key)
+  return items.map(({ entity_key }) => entity_key)
 }
 
 describe('a filter', () => {
@@ -160,12 +160,12 @@ describe('a list of cases', () => {
       let after: string | null = null
       do {
         const page = await listCasesPage(store.pool, filter, { limit: 4, after, order })
-        expect(page.cases.length).toBeLessThanOrEqual(4)
-        seen.push(...page.cases.map(({ id }) => id))
+        expect(page.items.length).toBeLessThanOrEqual(4)
+        seen.push(...page.items.map(({ id }) => id))
         after = page.next
       } while (after !== null)
       const whole = await listCasesPage(store.pool, filter, { limit: 100, order })
-      expect(seen).toEqual(whole.cases.map(({ id }) => id))
+      expect(seen).toEqual(whole.items.map(({ id }) => id))
       expect(new Set(seen).size).toBe(23)
     },
   )

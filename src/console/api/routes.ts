@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { ACCESS_ROLES } from '../auth/viewer.ts'
+import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { type ApiOperation, operationsOf } from './operations.ts'
@@ -17,7 +17,7 @@ export function me(): Endpoint[] {
       result: z.object({
         name: z.string(),
         role: z.enum(ACCESS_ROLES),
-        via: z.enum(['password', 'oidc', 'key', 'token']),
+        via: z.enum(WAYS_IN),
       }),
       run: async ({ viewer }) => ({ name: viewer.name, role: viewer.role, via: viewer.via }),
     }),

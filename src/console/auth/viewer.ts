@@ -9,13 +9,16 @@ export function mayAs(role: AccessRole, needed: AccessRole): boolean {
   return ACCESS_ROLES.indexOf(role) >= ACCESS_ROLES.indexOf(needed)
 }
 
-/** A signed-in user, or a token of the API. */
+/** How somebody was recognised; the shell's user by the settings. */
+export const WAYS_IN = ['password', 'oidc', 'key', 'token', 'shell'] as const
+
+/** Somebody who is signed in, a token of the API, or the user of the shell. */
 export interface Viewer {
   /** The name in the audit. */
   name: string
   role: AccessRole
-  via: 'password' | 'oidc' | 'key' | 'token'
-  /** The language that they chose; absent or null to follow their browser. */
+  via: (typeof WAYS_IN)[number]
+  /** The language that they chose; absent or null: as their browser asks. */
   language?: Language | null
 }
 

@@ -1,59 +1,49 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { qualified } from '../../directory/employee.ts'
 import type { CaseStory } from '../../report/cases.ts'
 import { openStates } from '../../sync/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  actionForm,
-  alert,
-  code,
-  copyable,
-  duration,
-  empty,
-  facts,
-  figure,
-  head,
-  live,
-  type Part,
-  reasonField,
-  section,
-  since,
-  table,
-  time,
-} from '../ui/parts.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { caseState } from '../ui/states.ts'
+import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
-import { categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
+import { caseKey, categoryName, cause, fieldName, itemOf, operationName, short } from './parts.ts'
 
-/** What is wrong, what to do and the buttons for it; then everything that is known. */
-export function caseBody(ask: Ask, story: CaseStory, appId: string): SafeHtml {
+/** What is wrong, what to do, and the buttons for it; then everything that is known. */
+export function caseShown(ask: Ask, story: CaseStory, appId: string): Shown {
   const { t } = ask
-  return live(
-    ask,
-    'case',
-    ['cases', 'work'],
-    html`${head(t('cases.case', { id: String(story.id) }), {
-      aside: caseState(ask, story.state),
-      actions: actionsOf(ask, story),
-    })}
-    ${verdict(ask, story)}
-    <div class="columns">
-      <div class="case-part">
-        ${blockerOf(ask, story)}
-        ${swapOf(ask, story)}
-        ${factsOf(ask, story)}
-        ${meaningOf(ask, story)}
-        ${vendorOf(ask, story, appId)}
-      </div>
-      <div class="case-part">
-        ${section(t('cases.story'), timeline(ask, story), { aside: t('cases.story_hint') })}
-        ${othersOf(ask, story)}
-      </div>
-    </div>`,
-  )
+  return {
+    title: t('cases.case', { id: String(story.id) }),
+    aside: caseStatus(story.state),
+    actions: actionsOf(ask, story),
+    topics: ['cases', 'work'],
+    blocks: [
+      ...verdict(ask, story),
+      {
+        columns: [
+          [
+            ...blockerOf(ask, story),
+            ...swapOf(ask, story),
+            factsOf(ask, story),
+            { drawn: html`${meaningOf(ask, story)}${vendorOf(ask, story, appId)}` },
+          ],
+          [
+            {
+              section: t('cases.story'),
+              aside: t('cases.story_hint'),
+              blocks: [timeline(ask, story)],
+            },
+            ...othersOf(ask, story),
+          ],
+        ],
+      },
+      { commands: t('cases.act'), lines: commandsOf(story) },
+    ],
+  }
 }
 
 // What can be done
@@ -139,76 +129,107 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
   ]
 }
 
+/** What can be done, as it is typed. */
+function commandsOf({ id, state, entity, ...key }: CaseStory): string[] {
+  return [
+    ...(state === 'resolved' || state === 'retrying' ? [] : [`dead-letters retry ${id}`]),
+    ...(openStates.has(state)
+      ? [`dead-letters ignore ${id} --reason "…"`, `dead-letters snooze ${id} --until 3d`]
+      : []),
+    ...(entity === 'employee' ? [`employee ${qualified(key.enterprise_code, key.entity_key)}`] : []),
+  ]
+}
+
 // What is wrong, and what to do
 
-function verdict(ask: Ask, story: CaseStory): SafeHtml {
+function verdict(ask: Ask, story: CaseStory): Block[] {
   const { t } = ask
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
   const isForAPerson = state === 'open' || state === 'blocked'
   const isOver = state === 'resolved' || state === 'ignored'
-  const next = t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') })
-  return html`<div class="verdict">
-    <p class="soft">${whatOf(ask, story)} · ${whoOf(story)}</p>
-    ${alert(
-      isForAPerson ? 'warn' : 'info',
-      message,
-      html`${isOver ? '' : html`<p class="todo">${remedy}</p>`}<p class="soft">${next}</p>`,
-    )}</div>`
+  return [
+    { text: { soft: joined([term('operation', story.operation), fieldOf(story), whoOf(story)], ' · ') } },
+    {
+      notice: isForAPerson ? 'warn' : 'info',
+      title: message,
+      todo: isOver ? null : remedy,
+      next: t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') }),
+    },
+  ]
 }
 
-/** The employee or department of the case, with a link to its page. */
-function whoOf(story: Pick<CaseStory, 'entity' | 'entity_key' | 'enterprise_code'>): SafeHtml {
-  const name = keyOf(story)
-  if (story.entity === 'employee')
-    return html`<a href="${employeePath({ enterpriseCode: story.enterprise_code, userid: story.entity_key })}">${name}</a>`
-  return story.entity === 'department' ? html`<a href="/departments">${name}</a>` : name
+const fieldOf = ({ field }: { field: string }) => term('field', short(field))
+
+/** Who or what it is about, with the page that tells more. */
+function whoOf(story: Pick<CaseStory, 'entity' | 'entity_key' | 'enterprise_code'>): Words {
+  const { entity, entity_key: userid, enterprise_code: enterpriseCode } = story
+  const name = { code: caseKey(story) }
+  if (entity === 'employee') return { to: employeePath({ enterpriseCode, userid }), text: name }
+  return entity === 'department' ? { to: '/departments', text: name } : name
 }
 
-function factsOf(ask: Ask, story: CaseStory): SafeHtml {
+function inRun({ t }: Ask, id: number | null): Words {
+  return id === null ? null : { to: `/runs/${id}`, text: t('cases.in_run', { run: String(id) }) }
+}
+
+function factsOf(ask: Ask, story: CaseStory): Block {
   const { t, language } = ask
-  const run = (id: number | null): Part =>
-    id === null ? '' : html` <a href="/runs/${id}">${t('cases.in_run', { run: String(id) })}</a>`
   const { changed_fields, resolution, resolved_by, resolved_at } = story
-  const isIgnored = story.state === 'ignored' || story.state === 'snoozed'
-  return facts([
-    [t('cases.who'), html`${textOr(language, `entity.${story.entity}`, story.entity)} ${whoOf(story)}`],
-    [t('cases.category'), html`<a href="${sameCause(story)}">${causeOf(ask, story)}</a>`],
-    [t('cases.enterprise'), story.enterprise_code],
-    [t('cases.field'), story.field && fieldName(ask, story.field)],
-    [
-      t('cases.fields'),
-      changed_fields.length === 0
-        ? null
-        : html`<ul class="values">${changed_fields.map(
-            ({ field, value }) =>
-              html`<li>${fieldName(ask, field)}: ${value ? code(value) : html`<span class="soft">${t('cases.empty_value')}</span>`}</li>`,
-          )}</ul>`,
-    ],
-    [t('cases.assignee'), story.assignee ?? html`<span class="soft">${t('cases.nobody')}</span>`],
-    [
-      t('cases.next_try'),
-      story.state === 'snoozed' || !story.next_retry_at ? null : since(ask, story.next_retry_at),
-    ],
-    [t('cases.snooze_ends'), story.snooze_until && time(ask, story.snooze_until)],
-    [t('cases.reason_given'), isIgnored ? story.note : null],
-    [
-      t('cases.resolved_at'),
-      resolved_at &&
-        html`${since(ask, resolved_at)} <span class="soft">${t('cases.resolved_by', {
-          how: textOr(language, `resolution.${resolution}`, resolution ?? ''),
-          who: actorText(ask, resolved_by ?? 'dirsync'),
-        })}</span>`,
-    ],
-    [t('cases.failures'), figure(ask, story.occurrences)],
-    [t('cases.first_failed'), html`${since(ask, story.first_failed_at)}${run(story.first_run_id)}`],
-    [
-      t('cases.last_failed'),
-      story.occurrences > 1 ? html`${since(ask, story.last_failed_at)}${run(story.last_run_id)}` : null,
-    ],
-    [t('cases.code'), story.platform_code === null ? null : code(story.platform_code)],
-    [t('cases.trace'), story.trace_id === null ? null : code(story.trace_id)],
+  const isSetAside = story.state === 'ignored' || story.state === 'snoozed'
+  const values = changed_fields.map(({ field, value }) => [
+    term('field', field),
+    ' ',
+    value ? { code: inLanguage(language, value) } : { soft: t('cases.empty_value') },
   ])
+  return {
+    facts: [
+      [t('cases.who'), [term('entity', story.entity), ' ', whoOf(story)]],
+      [
+        t('cases.category'),
+        [
+          { to: sameCause(story), text: term('category', short(story.category)) },
+          story.platform_code === null ? null : [' ', { soft: { code: story.platform_code } }],
+        ],
+      ],
+      [t('cases.enterprise'), story.enterprise_code],
+      [t('cases.field'), term('field', story.field)],
+      [t('cases.fields'), joined(values, t('runs.and'))],
+      [t('cases.blocked_by'), story.blocked_by && { code: short(story.blocked_by) }],
+      [t('cases.assignee'), story.assignee ?? { soft: t('cases.nobody') }],
+      [
+        t('cases.next_try'),
+        story.state === 'snoozed' || !story.next_retry_at ? null : { since: story.next_retry_at },
+      ],
+      [t('cases.snooze_ends'), story.snooze_until && { at: story.snooze_until }],
+      [t('cases.reason_given'), isSetAside ? story.note : null],
+      [
+        t('cases.resolved_at'),
+        resolved_at && [
+          { since: resolved_at },
+          ' ',
+          {
+            soft: t('cases.resolved_by', {
+              how: textOr(language, `resolution.${resolution}`, resolution ?? ''),
+              who: actorText(ask, resolved_by ?? 'dirsync'),
+            }),
+          },
+        ],
+      ],
+      [t('cases.failures'), story.occurrences],
+      [
+        t('cases.first_failed'),
+        joined([{ since: story.first_failed_at }, inRun(ask, story.first_run_id)], ' '),
+      ],
+      [
+        t('cases.last_failed'),
+        story.occurrences > 1
+          ? joined([{ since: story.last_failed_at }, inRun(ask, story.last_run_id)], ' ')
+          : null,
+      ],
+      [t('cases.trace'), story.trace_id && { code: story.trace_id }],
+    ],
+  }
 }
 
 /** Link to the list of cases that failed in the same way. */
@@ -225,120 +246,112 @@ function meaningOf(ask: Ask, story: CaseStory): SafeHtml {
     <p><a href="${sameCause(story)}">${t('cases.same_cause')}</a></p></details>`
 }
 
-function blockerOf(ask: Ask, { blocker, state }: CaseStory): SafeHtml {
-  if (blocker === null || state === 'resolved') return html``
+function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
+  if (blocker === null || state === 'resolved') return []
   const { t } = ask
   const { userid, enterprise_code: enterpriseCode, employee } = blocker
-  const standing =
-    employee === null ? 'blocker_unknown' : employee.in_step ? 'blocker_in_step' : 'blocker_waits'
-  return section(
-    t('cases.blocker'),
-    html`<p><a href="${employeePath({ enterpriseCode, userid })}">${t('cases.blocker_is', { key: short(userid) })}</a> ${t(
-      `cases.${standing}`,
-    )}</p>
-    ${
-      blocker.cases.length === 0
-        ? html`<p class="soft">${t('cases.blocker_no_cases')}</p>`
-        : lines(ask, t('cases.blocker_cases'), blocker.cases)
-    }`,
-  )
+  const status = employee === null ? 'unknown' : employee.in_step ? 'in_step' : 'waits'
+  const who = {
+    to: employeePath({ enterpriseCode, userid }),
+    text: t('cases.blocker_is', { key: short(userid) }),
+  }
+  return [
+    {
+      section: t('cases.blocker'),
+      blocks: [
+        { text: [who, ' ', t(`cases.blocker_${status}`)] },
+        blocker.cases.length === 0
+          ? { text: { soft: t('cases.blocker_no_cases') } }
+          : lines(ask, t('cases.blocker_cases'), blocker.cases),
+      ],
+    },
+  ]
 }
 
-function swapOf({ t }: Ask, { swapped_with }: CaseStory): SafeHtml {
-  if (swapped_with.length === 0) return html``
-  return section(
-    t('cases.swap'),
-    html`<p>${t('cases.swap_with')} ${swapped_with.map(
-      (id, i) =>
-        html`${i === 0 ? '' : ', '}<a href="/cases/${id}">${t('cases.case', { id: String(id) })}</a>`,
-    )}</p>`,
-  )
+function swapOf({ t }: Ask, { swapped_with }: CaseStory): Block[] {
+  if (swapped_with.length === 0) return []
+  const others = swapped_with.map(id => ({ to: `/cases/${id}`, text: t('cases.case', { id: String(id) }) }))
+  return [
+    {
+      section: t('cases.swap'),
+      blocks: [{ text: [t('cases.swap_with'), ' ', joined(others, t('runs.and'))] }],
+    },
+  ]
 }
 
-function othersOf(ask: Ask, story: CaseStory): SafeHtml {
-  if (story.others.length === 0) return html``
+function othersOf(ask: Ask, story: CaseStory): Block[] {
+  if (story.others.length === 0) return []
   const title = ask.t('cases.others', { key: short(story.entity_key) })
-  return section(title, lines(ask, title, story.others))
+  return [{ section: title, blocks: [lines(ask, title, story.others)] }]
 }
 
-/** Other cases of the same employee, one short line each. */
-function lines(ask: Ask, caption: string, rows: CaseStory['others']): SafeHtml {
-  const { t } = ask
-  return table(
+/** Cases of one employee or department, as short as can be. */
+function lines({ t }: Ask, caption: string, rows: CaseStory['others']): Block {
+  return tableOf(
     rows,
     [
-      { title: t('cases.what'), kind: 'main', cell: row => whatOf(ask, row) },
-      { title: t('cases.cause'), cell: row => causeOf(ask, row) },
-      { title: t('cases.state'), cell: row => caseState(ask, row.state) },
-      { title: t('cases.age'), kind: 'spare', cell: row => since(ask, row.first_failed_at) },
+      { title: t('cases.number'), kind: 'number', only: 'shell', of: row => row.id },
+      { title: t('cases.what'), kind: 'main', of: itemOf },
+      { title: t('cases.cause'), of: cause },
+      { title: t('cases.state'), of: row => caseStatus(row.state) },
+      { title: t('cases.age'), spare: true, of: row => ({ since: row.first_failed_at }) },
     ],
-    { caption, empty: empty(''), href: ({ id }) => `/cases/${id}` },
+    { caption, to: ({ id }) => `/cases/${id}` },
   )
 }
 
 // What has happened
 
-/** Decisions and attempts in one timeline. */
-function timeline(ask: Ask, story: CaseStory): SafeHtml {
+/** Decisions and attempts in one story. */
+function timeline(ask: Ask, story: CaseStory): Block {
   const steps = [
-    ...story.events.map(event => ({ at: event.at, body: eventStep(ask, event) })),
-    ...story.attempts.map(attempt => ({
-      at: attempt.started_at,
-      body: attemptStep(ask, attempt, story.message),
-    })),
+    ...story.events.map(event => eventStep(ask, event)),
+    ...story.attempts.map(attempt => attemptStep(ask, attempt, story.message)),
   ].sort((a, b) => b.at.getTime() - a.at.getTime())
-  if (steps.length === 0) return empty(ask.t('cases.story_empty'))
-  return html`<ol class="steps">${steps.map(({ at, body }) => html`<li>${time(ask, at)}${body}</li>`)}</ol>`
+  return { steps, empty: ask.t('cases.story_empty') }
 }
 
 /** Events whose note is the category of the failure. */
 const NOTE_IS_CATEGORY = new Set(['opened', 'changed', 'reopened'])
 
-function eventStep(ask: Ask, { event, actor, run_id, note }: CaseStory['events'][number]): SafeHtml {
-  const { t, language } = ask
-  const said =
-    note === null
-      ? event === 'assigned'
-        ? t('cases.to', { name: t('cases.nobody') })
-        : null
-      : event === 'assigned'
-        ? t('cases.to', { name: note })
-        : event === 'resolved'
-          ? textOr(language, `resolution.${note}`, note)
-          : NOTE_IS_CATEGORY.has(event)
-            ? categoryName(ask, note)
-            : note
-  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${actorText(ask, actor)}${
-    run_id === null
-      ? ''
-      : html` · <a href="/runs/${run_id}">${t('cases.in_run', { run: String(run_id) })}</a>`
-  }</span></div>${said === null ? '' : html`<p class="words">${said}</p>`}`
+function eventStep(ask: Ask, { at, event, actor, run_id, note }: CaseStory['events'][number]) {
+  const who = joined([actorText(ask, actor), inRun(ask, run_id)], ' · ')
+  return {
+    at,
+    what: [term('event', event), ' ', { soft: who }],
+    details: [],
+    words: saidIn(ask, event, note),
+  }
 }
 
-/** @param known what the page already says further up */
-function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: string): SafeHtml {
+function saidIn({ t }: Ask, event: string, note: string | null): Words {
+  if (event === 'assigned') return t('cases.to', { name: note ?? t('cases.nobody') })
+  if (note === null) return null
+  if (event === 'resolved') return term('resolution', note)
+  return NOTE_IS_CATEGORY.has(event) ? term('category', note) : note
+}
+
+/** @param known what the page says above already */
+function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: string) {
   const { t, language } = ask
+  const { started_at: at, run_id, error, trace_id } = attempt
   const outcome = textOr(language, `outcome.${attempt.outcome}`, attempt.outcome)
   const calls = Object.entries(attempt.calls).map(
     ([call, count]) => `${textOr(language, `call.${call}`, call)}${count === 1 ? '' : ` × ${count}`}`,
   )
+  const fields = attempt.fields.map(name => fieldName(ask, name))
   const details = [
     operationName(ask, attempt.operation),
     t('cases.took', { duration: duration(ask, attempt.duration_ms) }),
     calls.length === 0 ? '' : t('cases.calls', { calls: calls.join(', ') }),
-    attempt.fields.length === 0
-      ? ''
-      : t('cases.sent_fields', { fields: attempt.fields.map(name => fieldName(ask, name)).join(', ') }),
-  ].filter(Boolean)
-  return html`<div>${t('cases.attempted', { outcome })}${
-    attempt.run_id === null
-      ? ''
-      : html` <span class="soft">· <a href="/runs/${attempt.run_id}">${t('cases.in_run', { run: String(attempt.run_id) })}</a></span>`
-  }</div><p class="soft">${details.join(' · ')}</p>${
-    attempt.error === null || attempt.error === known
-      ? ''
-      : html`<p class="words">${inLanguage(language, attempt.error)}</p>`
-  }${attempt.trace_id === null ? '' : html`<p class="soft">${t('cases.trace')} ${code(attempt.trace_id)}</p>`}`
+    fields.length === 0 ? '' : t('cases.sent_fields', { fields: fields.join(', ') }),
+  ]
+  return {
+    at,
+    what: joined([t('cases.attempted', { outcome }), run_id && { soft: inRun(ask, run_id) }], ' · '),
+    details: [joined(details, ' · '), trace_id && [t('cases.trace'), ' ', { code: trace_id }]],
+    words: error === null || error === known ? null : inLanguage(language, error),
+  }
 }
 
 // For the vendor

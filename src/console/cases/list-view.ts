@@ -4,23 +4,23 @@ import { filterQuery } from '../../sync/case-filter.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  code,
-  empty,
-  type Field,
-  field,
-  figure,
-  head,
-  live,
-  pager,
-  section,
-  since,
-  table,
-} from '../ui/parts.ts'
+import { type Shown, tableOf } from '../shown.ts'
+import { empty, type Field, field, figure, head, live, section, since, table } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { caseState } from '../ui/states.ts'
+import { drawBlocks } from '../ui/shown.ts'
+import { caseStatus } from '../ui/states.ts'
 import { ACTIONS, SNOOZE_PERIODS } from './input.ts'
-import { caseTabs, categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
+import {
+  caseKey,
+  caseTabs,
+  categoryName,
+  cause,
+  causeOf,
+  fieldName,
+  itemOf,
+  operationName,
+  short,
+} from './parts.ts'
 import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
 
 type Group = CaseGroups['groups'][number]
@@ -33,15 +33,13 @@ const FORM = 'act'
 /** Open cases: grouped by cause first, then one by one. */
 export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { t } = ask
-  const { cases, next, count, more, input, groups } = listed
+  const { items, count, input, groups } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
-  const counted = t(more ? 'cases.matching_more' : isFiltered ? 'cases.matching' : 'cases.waiting', { count })
   const list = html`${filterForm(ask, listed)}
-    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
-    ${caseTable(ask, cases, isFiltered)}
-    ${pager(ask, next)}`
+    ${ask.may('reviewer') && items.length > 0 ? actForm(ask, listed) : ''}
+    ${drawBlocks(ask, casesShown(ask, listed, input).blocks)}`
   return html`${head(t('cases.title'), {
-    aside: html`<span class="soft">${counted}${
+    aside: html`<span class="soft">${countText(ask, listed, input)}${
       isFiltered || count === 0
         ? ''
         : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
@@ -110,47 +108,62 @@ function todoOf({ t, language }: Ask, { category, platform_code }: Group): strin
   return textOr(language, `cases.about.${category}`, '')
 }
 
-function caseTable(ask: Ask, cases: CaseList['cases'], isFiltered: boolean): SafeHtml {
+/** The cases of a page of the list: how many match, each, and how to see more. */
+export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown {
   const { t } = ask
-  return table(
-    cases,
-    [
-      { title: t('cases.key'), kind: 'main', cell: row => keyOf(row) },
-      { title: t('cases.what'), kind: 'spare', cell: row => whatOf(ask, row) },
-      { title: t('cases.cause'), cell: row => causeOf(ask, row) },
-      { title: t('cases.state'), cell: row => caseState(ask, row.state) },
-      {
-        title: t('cases.blocked_by'),
-        kind: 'spare',
-        cell: ({ blocked_by, enterprise_code }) =>
-          blocked_by === null
-            ? null
-            : html`<a href="${employeePath({ enterpriseCode: enterprise_code, userid: blocked_by })}">${code(short(blocked_by))}</a>`,
-      },
-      { title: t('cases.age'), kind: 'spare', cell: row => since(ask, row.first_failed_at) },
-      { title: t('cases.failures'), kind: 'number', cell: ({ occurrences }) => figure(ask, occurrences) },
-      { title: t('cases.next_try'), kind: 'spare', cell: row => since(ask, row.next_retry_at) },
-      { title: t('cases.assignee'), kind: 'spare', cell: ({ assignee }) => assignee && short(assignee) },
+  const { items } = result
+  const isFiltered = Object.keys(filterOf(input)).length > 0
+  const [first] = items
+  return {
+    title: t('cases.title'),
+    aside: countText(ask, result, input),
+    blocks: [
+      tableOf(
+        items,
+        [
+          { title: t('cases.number'), kind: 'number', only: 'shell', of: row => row.id },
+          { title: t('cases.key'), kind: 'main', of: row => ({ code: caseKey(row) }) },
+          { title: t('cases.what'), gives: true, of: itemOf },
+          { title: t('cases.cause'), of: cause },
+          { title: t('cases.state'), gives: true, of: row => caseStatus(row.state) },
+          {
+            title: t('cases.blocked_by'),
+            spare: true,
+            of: ({ blocked_by: userid, enterprise_code: enterpriseCode }) =>
+              userid && { to: employeePath({ enterpriseCode, userid }), text: { code: short(userid) } },
+          },
+          { title: t('cases.age'), of: row => ({ since: row.first_failed_at }) },
+          { title: t('cases.failures'), kind: 'number', spare: true, of: row => row.occurrences },
+          {
+            title: t('cases.next_try'),
+            spare: true,
+            of: row => row.next_retry_at && { since: row.next_retry_at },
+          },
+          { title: t('cases.assignee'), spare: true, of: ({ assignee }) => assignee && short(assignee) },
+        ],
+        {
+          caption: t('cases.tab_list'),
+          empty: isFiltered ? t('cases.none_match') : t('cases.none'),
+          todo: isFiltered ? t('cases.none_match_todo') : t('cases.none_todo'),
+          to: ({ id }) => `/cases/${id}`,
+          ...(ask.may('reviewer')
+            ? {
+                tick: { name: 'ids', label: t('cases.tick'), all: t('cases.tick_all'), form: FORM },
+                ticked: ({ id }) => String(id),
+              }
+            : {}),
+        },
+      ),
+      { next: result.next },
+      ...(first ? [{ commands: t('common.details'), lines: [`dead-letters show ${first.id}`] }] : []),
     ],
-    {
-      caption: t('cases.tab_list'),
-      empty: isFiltered
-        ? empty(t('cases.none_match'), t('cases.none_match_todo'))
-        : empty(t('cases.none'), t('cases.none_todo')),
-      href: ({ id }) => `/cases/${id}`,
-      ...(ask.may('reviewer')
-        ? {
-            tick: {
-              name: 'ids',
-              label: t('cases.tick'),
-              all: t('cases.tick_all'),
-              value: ({ id }: CaseList['cases'][number]) => String(id),
-              form: FORM,
-            },
-          }
-        : {}),
-    },
-  )
+  }
+}
+
+/** How many match. */
+function countText({ t }: Ask, { count, more }: CaseList, input: ListInput): string {
+  const isFiltered = Object.keys(filterOf(input)).length > 0
+  return t(more ? 'cases.matching_more' : isFiltered ? 'cases.matching' : 'cases.waiting', { count })
 }
 
 // Filters

@@ -3,6 +3,7 @@ import { qualified } from '../../directory/employee.ts'
 import { shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { term, type Words } from '../shown.ts'
 import { code, tabs } from '../ui/parts.ts'
 
 /* Parts that several pages of cases share. */
@@ -26,12 +27,6 @@ export function fieldName({ language }: Ask, field: string): string {
   return textOr(language, `field.${field}`, field)
 }
 
-/** `update employee, mobile number` */
-export function whatOf(ask: Ask, { operation, field }: { operation: string; field: string }): string {
-  const name = operationName(ask, operation)
-  return field === '' ? name : `${name} · ${short(fieldName(ask, field))}`
-}
-
 /** Category, and the platform's code beside it. */
 export function causeOf(ask: Ask, of: { category: string; platform_code: number | null }): SafeHtml {
   return html`${short(categoryName(ask, of.category))}${
@@ -40,9 +35,24 @@ export function causeOf(ask: Ask, of: { category: string; platform_code: number 
 }
 
 /** A key with the enterprise that it belongs to. */
-export function keyOf(row: { enterprise_code: string; entity_key: string; entity?: string }): SafeHtml {
+export function caseKey(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
   const { enterprise_code, entity_key, entity } = row
-  return code(short(entity === 'enterprise' ? entity_key : qualified(enterprise_code, entity_key)))
+  return short(entity === 'enterprise' ? entity_key : qualified(enterprise_code, entity_key))
+}
+
+export function keyOf(row: { enterprise_code: string; entity_key: string; entity?: string }): SafeHtml {
+  return code(caseKey(row))
+}
+
+/** The field that failed, or else the operation. */
+export function itemOf({ operation, field }: { operation: string; field: string }): Words {
+  return field === '' ? term('operation', operation) : term('field', short(field))
+}
+
+/** Category, and the platform's code beside it. */
+export function cause(of: { category: string; platform_code: number | null }): Words {
+  const code = of.platform_code === null ? null : { soft: [' ', String(of.platform_code)] }
+  return [term('category', short(of.category)), code]
 }
 
 /** The tabs of the case pages. */

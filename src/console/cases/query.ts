@@ -17,11 +17,8 @@ export const ListInput = FilterInput.extend({
 })
 export type ListInput = z.output<typeof ListInput>
 
-/** A case as /api/v1 returns it. */
-const CaseRow = DeadLetter.omit({ source_hash: true })
-
 export const CaseList = z.object({
-  cases: z.array(CaseRow),
+  items: z.array(DeadLetter),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
   count: z.number().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
@@ -65,5 +62,5 @@ export async function presentCategories(pool: Pool): Promise<string[]> {
   return rows.map(({ category }) => category)
 }
 
-/** Columns of the exported list, in order. */
-export const CSV_COLUMNS = CaseRow.keyof().options
+/** Columns of an exported list, in their order. */
+export const CSV_COLUMNS = DeadLetter.keyof().options

@@ -7,13 +7,13 @@ import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, download, type Endpoint, read, rowNumber } from '../endpoint.ts'
+import { action, download, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
-import { caseBody } from './case-view.ts'
+import { caseShown } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
-import { groupsBody, listBody } from './list-view.ts'
+import { casesShown, groupsBody, listBody } from './list-view.ts'
 import {
   CaseGroups,
   CaseList,
@@ -29,8 +29,9 @@ import {
 
 const params = z.object({ id: rowNumber })
 const Done = z.object({ id: z.number() })
+const SetAside = Done.extend({ state: z.string(), until: z.date().nullable() })
 
-export function cases(services: Services): Endpoint[] {
+export function cases(services: Pick<Services, 'pool' | 'config'>) {
   const { pool } = services
   /**
    * Every decision about one case has the same form: its parameters, the version, and a redirect to the page of the
@@ -46,8 +47,8 @@ export function cases(services: Services): Endpoint[] {
     body: z.object(fields),
   })
 
-  return [
-    read({
+  return {
+    list: read({
       path: '/cases',
       tag: 'cases',
       role: 'viewer',
@@ -55,6 +56,7 @@ export function cases(services: Services): Endpoint[] {
       query: ListInput,
       result: CaseList,
       run: (_ask, { input }) => readCaseList(pool, input),
+      shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
         const [categories, { groups }] = await Promise.all([
@@ -68,7 +70,7 @@ export function cases(services: Services): Endpoint[] {
         }
       },
     }),
-    read({
+    groups: read({
       path: '/cases/groups',
       tag: 'cases',
       role: 'viewer',
@@ -81,7 +83,7 @@ export function cases(services: Services): Endpoint[] {
         body: groupsBody(ask, result.groups),
       }),
     }),
-    download({
+    csv: download({
       path: '/cases.csv',
       tag: 'cases',
       role: 'reviewer',
@@ -98,7 +100,7 @@ export function cases(services: Services): Endpoint[] {
         }
       },
     }),
-    read({
+    one: read({
       path: '/cases/:id',
       tag: 'cases',
       role: 'viewer',
@@ -107,16 +109,12 @@ export function cases(services: Services): Endpoint[] {
       result: CaseStory,
       async run(_ask, { params: { id } }) {
         const story = await caseStory(pool, id)
-        if (story === null) throw new Problem('not_found')
+        if (story === null) throw new Problem('not_found', `There is no case ${id}.`)
         return story
       },
-      page: (ask, story) => ({
-        title: ask.t('cases.case', { id: story.id }),
-        nav: 'cases',
-        body: caseBody(ask, story, services.config.PLATFORM_APP_ID),
-      }),
+      shown: (ask, story) => caseShown(ask, story, services.config.PLATFORM_APP_ID),
     }),
-    action({
+    retry: action({
       ...decide('retry', 'Try a case again at once', { version }),
       result: z.object({ id: z.number(), run: z.number().describe('The run that tries it') }),
       starts: true,
@@ -130,32 +128,32 @@ export function cases(services: Services): Endpoint[] {
         notice: { key: 'cases.retried', values: { id: String(id), run: String(run) } },
       }),
     }),
-    action({
+    snooze: action({
       ...decide('snooze', 'Let a case rest for a time', { ...Snooze.shape, version }),
-      result: Done,
+      result: SetAside,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           const until = snoozeEnd(ask, input)
           await commandsOf(services, ask).snooze(id, until, input.reason ?? null, input.version)
-          return { id }
+          return { id, state: 'snoozed', until }
         }),
-      next: (_ask, { id }) => told(id, 'cases.snoozed'),
+      next: (ask, { id, until }) => told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' }),
     }),
-    action({
+    ignore: action({
       ...decide('ignore', 'Close a case as accepted, until HR changes the row', {
         reason: reasonText,
         version,
       }),
-      result: Done,
+      result: SetAside,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           if (!input.reason) throw new Problem('invalid', ask.t('cases.needs_reason'))
           await commandsOf(services, ask).ignore(id, input.reason, input.version)
-          return { id }
+          return { id, state: 'ignored', until: null }
         }),
       next: (_ask, { id }) => told(id, 'cases.ignored'),
     }),
-    action({
+    assign: action({
       ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
       result: z.object({ id: z.number(), assignee: z.string().nullable() }),
       run: (ask, { params: { id }, input }) =>
@@ -167,18 +165,18 @@ export function cases(services: Services): Endpoint[] {
       next: (_ask, { id, assignee }) =>
         assignee === null ? told(id, 'cases.unassigned') : told(id, 'cases.assigned', { assignee }),
     }),
-    action({
+    comment: action({
       ...decide('comment', 'Add a comment to the story of a case', { text: commentText }),
-      result: Done,
+      result: Done.extend({ comment: z.string() }),
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           if (!input.text) throw new Problem('invalid', ask.t('cases.needs_text'))
           await commandsOf(services, ask).comment(id, input.text)
-          return { id }
+          return { id, comment: input.text }
         }),
       next: (_ask, { id }) => told(id, 'cases.commented'),
     }),
-  ]
+  }
 }
 
 type DoneKey = 'cases.snoozed' | 'cases.ignored' | 'cases.assigned' | 'cases.unassigned' | 'cases.commented'
@@ -218,7 +216,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
      where d.id = $1`,
     [id],
   )
-  if (rows.length === 0) throw new Problem('not_found')
+  if (rows.length === 0) throw new Problem('not_found', `There is no case ${id}.`)
   const { last_failed_at, at, actor, event } = onlyRow(rows)
   if (at === null || actor === null || event === null || last_failed_at > at)
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })

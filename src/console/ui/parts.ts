@@ -16,7 +16,7 @@ export type Part = SafeHtml | string | number
 /** What a state asks of a person: nothing, patience, a look, action; `off`: it is over. */
 export type Tone = 'ok' | 'busy' | 'wait' | 'warn' | 'bad' | 'off'
 
-export function state(tone: Tone, text: string): SafeHtml {
+export function state(tone: Tone, text: Part): SafeHtml {
   return html`<span class="state ${tone}"><i aria-hidden="true"></i>${text}</span>`
 }
 

@@ -1,6 +1,7 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import type { Words } from '../shown.ts'
 import { state, type Tone } from './parts.ts'
 
 /* How states of the domain are shown: the tone decides shape and colour, the catalogue the word. */
@@ -31,6 +32,10 @@ const CASE: Record<string, Tone> = {
   snoozed: 'off',
   ignored: 'off',
   resolved: 'ok',
+}
+
+export function caseStatus(name: string): Words {
+  return { tone: CASE[name] ?? 'off', text: { named: name, of: 'state' } }
 }
 
 export function caseState(ask: Ask, name: string): SafeHtml {

@@ -157,7 +157,7 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await page.locator('summary', { hasText: 'Snooze' }).click()
   await page.getByLabel('For', { exact: true }).selectOption('3d')
   await page.getByRole('button', { name: 'Snooze' }).click()
-  await page.getByText(`Case ${id} rests.`).waitFor()
+  await page.getByText(new RegExp(`Case ${id} is snoozed until .*\\d`)).waitFor()
   await page.locator('.head').getByText('snoozed').waitFor()
   await screenshot(page, 'case-snoozed')
 

@@ -1,0 +1,167 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import type { Ask } from '../console/ask.ts'
+import type { Input, Next } from '../console/endpoint.ts'
+import { Problem, problemOf } from '../console/problem.ts'
+import type { Shown } from '../console/shown.ts'
+import { ownZone } from '../lib/time-text.ts'
+import { limitOf, oneOf } from './arguments.ts'
+import type { CommandContext } from './context.ts'
+import { FailedError, UsageError } from './failure.ts'
+import { say, shellLanguage } from './language.ts'
+import { print, printJson } from './output.ts'
+import { printScreen } from './shown.ts'
+
+/* Endpoints of the console as commands: they run in this process, for the shell user. */
+
+type Shape = z.ZodObject
+
+/** What the console can show. */
+interface Read<Result extends z.ZodType, Params extends Shape, Query extends Shape> {
+  run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
+  result: Result
+  shown?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Shown
+}
+
+/** The shell user may do everything, as they have the settings with all secrets. */
+function askOf({ asker }: CommandContext): Ask {
+  return {
+    language: shellLanguage(),
+    t: say,
+    theme: 'auto',
+    zone: ownZone(),
+    viewer: { name: asker.actor, role: 'admin', via: 'shell' },
+    asker,
+    url: '/',
+    now: new Date(),
+    readOnly: false,
+    may: () => true,
+  }
+}
+
+/** Prints what a person sees of it, or with `--json` the answer of the API. */
+export async function see<Result extends z.ZodType, Params extends Shape, Query extends Shape>(
+  context: CommandContext,
+  read: Read<Result, Params, Query>,
+  asked: Input<Params, Query>,
+  { json }: { json?: true },
+): Promise<void> {
+  const ask = askOf(context)
+  const result = await told(ask, read.run(ask, asked))
+  if (json || !read.shown) printJson(z.encode(read.result, result))
+  else printScreen(read.shown(ask, result, asked), context.program)
+}
+
+/** The same of a list, with as many rows as are wanted. */
+export async function seeList<Item, Result extends z.ZodType, Query extends Shape>(
+  context: CommandContext,
+  read: Read<Result, z.ZodObject<Record<never, never>>, Query>,
+  { limit, ...input }: z.output<Query> & { limit: number },
+  options: { json?: true },
+): Promise<void> {
+  const run = async (ask: Ask, asked: Input<z.ZodObject<Record<never, never>>, Query>) => {
+    type Page = z.output<Result> & { items: Item[]; next: string | null }
+    const page = async (cursor: string | undefined, size: number) =>
+      (await read.run(ask, {
+        ...asked,
+        input: { ...asked.input, cursor, limit: Math.min(size, MOST) },
+      })) as Page
+    const all = await page((input as { cursor?: string }).cursor, limit)
+    while (all.next !== null && all.items.length < limit) {
+      const { items, next } = await page(all.next, limit - all.items.length)
+      all.items.push(...items)
+      all.next = next
+    }
+    return all
+  }
+  await see(context, { ...read, run }, { params: {}, input: input as z.output<Query> }, options)
+}
+
+/** Rows that one page may have. */
+const MOST = 200
+
+/** Does something, and prints what the next page of the console would say, or with `--json` the answer of the API. */
+export async function act<Result extends z.ZodType, Params extends Shape, Body extends Shape>(
+  context: CommandContext,
+  action: {
+    run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
+    result: Result
+    next?(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Next
+  },
+  asked: Input<Params, Body>,
+  { json }: { json?: true },
+): Promise<void> {
+  const ask = askOf(context)
+  const result = await told(ask, action.run(ask, asked))
+  const notice = action.next?.(ask, result, asked).notice
+  if (json || !notice) printJson(z.encode(action.result, result))
+  else print(say(notice.key, notice.values))
+}
+
+/** The lines of a file to download. For other programs, they are in English. */
+export async function printLines<Params extends Shape, Query extends Shape>(
+  context: CommandContext,
+  download: { lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string> },
+  asked: Input<Params, Query>,
+): Promise<void> {
+  for await (const line of download.lines({ ...askOf(context), language: 'en' }, asked)) print(line)
+}
+
+/** @throws UsageError, FailedError for what the console has an error page for */
+async function told<T>(ask: Ask, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const { kind, message, titleKey } = problemOf(error)
+    const sentence = message || ask.t(titleKey)
+    throw kind === 'invalid' ? new UsageError(sentence) : new FailedError(sentence, { cause: error })
+  }
+}
+
+// Options
+
+/**
+ * Adds an option for each field of a query, `--limit` and `--json`.
+ * @param names of fields whose options are called otherwise
+ * @returns gives the query that the options make
+ */
+export function withQuery<Query extends Shape>(
+  command: Command,
+  query: Query,
+  { limit = 50, names = {} }: { limit?: number; names?: Record<string, string> } = {},
+): (options: Record<string, unknown>) => z.output<Query> & { limit: number } {
+  const fields = Object.keys(query.shape).filter(field => field !== 'limit')
+  for (const field of fields) {
+    const schema = query.shape[field] as z.ZodType
+    const flag = flagOf(names[field] ?? field)
+    const inner = schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema
+    const does = (schema.description ?? inner.description ?? '').replace(/^./, letter => letter.toLowerCase())
+    command.option(`--${flag} <${flag.includes('-') ? 'value' : flag}>`, does, text =>
+      parsedOption(flag, inner, text),
+    )
+  }
+  command
+    .option('--limit <n>', 'how many to list', limitOf, limit)
+    .option('--json', 'print one JSON document')
+  return options =>
+    ({
+      ...Object.fromEntries(
+        fields
+          .map(field => [field, options[names[field] ?? field]])
+          .filter(([, value]) => value !== undefined),
+      ),
+      limit: options.limit,
+    }) as z.output<Query> & { limit: number }
+}
+
+const flagOf = (name: string) => name.replace(/[A-Z]/g, capital => `-${capital.toLowerCase()}`)
+
+/** @throws UsageError that says what the option takes */
+function parsedOption(flag: string, schema: z.ZodType, text: string): unknown {
+  const { success, data, error } = schema.safeParse(text)
+  if (success) return data
+  const [issue] = error.issues
+  if (issue?.code === 'invalid_value') oneOf(flag, issue.values.map(String))(text)
+  throw new UsageError(`--${flag} holds ${JSON.stringify(text)}: ${issue?.message}`)
+}

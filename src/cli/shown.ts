@@ -1,0 +1,123 @@
+import type { Block, Shown, TableBlock, Words } from '../console/shown.ts'
+import { isNothing } from '../console/shown.ts'
+import type { Tone } from '../console/ui/parts.ts'
+import { longTime, shortTime } from '../lib/time-text.ts'
+import { type Names, named, namedWithValue, say } from './language.ts'
+import {
+  colours,
+  print,
+  printArrow,
+  printFacts,
+  printTable,
+  printText,
+  printTitle,
+  showsTimes,
+} from './output.ts'
+
+/* What a person sees, on a terminal. */
+
+export function printScreen({ title, aside, blocks }: Shown, program: string): void {
+  print(isNothing(aside) ? title : `${title} · ${painted(aside)}`)
+  printBlocks(blocks, program)
+}
+
+function printBlocks(blocks: readonly Block[], program: string): void {
+  for (const [i, block] of blocks.entries()) {
+    if (i > 0 && 'facts' in block) print('')
+    printBlock(block, program)
+  }
+}
+
+function printBlock(block: Block, program: string): void {
+  if ('text' in block) printText(textOf(block.text))
+  else if ('facts' in block) {
+    if (block.facts.some(([, value]) => hasTime(value))) showsTimes()
+    printFacts(block.facts.map(([name, value]) => [name, textOf(value, namedWithValue)]))
+  } else if ('notice' in block) {
+    printText(block.title)
+    if (!isNothing(block.todo)) printArrow(textOf(block.todo))
+    if (!isNothing(block.next)) printText(textOf(block.next))
+  } else if ('table' in block) printRows(block.table)
+  else if ('steps' in block) {
+    if (block.steps.length === 0) printText(block.empty)
+    else showsTimes()
+    for (const { at, what, details, words } of block.steps) {
+      print(`  ${longTime(at)}  ${textOf(what)}`)
+      for (const line of [words, ...details]) if (!isNothing(line)) printText(textOf(line), 4)
+    }
+  } else if ('section' in block) {
+    printTitle(isNothing(block.aside) ? block.section : `${block.section} · ${textOf(block.aside)}`)
+    printBlocks(block.blocks, program)
+  } else if ('columns' in block) for (const column of block.columns) printBlocks(column, program)
+  else if ('next' in block) {
+    if (block.next !== null) print('', say('shell.more'))
+  } else if ('commands' in block && block.lines.length > 0) {
+    printTitle(block.commands)
+    print(...block.lines.map(line => `  ${program} ${line}`))
+  }
+}
+
+function printRows({ columns, rows, empty }: TableBlock): void {
+  if (rows.length === 0) {
+    for (const text of [empty.text, empty.todo]) if (text !== '') printText(text)
+    return
+  }
+  const own = columns.flatMap(({ title, kind, only, spare, gives }, i) =>
+    only === 'page'
+      ? []
+      : [
+          {
+            title: title.toUpperCase(),
+            of: ({ cells }: (typeof rows)[number]) => cellOf(cells[i]),
+            paint: (cell: string, { cells }: (typeof rows)[number]) => paint(cells[i], cell),
+            ...(kind === 'number' ? { align: 'right' as const } : {}),
+            ...(gives ? { gives } : {}),
+            ...(spare ? { spare } : {}),
+          },
+        ],
+  )
+  printTable(rows, own)
+}
+
+/** What is soft gives way to the rest of a cell. */
+function cellOf(words: Words): string {
+  if (!Array.isArray(words)) return textOf(words)
+  const rest = words.filter(part => typeof part !== 'object' || part === null || !('soft' in part))
+  return textOf(rest.some(part => !isNothing(part)) ? rest : words).trim()
+}
+
+/**
+ * A line, or a part of one, without colours.
+ * @param category how a category is said, which people may pass on to an option
+ */
+function textOf(words: Words, category: (list: Names, value: string) => string = named): string {
+  if (words === null || words === undefined) return ''
+  if (typeof words === 'string') return words
+  if (typeof words === 'number') return words.toLocaleString('en')
+  if ('at' in words && words.at instanceof Date) return longTime(words.at) ?? ''
+  if ('since' in words) return shortTime(words.since) ?? ''
+  if ('named' in words) return (words.of === 'category' ? category : named)(words.of, words.named)
+  if ('tone' in words || 'to' in words) return textOf(words.text, category)
+  if ('code' in words) return String(words.code)
+  if ('soft' in words) return textOf(words.soft, category)
+  return (words as readonly Words[]).map(part => textOf(part, category)).join('')
+}
+
+function hasTime(words: Words): boolean {
+  if (typeof words !== 'object' || words === null) return false
+  return Array.isArray(words) ? words.some(hasTime) : 'at' in words || 'since' in words
+}
+
+const COLOURS: Partial<Record<Tone, keyof typeof colours>> = { ok: 'green', warn: 'yellow', bad: 'red' }
+
+function painted(words: Words): string {
+  return paint(words, textOf(words))
+}
+
+/** The text in the colour of a state; it may be filled up with blanks. */
+function paint(words: Words, text: string): string {
+  const colour = words && typeof words === 'object' && 'tone' in words ? COLOURS[words.tone] : undefined
+  if (hasTime(words)) showsTimes()
+  const name = text.trimEnd()
+  return colour ? colours[colour](name) + text.slice(name.length) : text
+}

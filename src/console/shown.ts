@@ -1,0 +1,127 @@
+import type { SafeHtml } from '@remix-run/html-template'
+import type { TextKey } from '../texts/texts.ts'
+import type { Topic } from './live.ts'
+import type { Tone } from './ui/parts.ts'
+
+/*
+ * What a person sees of an endpoint, as data: `ui/shown.ts` makes a page of it, `src/cli/shown.ts` prints it on a terminal.
+ * Texts come translated.
+ */
+
+/** A list of names in the catalogue: what stands before the last dot. */
+export type Terms<Key extends string = TextKey> = Key extends `${infer List}.${string}` ? List : never
+
+/** A part of a line. Numbers are figures; what is null, undefined or empty is nothing. */
+export type Words =
+  | string
+  | number
+  | null
+  | undefined
+  | readonly Words[]
+  | { at: Date }
+  /** How long ago, or in how long. */
+  | { since: Date }
+  /** A value as it is stored, and where the catalogue has its name. */
+  | { named: string; of: Terms }
+  | { tone: Tone; text: Words }
+  /** An identifier. */
+  | { code: string | number }
+  /** Beside the point: a page shows it paler, a table on a terminal leaves it out. */
+  | { soft: Words }
+  /** Leads to another page. */
+  | { to: string; text: Words }
+
+export interface TableBlock {
+  caption: string
+  columns: readonly Omit<ShownColumn<unknown>, 'of'>[]
+  rows: readonly { cells: readonly Words[]; to: string | null; tick: string | null }[]
+  empty: { text: string; todo: string }
+  /** Check boxes before the rows: the name of the field, and the form that it belongs to. */
+  tick?: { name: string; label: string; all: string; form: string }
+}
+
+export type Block =
+  | { text: Words }
+  | { facts: readonly (readonly [name: string, value: Words])[] }
+  | { notice: 'warn' | 'bad' | 'info'; title: string; todo?: Words; next?: Words }
+  | { table: TableBlock }
+  /** What has happened, the latest first. */
+  | { steps: readonly { at: Date; what: Words; details: readonly Words[]; words: Words }[]; empty: string }
+  | { section: string; aside?: Words; blocks: readonly Block[] }
+  /** Side by side where there is room. */
+  | { columns: readonly (readonly Block[])[] }
+  /** The cursor of the next page of a list. */
+  | { next: string | null }
+  /** Drawn by hand, on the page alone. */
+  | { drawn: SafeHtml }
+  /** What to type next, on the terminal alone. */
+  | { commands: string; lines: readonly string[] }
+
+/** What is to be seen of one endpoint. */
+export interface Shown {
+  title: string
+  /** Beside the title, such as the state. */
+  aside?: Words
+  /** What can be done, on the page. */
+  actions?: readonly SafeHtml[]
+  /** What the page follows: see `live.ts`. */
+  topics?: readonly Topic[]
+  blocks: readonly Block[]
+}
+
+export interface ShownColumn<Row> {
+  title: string
+  of(row: Row): Words
+  /** `number`: to the right; `main`: what the row is, and its link. */
+  kind?: 'number' | 'main'
+  /** Left out where there is no room: on a phone, or in a narrow terminal. */
+  spare?: true
+  /** On a terminal, cut before others. */
+  gives?: true
+  /** On one face alone. */
+  only?: 'page' | 'shell'
+}
+
+/** Rows under titles. @param options.to where a row leads */
+export function tableOf<Row>(
+  rows: readonly Row[],
+  columns: readonly ShownColumn<NoInfer<Row>>[],
+  options: Pick<TableBlock, 'caption' | 'tick'> & {
+    empty?: string
+    todo?: string
+    to?(row: NoInfer<Row>): string
+    ticked?(row: NoInfer<Row>): string
+  },
+): { table: TableBlock } {
+  const { caption, tick, empty = '', todo = '', to, ticked } = options
+  return {
+    table: {
+      caption,
+      columns,
+      rows: rows.map(row => ({
+        cells: columns.map(({ of }) => of(row)),
+        to: to?.(row) ?? null,
+        tick: ticked?.(row) ?? null,
+      })),
+      empty: { text: empty, todo },
+      ...(tick ? { tick } : {}),
+    },
+  }
+}
+
+/** The name of a stored value. */
+export function term(of: Terms, value: string): Words {
+  return value === '' ? null : { named: value, of }
+}
+
+/** Whether there is nothing to show. */
+export function isNothing(words: Words): words is null | undefined | '' {
+  return (
+    words === null || words === undefined || words === '' || (Array.isArray(words) && words.every(isNothing))
+  )
+}
+
+/** Words with something between those that are not nothing. */
+export function joined(parts: readonly Words[], between: string): Words {
+  return parts.filter(part => !isNothing(part)).flatMap((part, i) => (i === 0 ? [part] : [between, part]))
+}
