@@ -18,7 +18,7 @@ RUN chmod -R a+rX .
 
 FROM node:24.21-slim
 LABEL org.opencontainers.image.title="dirsync" \
-      org.opencontainers.image.description="Keeps the employee directory of an enterprise-benefits platform in step with an HR database" \
+      org.opencontainers.image.description="Keeps the employee directory of an enterprise-benefits platform in sync with an HR database" \
       org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production \
     CONSOLE_HOST=0.0.0.0 \
