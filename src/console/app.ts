@@ -117,9 +117,9 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       return askOf(request, request.viewer, readOnly)
     },
     pageOf,
-    async send(request, reply, ask, page) {
+    async send(request, reply, ask, page, current) {
       const notice = takeNotice(request, reply, ask.t)
-      const frame = await readFrame(services, { notice, version: options.version })
+      const frame = await readFrame(services, ask, { notice, version: options.version, current })
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
     },
     notify: leaveNotice,

@@ -25,29 +25,12 @@ export function isApi({ url }: FastifyRequest): boolean {
 /** A page as a screen builds it; the frame is put around it. */
 export interface Page {
   title: string
-  /** The navigation entry that it belongs to. */
-  nav: NavEntry
   body: SafeHtml
 }
 
-export const NAV = [
-  'overview',
-  'alerts',
-  'runs',
-  'cases',
-  'employees',
-  'departments',
-  'platform',
-  'schedules',
-  'mapping',
-  'money',
-  'mirrors',
-  'halts',
-  'audit',
-  'settings',
-  'api',
-] as const
-export type NavEntry = (typeof NAV)[number]
+/** An entry of the navigation: `nav.` and its name are a text of the catalogue. */
+export type NavEntry = EntryOf<TextKey>
+type EntryOf<Key> = Key extends `nav.${infer Name}` ? Name : never
 
 /** The message on the page that follows an action: a text of the catalogue with plain values. */
 export interface Notice {
@@ -69,7 +52,7 @@ interface Described {
   path: string
   /** One sentence for the API's description, in English. */
   summary: string
-  /** Heading in the API's description. */
+  /** The screen that it belongs to: its entry of the navigation is current, and it is the heading in the API's description. */
   tag: NavEntry
   /** Who may call it: this role, and every role above it. */
   role: AccessRole
@@ -91,9 +74,15 @@ export interface Endpoint extends Described {
 export interface Kit {
   askOf(request: FastifyRequest): Ask
   /** The page of what a person sees. */
-  pageOf(ask: Ask, nav: NavEntry, shown: Shown): Page
+  pageOf(ask: Ask, shown: Shown): Page
   /** Puts the frame around a page and sends it. */
-  send(request: FastifyRequest, reply: FastifyReply, ask: Ask, page: Page): Promise<FastifyReply>
+  send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    ask: Ask,
+    page: Page,
+    current: NavEntry,
+  ): Promise<FastifyReply>
   /** Stores a notice for the next page. */
   notify(reply: FastifyReply, notice: Notice): void
   keys: IdempotencyKeys
@@ -156,13 +145,13 @@ export function read<
         reply.send(await definition.run(kit.askOf(request), askedOf(request))),
       )
       const page: typeof definition.page =
-        definition.page ?? (shown && ((ask, ...told) => kit.pageOf(ask, tag, shown(ask, ...told))))
+        definition.page ?? (shown && ((ask, ...told) => kit.pageOf(ask, shown(ask, ...told))))
       if (!page) return
       app.get(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         const made = await page(ask, await definition.run(ask, asked), asked)
-        return 'to' in made ? reply.redirect(made.to, 303) : kit.send(request, reply, ask, made)
+        return 'to' in made ? reply.redirect(made.to, 303) : kit.send(request, reply, ask, made, tag)
       })
     },
   }
@@ -255,10 +244,10 @@ export function action<
           const problem = problemOf(error)
           if (problem.kind !== 'invalid' || !definition.refused) throw error
           reply.code(problem.status)
-          return kit.send(request, reply, ask, await definition.refused(ask, problem, asked))
+          return kit.send(request, reply, ask, await definition.refused(ask, problem, asked), tag)
         }
         if ('page' in definition)
-          return kit.send(request, reply, ask, await definition.page(ask, done, asked))
+          return kit.send(request, reply, ask, await definition.page(ask, done, asked), tag)
         const { to, notice } = definition.next(ask, done, asked)
         if (notice) kit.notify(reply, notice)
         return reply.redirect(to, 303)

@@ -1,44 +1,56 @@
-import { alerts } from './alerts/routes.ts'
-import { me } from './api/routes.ts'
-import { audit } from './audit/routes.ts'
+import { screen as alerts } from './alerts/routes.ts'
+import { screen as api } from './api/routes.ts'
+import { screen as audit } from './audit/routes.ts'
 import { bulk } from './bulk/routes.ts'
-import { cases } from './cases/routes.ts'
-import { departments } from './departments/routes.ts'
-import { employees } from './employees/routes.ts'
+import { screen as cases } from './cases/routes.ts'
+import { screen as departments } from './departments/routes.ts'
+import { screen as employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
-import { halts } from './halts/routes.ts'
-import { mapping } from './mapping/routes.ts'
-import { mirrors } from './mirrors/routes.ts'
-import { money } from './money/routes.ts'
-import { overview } from './overview/routes.ts'
+import { screen as halts } from './halts/routes.ts'
+import { screen as mapping } from './mapping/routes.ts'
+import { screen as mirrors } from './mirrors/routes.ts'
+import { screen as money } from './money/routes.ts'
+import { screen as overview } from './overview/routes.ts'
 import { plan } from './plan/routes.ts'
-import { platform } from './platform/routes.ts'
-import { runs } from './runs/routes.ts'
-import { schedules } from './schedules/routes.ts'
+import { screen as platform } from './platform/routes.ts'
+import { screen as runs } from './runs/routes.ts'
+import { screen as schedules } from './schedules/routes.ts'
+import type { Screen } from './screen.ts'
 import { search } from './search/routes.ts'
 import type { Services } from './services.ts'
-import { settings } from './settings/routes.ts'
+import { screen as settings } from './settings/routes.ts'
 
 /** Every screen of the console, in the order of the navigation. */
+export const SCREENS: readonly Screen[] = [
+  overview,
+  alerts,
+  runs,
+  cases,
+  employees,
+  departments,
+  platform,
+  schedules,
+  mapping,
+  money,
+  mirrors,
+  halts,
+  audit,
+  settings,
+  api,
+]
+
+/** What is reached from several screens, or from one of them. */
+const WITHIN = [search, plan, bulk]
+
 export function endpoints(services: Services): Endpoint[] {
   return [
-    ...overview(services),
-    ...search(services),
-    ...alerts(services),
-    ...runs(services),
-    ...plan(services),
-    ...Object.values(cases(services)),
-    ...bulk(services),
-    ...employees(services),
-    ...departments(services),
-    ...platform(services),
-    ...schedules(services),
-    ...mapping(services),
-    ...money(services),
-    ...mirrors(services),
-    ...halts(services),
-    ...audit(services),
-    ...settings(services),
-    ...me(),
+    ...SCREENS.flatMap(screen => screen.endpoints(services)),
+    ...WITHIN.flatMap(within => within(services)),
   ]
 }
+
+/** What parts of pages follow: see live.ts. */
+export const TOPICS: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...SCREENS.map(({ topics }) => topics),
+)

@@ -13,6 +13,7 @@ import { DatabaseMetrics } from './database-metrics.ts'
 import { Live } from './live.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
+import { TOPICS } from './screens.ts'
 
 /** Pages are answered within milliseconds, so a few connections serve many readers. */
 const CONNECTIONS = 6
@@ -77,7 +78,7 @@ export async function startConsole(options: {
     pool,
     onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),
   })
-  const live = new Live(pool)
+  const live = new Live(pool, TOPICS)
   const app = buildApp({
     version,
     roles,

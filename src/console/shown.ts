@@ -1,6 +1,5 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import type { TextKey } from '../texts/texts.ts'
-import type { Topic } from './live.ts'
 import type { Tone } from './ui/parts.ts'
 
 /*
@@ -65,7 +64,7 @@ export interface Shown {
   /** What can be done, on the page. */
   actions?: readonly SafeHtml[]
   /** What the page follows: see `live.ts`. */
-  topics?: readonly Topic[]
+  topics?: readonly string[]
   blocks: readonly Block[]
 }
 

@@ -10,6 +10,7 @@ import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
 import { Live } from '../../src/console/live.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
+import { TOPICS } from '../../src/console/screens.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SERIALIZERS } from '../../src/lib/logger.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
@@ -63,7 +64,7 @@ export async function openApp(
   const metrics = new ProcessMetrics({ version: '1.2.3', platformCodes: ['1000210003'] })
   const config = consoleConfig(databaseUrl, options.settings)
   const hr = await connectHr(config, silent)
-  const live = new Live(pool)
+  const live = new Live(pool, TOPICS)
   const app = buildApp({
     version: '1.2.3',
     roles: ['worker', 'console'],

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { SCREENS, TOPICS } from '../../src/console/screens.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { accessOf, keyOf, openApp } from './console-under-test.ts'
+import { accessOf, keyOf, openApp, signInAs } from './console-under-test.ts'
 
 const database = await createTestDatabase({ migrated: true })
 const console = await openApp(database.url, {
@@ -55,6 +56,22 @@ test('the API does everything that a page does', () => {
       key => !/^(GET|POST) \/(sign-in|sign-out|assets|healthz|readyz|metrics|preferences|events)/.test(key),
     ),
   ).toEqual(['GET /'])
+})
+
+describe('every screen', () => {
+  test.each(SCREENS.map(({ name }) => name))(
+    'is at its path, and follows what a screen has: %s',
+    async name => {
+      const cookie = await signInAs(console, 'admin')
+      const { statusCode, body } = await console.app.inject({ url: `/${name}`, headers: { cookie } })
+      expect(statusCode).toBe(200)
+      expect(body).toContain(`<a href="/${name}" aria-current="page">`)
+      const followed = [...body.matchAll(/data-live="([^"]*)"/g)].flatMap(([, names = '']) =>
+        names.split(' '),
+      )
+      expect(followed.filter(topic => !Object.hasOwn(TOPICS, topic))).toEqual([])
+    },
+  )
 })
 
 describe('without signing in', () => {

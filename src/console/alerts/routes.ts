@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { ChannelSettings } from '../../alerts/channel.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
-import { AlertHistory } from '../../alerts/report.ts'
+import { AlertHistory, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
 import { sendTest, TestAnswer } from '../../alerts/test-message.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { readDeployment } from '../../sync/deployment.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { isZone, Until, untilOf } from '../until.ts'
@@ -49,12 +50,30 @@ const QuietHoursInput = z.object({
 
 const rulePath = (rule: string) => `/alerts/rules/${rule}`
 
+export const screen: Screen = {
+  name: 'alerts',
+  badge: { sql: `select coalesce(jsonb_agg(f), '[]') from (${FIRING_ALERTS}) f`, count: countUrgent },
+  topics: {
+    alerts: `
+      select concat_ws(' ',
+        (select concat_ws('|', judged_at, judged_at > now() - interval '2 minutes') from dirsync.alert_judgement),
+        (select md5(string_agg(concat_ws('|', id, state, gone_at, acknowledged_at), ',' order by id)) from dirsync.alert
+         where state <> 'ended'),
+        (select string_agg(concat_ws('|', name, last_sent_at, failing_since, last_answer), ',' order by name)
+         from dirsync.alert_channel),
+        (select string_agg(concat_ws('|', rule, subject, until), ',' order by rule, subject)
+         from dirsync.alert_mute
+         where until > now()),
+        (select set_at from dirsync.quiet_hours))`,
+  },
+  endpoints: alerts,
+}
+
 /** Current alerts, who is told of them, and what is muted. */
-export function alerts(services: Services): Endpoint[] {
+function alerts(services: Services): Endpoint[] {
   const { pool, config } = services
   const pageOf = (ask: Ask, result: AlertsResult, test: TestAnswer | null): Page => ({
     title: ask.t('alerts.title'),
-    nav: 'alerts',
     // Refreshes of page parts use the page's own address, even when the page answers a form.
     body: alertsBody({ ...ask, url: '/alerts' }, result, test),
   })
@@ -79,7 +98,6 @@ export function alerts(services: Services): Endpoint[] {
       run: (ask, { input }) => readConsoleHistory(services, ask, input),
       page: (ask, result, { input }) => ({
         title: ask.t('alerts.history'),
-        nav: 'alerts',
         body: historyBody(ask, result, input),
       }),
     }),
@@ -91,7 +109,7 @@ export function alerts(services: Services): Endpoint[] {
       params: z.object({ rule: ruleName }),
       result: RuleResult,
       run: (ask, { params }) => readRule(services, ask, params.rule),
-      page: (ask, result) => ({ title: result.title, nav: 'alerts', body: ruleBody(ask, result) }),
+      page: (ask, result) => ({ title: result.title, body: ruleBody(ask, result) }),
     }),
     action({
       path: '/alerts/:id/acknowledge',

@@ -3,11 +3,14 @@ import { z } from 'zod'
 import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { type ApiOperation, operationsOf } from './operations.ts'
 import { apiBody, operationBody } from './view.ts'
 
+export const screen: Screen = { name: 'api', endpoints: me }
+
 /** Who is asking: lets a program check whether its token is still valid. */
-export function me(): Endpoint[] {
+function me(): Endpoint[] {
   return [
     read({
       path: '/me',
@@ -37,11 +40,11 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
       const operation = operations.find(({ operationId }) => operationId === id)
       if (id !== undefined && !operation) throw new Problem('not_found')
       const origin = `${request.protocol}://${request.host}`
-      return kit.send(request, reply, ask, {
+      const page = {
         title: operation ? `${operation.method} ${operation.path}` : ask.t('api.title'),
-        nav: 'api',
         body: operation ? operationBody(ask, operation, origin) : apiBody(ask, operations, origin),
-      })
+      }
+      return kit.send(request, reply, ask, page, 'api')
     },
   )
 }

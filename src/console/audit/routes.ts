@@ -1,6 +1,7 @@
 import { csvLine } from '../../lib/csv.ts'
 import { commandNames } from '../../report/audit.ts'
 import { download, type Endpoint, read } from '../endpoint.ts'
+import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { AuditFilter, AuditInput, AuditList, everyCommand, readAudit } from './query.ts'
 import { auditBody, commandName } from './view.ts'
@@ -18,7 +19,14 @@ const CSV_COLUMNS = [
   'arguments',
 ] as const
 
-export function audit({ pool }: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'audit',
+  role: 'admin',
+  topics: { audit: 'select max(id)::text from dirsync.command' },
+  endpoints: audit,
+}
+
+function audit({ pool }: Services): Endpoint[] {
   return [
     read({
       path: '/audit',
@@ -30,7 +38,6 @@ export function audit({ pool }: Services): Endpoint[] {
       run: (ask, { input }) => readAudit(pool, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('audit.title'),
-        nav: 'audit',
         body: auditBody(ask, { ...result, input, names: await commandNames(pool) }),
       }),
     }),

@@ -70,7 +70,6 @@ export function bulk({ pool }: Services): Endpoint[] {
       run: async () => ({ actions: (await listBulk(pool, LATEST)).map(bulkRow) }),
       page: (ask, { actions }) => ({
         title: ask.t('bulk.title'),
-        nav: 'cases',
         body: bulkListBody(ask, actions),
       }),
     }),
@@ -94,7 +93,6 @@ export function bulk({ pool }: Services): Endpoint[] {
       },
       page: (ask, page, { input }) => ({
         title: titleOf(ask, page.bulk),
-        nav: 'cases',
         body: bulkBody(ask, page, input.outcome),
       }),
     }),

@@ -9,6 +9,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, download, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseShown } from './case-view.ts'
@@ -30,6 +31,20 @@ import {
 const params = z.object({ id: rowNumber })
 const Done = z.object({ id: z.number() })
 const SetAside = Done.extend({ state: z.string(), until: z.date().nullable() })
+
+export const screen: Screen = {
+  name: 'cases',
+  badge: {
+    sql: `select sum(n)::int from dirsync.tally where source = 'dead_letter' and state in ('open', 'blocked')`,
+  },
+  topics: {
+    cases: `select mark from tally where source = 'dead_letter'`,
+    bulk: `
+      select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
+      from (select * from dirsync.bulk_action order by id desc limit 20) latest`,
+  },
+  endpoints: services => Object.values(cases(services)),
+}
 
 export function cases(services: Pick<Services, 'pool' | 'config'>) {
   const { pool } = services
@@ -65,7 +80,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
         ])
         return {
           title: ask.t('cases.title'),
-          nav: 'cases',
           body: listBody(ask, { ...result, input, categories, groups }),
         }
       },
@@ -79,7 +93,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: () => readCaseGroups(pool),
       page: (ask, result) => ({
         title: ask.t('cases.tab_groups'),
-        nav: 'cases',
         body: groupsBody(ask, result.groups),
       }),
     }),

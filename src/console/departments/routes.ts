@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { StartedRuns, startedRuns } from '../runs/query.ts'
 import { toStarted } from '../runs/routes.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import {
   DeletionsResult,
@@ -14,7 +15,9 @@ import { deletionsBody, departmentsBody } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
-export function departments(services: Services): Endpoint[] {
+export const screen: Screen = { name: 'departments', endpoints: departments }
+
+function departments(services: Services): Endpoint[] {
   return [
     read({
       path: '/departments',
@@ -26,7 +29,6 @@ export function departments(services: Services): Endpoint[] {
       run: (_ask, { input }) => readDepartmentPage(services, input),
       page: (ask, result) => ({
         title: ask.t('departments.title'),
-        nav: 'departments',
         body: departmentsBody(ask, result),
       }),
     }),
@@ -39,7 +41,6 @@ export function departments(services: Services): Endpoint[] {
       run: () => readDeletions(services),
       page: (ask, result) => ({
         title: ask.t('departments.run'),
-        nav: 'departments',
         body: deletionsBody(ask, result),
       }),
     }),

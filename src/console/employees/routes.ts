@@ -5,6 +5,7 @@ import { RevealError, revealValue } from '../../report/reveal.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { employeePath } from '../ui/paths.ts'
 import { employeeLabel, resolveKey } from './key.ts'
@@ -22,7 +23,13 @@ import { employeeBody, revealedBody } from './view.ts'
 const params = z.object({ key: z.string().min(1).describe('User id, or enterprise/userid, encoded') })
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
-export function employees(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'employees',
+  topics: { employees: `select mark from tally where source = 'employee'` },
+  endpoints: employees,
+}
+
+function employees(services: Services): Endpoint[] {
   return [
     read({
       path: '/employees',
@@ -34,7 +41,6 @@ export function employees(services: Services): Endpoint[] {
       run: (_ask, { input }) => readEmployees(services, input),
       page: (ask, result, { input }) => ({
         title: ask.t('employees.title'),
-        nav: 'employees',
         body: employeesBody(ask, result, input),
       }),
     }),
@@ -52,7 +58,6 @@ export function employees(services: Services): Endpoint[] {
       },
       page: (ask, result) => ({
         title: nameOf(result),
-        nav: 'employees',
         body: employeeBody(ask, result),
       }),
     }),
@@ -69,7 +74,6 @@ export function employees(services: Services): Endpoint[] {
       },
       page: (ask, result) => ({
         title: nameOf(result),
-        nav: 'employees',
         body: employeeBody(ask, result),
       }),
     }),
@@ -107,7 +111,6 @@ export function employees(services: Services): Endpoint[] {
         const key = await resolveKey(services, params.key)
         return {
           title: employeeLabel(key),
-          nav: 'employees',
           body: revealedBody(ask, { name: employeeLabel(key), path: employeePath(key), ...input, value }),
         }
       },

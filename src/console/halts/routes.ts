@@ -1,10 +1,25 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { HaltsResult, readHaltsResult } from './query.ts'
 import { haltsBody, scopeInPath } from './view.ts'
 
-export function halts(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'halts',
+  badge: { sql: 'select count(*)::int from dirsync.halt' },
+  topics: {
+    halts: `
+      select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at), ',' order by scope))
+      from dirsync.halt`,
+    processes: `
+      select string_agg(id::text, ',' order by id) from dirsync.process
+      where heartbeat_at > now() - interval '15 seconds'`,
+  },
+  endpoints: halts,
+}
+
+function halts(services: Services): Endpoint[] {
   return [
     read({
       path: '/halts',
@@ -13,7 +28,7 @@ export function halts(services: Services): Endpoint[] {
       summary: 'Why work is halted, and the processes of this deployment',
       result: HaltsResult,
       run: () => readHaltsResult(services.pool),
-      page: (ask, result) => ({ title: ask.t('halts.title'), nav: 'halts', body: haltsBody(ask, result) }),
+      page: (ask, result) => ({ title: ask.t('halts.title'), body: haltsBody(ask, result) }),
     }),
     action({
       path: '/halts/:scope/probe',

@@ -7,6 +7,7 @@ import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { dryRunBody, dryRunsBody } from './dry-run-view.ts'
 import {
@@ -33,7 +34,17 @@ const mappingText = z
   .max(100_000)
   .describe('One SELECT of employees, as HR_EMPLOYEES_SQL holds one; read-only, in HR’s database')
 
-export function mapping(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'mapping',
+  topics: {
+    dry_runs: `
+      select string_agg(concat_ws('|', id, state, phase, rows_read), ',' order by id)
+      from dirsync.dry_run where state in ('requested', 'running')`,
+  },
+  endpoints: mapping,
+}
+
+function mapping(services: Services): Endpoint[] {
   return [
     read({
       path: '/mapping',
@@ -45,7 +56,6 @@ export function mapping(services: Services): Endpoint[] {
       run: (_ask, { input }) => readMappingResult(services, input.source),
       page: (ask, result) => ({
         title: ask.t('mapping.title'),
-        nav: 'mapping',
         body: mappingBody(ask, result, null),
       }),
     }),
@@ -63,7 +73,6 @@ export function mapping(services: Services): Endpoint[] {
       },
       page: async (ask, tried) => ({
         title: ask.t('mapping.title'),
-        nav: 'mapping',
         body: mappingBody(
           ask,
           await readMappingResult(services, services.hr.of(tried.enterprise_code)?.name),
@@ -118,7 +127,6 @@ export function mapping(services: Services): Endpoint[] {
       run: (_ask, { params, input }) => readDryRunResult(services, params.id, input),
       page: (ask, result, { input }) => ({
         title: ask.t('mapping.dry_run', { id: result.id }),
-        nav: 'mapping',
         body: dryRunBody(ask, result, input.what),
       }),
     }),
@@ -168,7 +176,6 @@ function dryRunsPage(
 ) {
   return {
     title: ask.t('mapping.dry_runs'),
-    nav: 'mapping' as const,
     body: dryRunsBody(ask, result, given, mistake),
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import {
   Accounts,
@@ -18,7 +19,9 @@ import {
 } from './query.ts'
 import { accountsBody, mirrorsBody, ordersBody, taxpayersBody } from './view.ts'
 
-export function mirrors(services: Services): Endpoint[] {
+export const screen: Screen = { name: 'mirrors', endpoints: mirrors }
+
+function mirrors(services: Services): Endpoint[] {
   const { pool, config } = services
   const standing = (mirror: Mirror) => readMirrorStanding(pool, config, mirror)
   return [
@@ -31,7 +34,6 @@ export function mirrors(services: Services): Endpoint[] {
       run: () => readStandings(pool, config),
       page: (ask, result) => ({
         title: ask.t('mirrors.title'),
-        nav: 'mirrors',
         body: mirrorsBody(ask, result.mirrors),
       }),
     }),
@@ -45,7 +47,6 @@ export function mirrors(services: Services): Endpoint[] {
       run: (ask, { input }) => readOrders(pool, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
-        nav: 'mirrors',
         body: ordersBody(ask, await standing('orders'), result.orders, result.next, input),
       }),
     }),
@@ -59,7 +60,6 @@ export function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readAccounts(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.accounts'),
-        nav: 'mirrors',
         body: accountsBody(ask, await standing('accounts'), result.accounts, result.next, input),
       }),
     }),
@@ -73,7 +73,6 @@ export function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readTaxpayers(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.taxpayers'),
-        nav: 'mirrors',
         body: taxpayersBody(ask, await standing('taxpayers'), result.taxpayers, result.next, input),
       }),
     }),

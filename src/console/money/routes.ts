@@ -9,6 +9,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, plainText, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { MoneyInput, MoneyList, RefundDetails, readMoney, TopUpDetails } from './query.ts'
@@ -24,7 +25,22 @@ const Resolution = z.object({
 })
 const Settled = z.object({ number: z.string(), state: z.string(), message: z.string().nullable() })
 
-export function money(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'money',
+  topics: {
+    money: `
+      select concat_ws(' ',
+        (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
+        (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
+                           order by outer_refund_no)
+         from (select * from dirsync.refund where state in ('requested', 'unknown') limit 200) open),
+        (select string_agg(concat_ws('|', external_code, state), ',' order by external_code)
+         from (select * from dirsync.topup where state in ('requested', 'unknown') limit 200) open))`,
+  },
+  endpoints: money,
+}
+
+function money(services: Services): Endpoint[] {
   const { pool, config, logger } = services
   return [
     read({
@@ -37,7 +53,6 @@ export function money(services: Services): Endpoint[] {
       run: (ask, { input }) => readMoney(pool, ask, input),
       page: (ask, result, { input }) => ({
         title: ask.t('money.title'),
-        nav: 'money',
         body: moneyBody(ask, result, input),
       }),
     }),
@@ -52,7 +67,6 @@ export function money(services: Services): Endpoint[] {
       run: async (_ask, { params }) => found(await readRefund(pool, params.number)),
       page: (ask, result) => ({
         title: ask.t('money.refund', { number: result.entry.outer_refund_no }),
-        nav: 'money',
         body: refundBody(ask, result),
       }),
     }),
@@ -67,7 +81,6 @@ export function money(services: Services): Endpoint[] {
       run: async (_ask, { params }) => found(await readTopUp(pool, params.code)),
       page: (ask, result) => ({
         title: ask.t('money.topup', { number: result.entry.external_code }),
-        nav: 'money',
         body: topUpBody(ask, result),
       }),
     }),

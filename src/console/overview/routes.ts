@@ -1,12 +1,19 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { HistoryResult, HistorySpan, OverviewResult, readConsoleOverview, readSpan } from './query.ts'
 import { overviewBody } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
-export function overview(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'overview',
+  topics: { work: `select mark from tally where source = 'pending'` },
+  endpoints: overview,
+}
+
+function overview(services: Services): Endpoint[] {
   return [
     read({
       path: '/overview/history',
@@ -27,7 +34,6 @@ export function overview(services: Services): Endpoint[] {
       run: ask => readConsoleOverview(services.pool, ask.language),
       page: async (ask, result, { input }) => ({
         title: ask.t('overview.title'),
-        nav: 'overview',
         body: overviewBody(ask, result, input.span, await readSpan(services.pool, input.span, ask.now)),
       }),
     }),

@@ -24,7 +24,6 @@ export function plan(services: Services): Endpoint[] {
       run: (_ask, { params, input }) => readPlan(pool, hr, params.id, input),
       page: (ask, result, { input }) => ({
         title: planTitle(ask, result),
-        nav: 'runs',
         body: planBody(ask, result, input, config),
       }),
     }),

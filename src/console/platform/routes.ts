@@ -4,6 +4,7 @@ import { askTokenState, TokenState } from '../../report/platform.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { Until, untilOf } from '../until.ts'
 import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
@@ -21,8 +22,21 @@ const LowerRate = Until.extend({
   version: z.string().max(100).optional().describe('Of the lower rate that the caller saw; for forms'),
 })
 
+export const screen: Screen = {
+  name: 'platform',
+  topics: {
+    platform: `
+      select concat_ws(' ', date_trunc('minute', now()),
+        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())),
+        (select concat_ws('|', per_second, until, set_by) from dirsync.rate_cap where until > now()),
+        (select string_agg(concat_ws('|', gate, paused_until), ',' order by gate)
+         from dirsync.pacer where paused_until > now()))`,
+  },
+  endpoints: platform,
+}
+
 /** The platform, and how fast it is called. */
-export function platform(services: Services): Endpoint[] {
+function platform(services: Services): Endpoint[] {
   const { pool } = services
   const pageOf = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
     const history = await readHistory(pool, { from: new Date(ask.now.getTime() - DAY_MS), to: ask.now })
@@ -30,7 +44,6 @@ export function platform(services: Services): Endpoint[] {
     const shown = { ...ask, url: '/platform' }
     return {
       title: ask.t('platform.title'),
-      nav: 'platform',
       body: platformBody(shown, result, history, token),
     }
   }

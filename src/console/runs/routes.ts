@@ -3,6 +3,7 @@ import type { Commands } from '../../sync/commands.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { runsBody } from './list-view.ts'
 import {
@@ -45,7 +46,22 @@ const StartBody = z.object({
 })
 type StartBody = z.infer<typeof StartBody>
 
-export function runs(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'runs',
+  badge: { sql: `select sum(n)::int from dirsync.tally where source = 'sync_run' and state = 'held'` },
+  topics: {
+    runs: `
+      select concat_ws(' ',
+        (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
+        (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at), ',' order by id))
+         from dirsync.sync_run where finished_at is null),
+        (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))
+         from dirsync.plan_reading))`,
+  },
+  endpoints: runs,
+}
+
+function runs(services: Services): Endpoint[] {
   const { pool } = services
   return [
     read({
@@ -58,7 +74,6 @@ export function runs(services: Services): Endpoint[] {
       run: (ask, { input }) => readRuns(pool, input, ask.asker, ask.now),
       page: (ask, result, { input }) => ({
         title: ask.t('runs.title'),
-        nav: 'runs',
         body: runsBody(ask, result, input),
       }),
     }),
@@ -69,7 +84,7 @@ export function runs(services: Services): Endpoint[] {
       summary: 'Which kinds of runs can be started, and what they cost now',
       result: StartPageResult,
       run: () => readStartPage(pool),
-      page: (ask, result) => ({ title: ask.t('runs.start'), nav: 'runs', body: startBody(ask, result) }),
+      page: (ask, result) => ({ title: ask.t('runs.start'), body: startBody(ask, result) }),
     }),
     action({
       path: '/runs',
@@ -92,7 +107,6 @@ export function runs(services: Services): Endpoint[] {
       run: (_ask, { params }) => readRunDetails(pool, params.id),
       page: (ask, result) => ({
         title: runTitle(ask, result),
-        nav: 'runs',
         body: runBody(ask, result, services.config),
       }),
     }),

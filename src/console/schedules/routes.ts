@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { readSchedules, SchedulesResult } from './query.ts'
 import { jobBody, schedulesBody } from './view.ts'
@@ -11,7 +12,20 @@ const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in th
 /** The page of one job, with its ticks and controls. */
 const pageOf = (name: string) => `/schedules?job=${encodeURIComponent(name)}`
 
-export function schedules(services: Services): Endpoint[] {
+export const screen: Screen = {
+  name: 'schedules',
+  topics: {
+    schedules: `
+      select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.run_requested_at, t.due_at,
+                                      t.finished_at), ',' order by s.job))
+      from dirsync.job_schedule s
+      left join lateral (select due_at, finished_at from dirsync.job_tick k
+                         where k.job = s.job order by due_at desc limit 1) t on true`,
+  },
+  endpoints: schedules,
+}
+
+function schedules(services: Services): Endpoint[] {
   return [
     read({
       path: '/schedules',
@@ -31,7 +45,6 @@ export function schedules(services: Services): Endpoint[] {
         const [schedule] = result.schedules
         return {
           title: ask.t('schedules.title'),
-          nav: 'schedules',
           body:
             input.job !== undefined && schedule
               ? jobBody(ask, schedule, result.scheduler_alive)

@@ -76,7 +76,7 @@ export function search({ pool }: Services): Endpoint[] {
       page(ask, found, { input }) {
         const [only, ...others] = addresses(found)
         if (only && others.length === 0) return { to: only }
-        return { title: ask.t('search.title'), nav: 'overview', body: searchBody(ask, found, input.q) }
+        return { title: ask.t('search.title'), body: searchBody(ask, found, input.q) }
       },
     }),
   ]

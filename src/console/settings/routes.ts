@@ -1,17 +1,19 @@
 import { describeSettings } from '../../doctor/settings.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
+import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { Doctor } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
 import { doctorBody, settingsBody } from './view.ts'
 
+export const screen: Screen = { name: 'settings', role: 'admin', endpoints: settings }
+
 /** The settings of this process, and whether everything that they name exists and works. */
-export function settings(services: Services): Endpoint[] {
+function settings(services: Services): Endpoint[] {
   const doctor = new Doctor(services)
   const doctorPage = (ask: Ask, result: DoctorResult): Page => ({
     title: ask.t('settings.doctor'),
-    nav: 'settings',
     body: doctorBody(ask, result),
   })
   return [
@@ -29,7 +31,6 @@ export function settings(services: Services): Endpoint[] {
       }),
       page: (ask, result) => ({
         title: ask.t('settings.title'),
-        nav: 'settings',
         body: settingsBody(ask, result),
       }),
     }),

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { LANGUAGES, type Translate } from '../../texts/texts.ts'
 import { type Ask, type Taste, THEMES } from '../ask.ts'
-import { NAV, type NavEntry, type Page } from '../endpoint.ts'
+import type { NavEntry, Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
 
 /** The name of each language, in that language. */
@@ -11,8 +11,10 @@ export const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as cons
 export interface Frame {
   /** The name that people use for the deployment. */
   deployment: string
-  /** Counts beside navigation entries, such as open cases. */
-  badges: Partial<Record<NavEntry, number>>
+  /** The navigation, with counts such as that of open cases. */
+  entries: readonly { name: NavEntry; badge: number }[]
+  /** The entry that the page belongs to. */
+  current: NavEntry
   /** Shown once, about the action just taken. */
   notice: string | null
   version: string
@@ -43,7 +45,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         </details>
       </header>
       <nav class="side" aria-label="${t('common.navigation')}">
-        <ul>${NAV.filter(entry => isShown(ask, entry)).map(entry => navItem(ask, entry, page.nav, frame))}</ul>
+        <ul>${frame.entries.map(entry => navItem(ask, entry, frame.current))}</ul>
         <p class="version">dirsync ${frame.version}<br>${t('common.times_in', { zone: ask.zone })}</p>
       </nav>
       <main id="content" tabindex="-1">
@@ -56,15 +58,9 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
   )
 }
 
-/** Whether a navigation entry is shown: only if the user may open it. */
-function isShown(ask: Ask, entry: NavEntry): boolean {
-  return ask.viewer.role === 'admin' || (entry !== 'audit' && entry !== 'settings')
-}
-
-function navItem({ t }: Ask, entry: NavEntry, current: NavEntry, { badges }: Frame): SafeHtml {
-  const badge = badges[entry] ?? 0
-  return html`<li><a href="/${entry}"${entry === current ? html` aria-current="page"` : ''}>${t(
-    `nav.${entry}`,
+function navItem({ t }: Ask, { name, badge }: Frame['entries'][number], current: NavEntry): SafeHtml {
+  return html`<li><a href="/${name}"${name === current ? html` aria-current="page"` : ''}>${t(
+    `nav.${name}`,
   )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`
 }
 

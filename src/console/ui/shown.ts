@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import type { NavEntry, Page } from '../endpoint.ts'
+import type { Page } from '../endpoint.ts'
 import { type Block, isNothing, type Shown, type TableBlock, type Words } from '../shown.ts'
 import {
   alert,
@@ -22,9 +22,9 @@ import {
 
 /* What a person sees, as a page. */
 
-export function pageOf(ask: Ask, nav: NavEntry, shown: Shown): Page {
+export function pageOf(ask: Ask, shown: Shown): Page {
   const { title, topics } = shown
-  return { title, nav, body: topics ? live(ask, 'page', topics, bodyOf(ask, shown)) : bodyOf(ask, shown) }
+  return { title, body: topics ? live(ask, 'page', topics, bodyOf(ask, shown)) : bodyOf(ask, shown) }
 }
 
 function bodyOf(ask: Ask, { title, aside, actions, blocks }: Shown): SafeHtml {
