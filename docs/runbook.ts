@@ -92,7 +92,7 @@ export function alertsPage(): { file: string; text: string } {
       [figure, ...(second ? [second] : [])].map(each => each.default).join(', '),
     ]
   })
-  const header = ['Rule', 'Severity', 'Its figure', 'Setting', 'Default']
+  const header = ['Rule', 'Severity', 'Threshold', 'Setting', 'Default']
   const text = readFileSync(join(ROOT, file), 'utf8')
   return { file, text: text.replace(/^\| Rule .*?\n(?!\|)/ms, () => table(header, rows)) }
 }
