@@ -11,7 +11,7 @@ import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } fr
 
 /** 0 while the figures are there; nothing while the database is away. */
 const NONE = '0 * (max(dirsync_database_up{job="$job"}) == 1)'
-/** By what they are not, so that a standing that is added later counts as in scope and as not in step. */
+/** By what they are not, so that a status that is added later counts as in scope and as not in sync. */
 const IN_SCOPE = 'standing!~"left|vanished"'
 const NOT_IN_STEP = 'standing!~"in_step|left|vanished"'
 
@@ -69,7 +69,7 @@ const OPERATIONS: Placed[] = [
     words: { '0': 'none' },
   }),
   curves({
-    title: 'Share in step',
+    title: 'Share in sync',
     description: 'Red: below 98 %, which is an alert after an hour.',
     unit: 'percentunit',
     least: 0.98,
@@ -79,13 +79,13 @@ const OPERATIONS: Placed[] = [
       {
         expr: `max(dirsync_employees{job="$job",standing="in_step"})
   / sum(max by (standing) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
-        legend: 'in step',
+        legend: 'in sync',
         color: 'green',
       },
     ],
   }),
   curves({
-    title: 'Employees who are not in step',
+    title: 'Employees not in sync',
     description:
       'And why not: to be sent, halted, held or rejected, in review, accepted as different, or not yet on the platform.',
     unit: 'short',
@@ -454,7 +454,7 @@ const PLATFORM_CALLS: Placed[] = [
 export const DASHBOARDS: Readonly<Record<string, PlainDashboard>> = {
   'dirsync-operations.json': dashboard(
     { uid: 'dirsync-operations', title: 'dirsync: operations' },
-    'Is everybody in step, and if not, why?',
+    'Are all employees in sync, and if not, why?',
     [...OPERATIONS, ...OBJECTIVE],
   ),
   'dirsync-platform-calls.json': dashboard(

@@ -174,7 +174,7 @@ function tell(sentence: string): void {
 async function createProgram(args: string[]): Promise<Command> {
   const program = new Command('dirsync')
     .description(
-      'Keeps the employee directory of an enterprise-benefits platform in step with an HR database.',
+      'Keeps the employee directory of an enterprise-benefits platform in sync with an HR database.',
     )
     .version(VERSION)
     .configureOutput({

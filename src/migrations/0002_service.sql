@@ -171,7 +171,7 @@ language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
   end
 $$;
 comment on function dirsync.pause_effect is
-  'What pausing a cron job means for the directory: none; stalls: employees stay out of step until it is '
+  'What pausing a cron job means for the directory: none; stalls: employees stay out of sync until it is '
   'resumed; refused: it may not be paused.';
 
 create function dirsync.pause_schedule(job text, reason text) returns text

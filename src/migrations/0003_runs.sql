@@ -68,7 +68,7 @@ comment on column dirsync.sync_run.keys is
   'employees: the user ids that were asked for; changes: the user ids that HR''s trigger named, empty for '
   'all; retry: the dead letters to try again; otherwise empty.';
 comment on column dirsync.sync_run.max_age is
-  'full: leaves out employees in step whom the platform confirmed within this time; null: leaves out nobody.';
+  'full: leaves out employees in sync whom the platform confirmed within this time; null: leaves out none.';
 comment on column dirsync.sync_run.state is
   'requested → planning → running → done; held waits for approve or reject; superseded: held until a later '
   'run took its place; source_suspect: HR looked wrong and nothing was enqueued; cancelled: its waiting '
@@ -81,8 +81,8 @@ comment on column dirsync.sync_run.planned_at is 'When planning ended.';
 comment on column dirsync.sync_run.finished_at is
   'When nothing of the run was left to do; null while it goes on or is held.';
 comment on column dirsync.sync_run.rejudge_at is
-  'held: when to judge HR again; null: nobody has asked for it.';
-comment on column dirsync.sync_run.judged_at is 'held: when HR was last judged again.';
+  'held: when to check HR again; null: no one has asked for it.';
+comment on column dirsync.sync_run.judged_at is 'held: when HR was last checked again.';
 comment on column dirsync.sync_run.approved is
   'True once a person approved the held run: exactly its stored plan is carried out.';
 comment on column dirsync.sync_run.decided_by is

@@ -52,10 +52,10 @@ comment on column dirsync.employee.userid is
 comment on column dirsync.employee.active is 'False for a leaver, as HR last said.';
 comment on column dirsync.employee.source_hash is
   'Hash of the HR row as the last plan that passed saw it. Only this row is sent. Zeros: the work of that '
-  'plan was taken back, and the next one judges whatever HR has.';
+  'plan was taken back, and the next one checks whatever HR has.';
 comment on column dirsync.employee.acknowledged_hash is
   'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
-  'step.';
+  'sync.';
 comment on column dirsync.employee.parked_hash is
   'Hash of the HR row that ended in a dead letter, wholly or in part. It is not tried again while HR gives '
   'the same row.';

@@ -63,9 +63,9 @@ comment on column dirsync.pending.not_before is
   'Earliest moment of the next attempt; infinity: it waits for a plan (replan_at).';
 comment on column dirsync.pending.replan_at is
   'When a worker found another HR row than the plan saw. The row then waits (not_before is infinity) until '
-  'a plan has judged it.';
+  'a plan has checked it.';
 comment on column dirsync.pending.enqueued_at is 'When it was put into the queue; null: it is not there.';
-comment on column dirsync.pending.created_at is 'Since when the entity has been out of step.';
+comment on column dirsync.pending.created_at is 'Since when the entity has been out of sync.';
 
 create table dirsync.attempt (
   id              bigint generated always as identity primary key,

@@ -109,7 +109,7 @@ comment on column dirsync.dead_letter.source_hash is
   'Hash of the HR row that failed; of a department: of when HR closed it. Null where there is none.';
 comment on column dirsync.dead_letter.state is
   'open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync '
-  'tries again by itself; retrying: a run is trying it again; snoozed: rests until snooze_until; resolved; '
+  'tries again by itself; retrying: a run is trying it again; snoozed: until snooze_until; resolved; '
   'ignored: until the HR row changes, or it fails for another reason than that the platform was away.';
 comment on column dirsync.dead_letter.first_failed_at is 'First failure of the case.';
 comment on column dirsync.dead_letter.last_failed_at is 'Latest failure of the case.';
@@ -314,7 +314,7 @@ begin
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'snoozed', reason);
 end $$;
-comment on function dirsync.set_snoozed is 'Lets a case rest until a time.';
+comment on function dirsync.set_snoozed is 'Snoozes a case until a time.';
 
 create function dirsync.set_assigned(id bigint, assignee text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$

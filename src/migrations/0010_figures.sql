@@ -31,7 +31,7 @@ comment on column dirsync.tally.run_id is 'pending: the run that asked last.';
 comment on column dirsync.tally.priority is 'pending: its priority.';
 comment on column dirsync.tally.enqueued is 'pending: whether it is in the queue.';
 comment on column dirsync.tally.since is
-  'pending: since when the entities have been out of step, to the second.';
+  'pending: since when the entities have been out of sync, to the second.';
 comment on column dirsync.tally.category is 'dead_letter: its category.';
 comment on column dirsync.tally.state is 'dead_letter, sync_run: the state; employee: its standing.';
 comment on column dirsync.tally.n is 'Rows gained less rows lost.';

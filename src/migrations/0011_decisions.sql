@@ -137,7 +137,7 @@ begin
   perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
                                jsonb_build_object('run', run, 'reason', said));
   if not approve then
-    -- What HR has changed since the plan was stored, nobody has seen: the next plan judges it.
+    -- What HR has changed since the plan was stored, nobody has seen: the next plan checks it.
     with planned as materialized (
       select e.enterprise_code, e.userid from dirsync.employee e
       join dirsync.planned_work w
@@ -198,7 +198,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
       and p.detail = w.detail and p.starts = 0
     returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown
   )
-  -- No plan covers them any more: the next one judges them anew, breakers included, and until then none of
+  -- No plan covers them any more: the next one plans them anew, breakers included, and until then none of
   -- them is in sync, as no row has this hash. Where the platform may have been changed unnoticed nothing is
   -- acknowledged any more, so that the next plan has it asked.
   update dirsync.employee e
@@ -287,7 +287,7 @@ begin
   return run;
 end $$;
 comment on function dirsync.cancel is
-  'Takes the waiting work of a run back; work in hand is finished. The next run judges anew what was taken '
+  'Takes the waiting work of a run back; work in hand is finished. The next run plans anew what was taken '
   'back. Returns its number.';
 
 -- Cases -----------------------------------------------------------------------
@@ -349,7 +349,7 @@ begin
   return id;
 end $$;
 comment on function dirsync.snooze is
-  'Lets a case rest until a time; then it is tried again. Returns its number.';
+  'Snoozes a case until a time; then it is retried. Returns its number.';
 
 create function dirsync.assign(id bigint, assignee text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

@@ -33,11 +33,11 @@ comment on column dirsync.alert.subject is
 comment on column dirsync.alert.severity is 'info, warning or critical.';
 comment on column dirsync.alert.state is
   'pending: not yet for as long as its rule wants; firing: raised; ended: over.';
-comment on column dirsync.alert.facts is 'Figures and names for its text, as the latest judgement saw them.';
+comment on column dirsync.alert.facts is 'Figures and names for its text, as the latest check saw them.';
 comment on column dirsync.alert.since is 'Since when it holds.';
 comment on column dirsync.alert.raised_at is 'When it was raised; null: it is pending.';
 comment on column dirsync.alert.gone_at is
-  'When a judgement first found that it holds no more; null: it holds. It is over once it has been gone for '
+  'When a check first found that it holds no more; null: it holds. It is over once it has been gone for '
   'a minute, so that one that comes and goes is one alert.';
 comment on column dirsync.alert.ended_at is 'When it was over, which is when it was gone.';
 comment on column dirsync.alert.acknowledged_by is
@@ -119,7 +119,7 @@ create table dirsync.alert_channel (
 );
 
 comment on table dirsync.alert_channel is
-  'The channels that the settings name, as the latest judgement knew them, and how they fare.';
+  'The channels that the settings name, as the latest check knew them, and whether they work.';
 comment on column dirsync.alert_channel.name is 'Name, from ALERT_CHANNEL_<NAME>, in lower case.';
 comment on column dirsync.alert_channel.kind is 'mail, dingtalk, wecom, feishu, slack or webhook.';
 comment on column dirsync.alert_channel.target is
@@ -143,7 +143,7 @@ create unique index alert_mute_all on dirsync.alert_mute (rule) where subject is
 create unique index alert_mute_one on dirsync.alert_mute (rule, subject) where subject is not null;
 
 comment on table dirsync.alert_mute is
-  'Rules that nobody wants to hear of for a time; they are judged all the same.';
+  'Rules whose alerts are sent to no channel for a time; they are still checked.';
 comment on column dirsync.alert_mute.rule is 'Name of the rule.';
 comment on column dirsync.alert_mute.until is 'When it may be heard again.';
 comment on column dirsync.alert_mute.reason is 'Why.';
@@ -179,12 +179,12 @@ create table dirsync.alert_judgement (
 );
 
 comment on table dirsync.alert_judgement is
-  'When the rules were last judged. Whoever moves it on judges: one process at a time.';
+  'When the rules were last checked. The process that updates it does the check: one at a time.';
 comment on column dirsync.alert_judgement.one is 'There is one row at most.';
 comment on column dirsync.alert_judgement.judged_at is 'When.';
 comment on column dirsync.alert_judgement.judged_by is 'The process (dirsync.process) that did.';
 comment on column dirsync.alert_judgement.watched_since is
-  'Since when there has been somebody to judge: the first judgement after three minutes without one.';
+  'Since when rules have been checked without a break: the first check after three minutes without one.';
 
 create table dirsync.heartbeat_call (
   one          boolean primary key default true check (one),

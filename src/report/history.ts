@@ -6,7 +6,7 @@ export interface History {
   step: number
   /** Seconds since 1970, evenly spaced; a point stands for the step that begins there. */
   x: number[]
-  /** Share of the employees in scope that were in step, 0 to 1: the lowest of the step. Null: nothing was written down. */
+  /** Share of the employees in scope that were in sync, 0 to 1: the lowest of the step. Null: nothing was written down. */
   in_step: (number | null)[]
   /** The most of the step, as in the two that follow. */
   open_cases: (number | null)[]

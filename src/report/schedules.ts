@@ -30,7 +30,7 @@ export const Schedule = z.object({
   pause_reason: z.string().nullable(),
   pause_effect: z
     .enum(['none', 'stalls', 'refused'])
-    .describe('What pausing means: nothing; employees stay out of step; it is not permitted'),
+    .describe('What pausing means: nothing; employees stay out of sync; it is not permitted'),
   run_requested_at: z.date().nullable().describe('Asked to run at once, and not begun yet'),
   run_requested_by: z.string().nullable(),
   ticks: z.array(Tick).describe('The latest ten, the latest first'),

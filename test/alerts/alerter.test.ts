@@ -168,7 +168,7 @@ describe('what is wrong', () => {
       'queue_away raised',
       'queue_away recovered',
     ])
-    expect(inbox.arrivals[2]?.alerts[0]?.what).toContain('It comes and goes, and has come back once')
+    expect(inbox.arrivals[2]?.alerts[0]?.what).toContain('It comes and goes, and has returned once')
     expect(await store.rows('select state, returns from dirsync.alert order by id')).toEqual([
       { state: 'ended', returns: 0 },
       { state: 'ended', returns: 9 },
@@ -412,7 +412,7 @@ describe('people', () => {
       title: 'dirsync: 1 more alert, warning',
     })
     expect(inbox.arrivals[2]?.note).toContain(
-      'This channel has had its 2 messages of this hour. 1 more alert is',
+      'This channel has had its 2 messages for this hour. 1 more alert is',
     )
     wrong = jumps(4)
     await judged()
@@ -439,7 +439,7 @@ test('of very many alerts the worst are told, and the others counted', async () 
   const { alerts, note, title } = await inbox.arrival(1)
   expect(alerts).toHaveLength(50)
   expect(alerts[0]?.rule).toBe('halt')
-  expect(note).toBe('251 more are on the console’s page of alerts.')
+  expect(note).toBe('251 more are on the console’s alerts page.')
   expect(title).toBe('dirsync: 301 alerts, the worst critical')
   await judged()
   expect(inbox.arrivals).toHaveLength(1)

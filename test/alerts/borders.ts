@@ -139,7 +139,7 @@ export const BORDERS: {
   },
   {
     rule: 'out_of_step',
-    name: 'less than 98 % in step',
+    name: 'less than 98 % in sync',
     beyond: { employees: standing(979) },
     at: { employees: standing(980) },
     found: { subject: '', forMs: HOUR, facts: { share: 0.979, in_step: 979, in_scope: 1000 } },

@@ -51,8 +51,8 @@ test('whoever acknowledged an alert is named as people know them, with what they
     )
   const [alert] = taken('the vendor renews it').alerts
   expect(alert).toMatchObject({ event: 'acknowledged', remedy: null })
-  expect(alert?.what).toBe('anna takes care of it: the vendor renews it')
-  expect(taken(null).alerts[0]?.what).toBe('anna takes care of it.')
+  expect(alert?.what).toBe('anna is on it: the vendor renews it')
+  expect(taken(null).alerts[0]?.what).toBe('anna is on it.')
 })
 
 test.each(['en', 'zh-CN'] as const)('the title names the deployment that has a name, in %s', language => {
@@ -149,7 +149,7 @@ test('of more than fifty the first fifty are told, and the others counted', () =
   expect(message('en', draft(...events))).toMatchObject({
     title: 'dirsync: 55 alerts, the worst warning',
     alerts: expect.objectContaining({ length: 50 }),
-    note: '5 more are on the console’s page of alerts.',
+    note: '5 more are on the console’s alerts page.',
   })
 })
 
@@ -164,7 +164,7 @@ test('a summary counts, and says when there is more', () => {
     tone: 'critical',
     title: 'dirsync: 2 more alerts, the worst critical',
     alerts: [],
-    note: 'This channel has had its 20 messages of this hour. 2 more alerts are in the console; what still holds at 18:25 UTC+8 is told then.',
+    note: 'This channel has had its 20 messages for this hour. 2 more alerts are in the console; what still holds at 18:25 UTC+8 is sent then.',
   })
   expect(message('zh-CN', of)).toMatchObject({
     title: 'dirsync：另有 2 条告警，最高级别为严重',

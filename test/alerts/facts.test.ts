@@ -435,16 +435,16 @@ describe('work that is stuck', () => {
     await stuck(90)
     expect(await what()).toMatch(/The scheduler has given none of it to the workers\.$/)
     await sql('update dirsync.pending set enqueued_at = now()')
-    expect(await what()).toMatch(/No worker takes any work: none has begun a job\.$/)
+    expect(await what()).toMatch(/No worker takes any work: none has started a job\.$/)
     const job = (minutes: number) =>
       plant(store, 'attempt', {
         ...{ operation: 'bind-openid', entity_key: 'e4', started_at: minutesAgo(minutes) },
         ...{ duration_ms: 10, outcome: 'bound' },
       })
     await job(120)
-    expect(await what()).toMatch(/No worker takes any work: the last job was begun 2 hr ago\.$/)
+    expect(await what()).toMatch(/No worker takes any work: the last job started 2 hr ago\.$/)
     await job(5)
-    expect(await what()).toMatch(/Workers take other work meanwhile\.$/)
+    expect(await what()).toMatch(/Workers are doing other work meanwhile\.$/)
   })
 
   test('does not include work that has only begun to wait: requested anew, after a halt, or with the first worker', async () => {

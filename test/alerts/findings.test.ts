@@ -263,7 +263,7 @@ describe('where HR has several sources', () => {
     ])
     expect(found.map(one => alertText('en', one).title)).toEqual([
       'HR source beijing cannot be read',
-      'Run 7 (changes, shanghai) waits for a decision',
+      'Run 7 (changes, shanghai) is waiting for a decision',
       'HR’s data looks wrong (full, beijing)',
       'No good run for too long (changes, beijing)',
     ])

@@ -45,7 +45,7 @@ describe('what goes on', () => {
       subject: '7',
       severity: 'warning',
       state: 'firing',
-      title: 'Run 7 (changes) waits for a decision',
+      title: 'Run 7 (changes) is waiting for a decision',
       ended_at: null,
       told: [],
     })

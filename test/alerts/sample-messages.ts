@@ -85,15 +85,15 @@ const ENGLISH = {
 const CHINESE = {
   halt: {
     ...ENGLISH.halt,
-    title: '停摆：全部',
+    title: '已停止：全部',
     what: '全部工作已停止：平台不接受应用 ID 或密钥。',
     when: '自 14:05 起，已持续 12 分钟',
     remedy: '请与供应商核对 PLATFORM_APP_ID 和 PLATFORM_APP_SECRET；更正后自动恢复。',
   },
   cases: {
     ...ENGLISH.cases,
-    title: '待处理项激增：手机号重复',
-    what: '当前有 10,412 个待处理项，比一小时前增加 10,400 个。',
+    title: '异常项激增：手机号重复',
+    what: '当前有 10,412 个异常项，比一小时前增加 10,400 个。',
     when: '自 14:16 起',
     remedy: '请查看人事系统近期的变更；可在控制台批量重试或忽略。',
   },

@@ -114,10 +114,10 @@ test('figures, names and stored sentences are said in the language', () => {
   expect(say('halt').zh.what).toMatch(/^平台不接受应用 ID、密钥或签名。/)
   expect(say('halt', 1)).toMatchObject({
     en: { title: 'Enterprise E900 is halted' },
-    zh: { title: '企业 E900 已停摆' },
+    zh: { title: '企业 E900 已停止' },
   })
   expect(say('paused').en.what).toBe(
-    'All calls are paused by ann: maintenance until 18:00. Nothing is sent until somebody resumes them.',
+    'All calls are paused by ann: maintenance until 18:00. Nothing is sent until someone resumes them.',
   )
   expect(say('paused').zh.what).toBe(
     '全部调用已由 ann 暂停：maintenance until 18:00。恢复之前不会发送任何数据。',
@@ -126,7 +126,7 @@ test('figures, names and stored sentences are said in the language', () => {
     en: { title: 'HR’s data looks wrong (full)' },
     zh: { title: '人事数据可疑（全量同步）' },
   })
-  expect(say('cases_jump').en.what).toBe('Within an hour 41 cases came up; 60 of this category are open.')
+  expect(say('cases_jump').en.what).toBe('41 cases were opened within an hour; 60 of this category are open.')
   expect(say('run_overdue', 1).en.what).toMatch(/^No run of this kind has ended well yet; /)
   expect(say('database_full').en.what).toBe('It has 45 GB of 50 GB (90%).')
 })
@@ -137,5 +137,5 @@ test('a share that is too low never looks like one that would do', () => {
     subject: '',
     facts: { share: 0.979_999, in_step: 1, in_scope: 2 },
   }
-  expect(alertText('en', finding).title).toBe('Only 97.99% of the employees are in step')
+  expect(alertText('en', finding).title).toBe('Only 97.99% of the employees are in sync')
 })

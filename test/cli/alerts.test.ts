@@ -59,10 +59,10 @@ describe('dirsync alerts', () => {
     await plantNight()
     const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^3 alerts go on; judged \d+(\.\d)? s ago\.\nTimes are in UTC\S*\.\n\n/)
+    expect(stdout).toMatch(/^3 alerts are firing; checked \d+(\.\d)? s ago\.\nTimes are in UTC\S*\.\n\n/)
     expect(stdout).toMatch(/critical +halt +Everything is halted +\S+ +ops\n {2}→ Bind it\.\n/)
-    expect(stdout).toMatch(/\n\nKnown, and nobody is told\n/)
-    expect(stdout).toMatch(/run_overdue +No good run for too long \(changes\) +follows from halt\n/)
+    expect(stdout).toMatch(/\n\nKnown, but no one is notified\n/)
+    expect(stdout).toMatch(/run_overdue +No good run for too long \(changes\) +caused by halt\n/)
     expect(stdout).toMatch(/clock +A clock is wrong +muted until /)
     expect(stdout).toMatch(/database_slow +dirsync’s database is slow +not raised yet\n/)
     expect(wideLines(stdout)).toEqual([])
@@ -72,8 +72,8 @@ describe('dirsync alerts', () => {
     await plantNight()
     const { stdout } = await inChinese()
     expect(stdout).toMatch(/^当前有 3 条告警；/)
-    expect(stdout).toMatch(/严重 +halt +全部停摆/)
-    expect(stdout).toMatch(/由“工作停摆”引起/)
+    expect(stdout).toMatch(/严重 +halt +全部已停止/)
+    expect(stdout).toMatch(/由“同步已停止”引起/)
     for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
     const json = await inChinese('--json')
     expect(json.stdout).not.toMatch(/\p{Script=Han}/u)
@@ -94,17 +94,17 @@ describe('dirsync alerts', () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'ops')
     const { stdout, stderr } = await run()
-    expect(stdout).toMatch(/^Nothing is wrong; judged \d+(\.\d)? s ago\.\n$/)
+    expect(stdout).toMatch(/^Nothing is wrong; checked \d+(\.\d)? s ago\.\n$/)
     expect(stderr).toBe('')
   })
 
   test('warns if alerts are not evaluated, and if no channel would be told', async () => {
     const never = await run()
     expect(never.stdout).toBe('')
-    expect(never.stderr).toMatch(/No process has judged the rules yet.*dirsync start/s)
+    expect(never.stderr).toMatch(/No process has checked the rules yet.*dirsync start/s)
     expect(never.stderr).toMatch(/No channel is set.*ALERT_CHANNEL_OPS=https:/s)
     await judged(deployment.own.pool, 600)
-    expect((await run()).stderr).toMatch(/No process has judged the rules for 10 min/)
+    expect((await run()).stderr).toMatch(/No process has checked the rules for 10 min/)
   })
 })
 
@@ -115,11 +115,9 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   )
   const id = String(rows[0]?.id)
   const { stdout } = await run('acknowledge', id, '--reason', 'the vendor renews it')
-  expect(stdout).toBe('You take care of it: channels are not told again until it is over.\n')
-  expect((await run('list')).stdout).toMatch(
-    new RegExp(`^ +${id}: .+ takes care of it: the vendor renews it$`, 'm'),
-  )
-  expect((await run('acknowledge', id)).stdout).toMatch(/someone else takes care of it/)
+  expect(stdout).toBe('You have taken it over: channels get no more messages about it until it is over.\n')
+  expect((await run('list')).stdout).toMatch(new RegExp(`^ +${id}: .+ is on it: the vendor renews it$`, 'm'))
+  expect((await run('acknowledge', id)).stdout).toMatch(/someone else is on it/)
 })
 
 const WHOLE_ANSWER =
@@ -134,7 +132,7 @@ describe('dirsync alerts channels', () => {
     const env = { ...deployment.settings, ALERT_CHANNEL_OPS: 'https://hooks.example.com/hunter2' }
     const { stdout } = await dirsync(['alerts', 'channels'], env)
     expect(stdout).toMatch(/^Times are in UTC/m)
-    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*takes none/)
+    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*fails/)
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`mail: ${WHOLE_ANSWER}`)
     expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*only set here/)
     expect(stdout).not.toContain('hunter2')
@@ -183,7 +181,7 @@ test('dirsync alerts history lists what is over, the latest first', async () => 
 describe('dirsync alerts mute', () => {
   test('keeps a rule quiet until a time, is recorded, and is ended by unmute', async () => {
     const muted = await run('mute', 'held_run', '--for', '4h', '--reason', 'the department moves')
-    expect(muted.stdout).toMatch(/^No channel is told of held_run until \d{4}-/)
+    expect(muted.stdout).toMatch(/^No channel is notified of held_run until \d{4}-/)
     expect(await latestCommand()).toMatchObject({
       name: 'mute_alert',
       arguments: { rule: 'held_run' },
@@ -202,7 +200,7 @@ describe('dirsync alerts mute', () => {
     })
     const one = ['held_run', '--subject', '7']
     expect((await run('mute', ...one, '--for', '4h', '--reason', 'it moves')).stdout).toMatch(
-      /^No channel is told of held_run \(7\) until \d{4}-/,
+      /^No channel is notified of held_run \(7\) until \d{4}-/,
     )
     expect((await run('unmute', 'held_run', '--json')).json()).toMatchObject({ unmuted: false })
     expect((await run('unmute', ...one, '--json')).json()).toMatchObject({ subject: '7', unmuted: true })
@@ -226,7 +224,7 @@ describe('dirsync alerts quiet', () => {
       starts: '22:00',
       ends: '07:00',
     })
-    expect((await run('quiet', 'off')).stdout).toBe('There are no quiet hours any more.\n')
+    expect((await run('quiet', 'off')).stdout).toBe('Quiet hours are switched off.\n')
     expect((await run('quiet', 'off', '--json')).json()).toEqual({ cleared: false })
   })
 
@@ -253,7 +251,7 @@ describe('dirsync alerts test', () => {
   test('sends one to each channel in its language, and says what the servers answered', async () => {
     const { code, stdout, stderr } = await dirsync(['alerts', 'test'], channels())
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
-    expect(stdout).toMatch(/^broken {2}not taken\n {2}.*HTTP 404\nops {2}taken\n {2}HTTP 200\n$/)
+    expect(stdout).toMatch(/^broken {2}not accepted\n {2}.*HTTP 404\nops {2}accepted\n {2}HTTP 200\n$/)
     expect(stdout).not.toContain('hunter2')
     expect(received).toHaveLength(2)
     expect(received.some(body => body.includes('dirsync: test message'))).toBe(true)

@@ -29,10 +29,10 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('dead-letters list and show speak Chinese, with the remedy', async () => {
     const list = await dirsync('dead-letters', 'list')
     expect(list).toMatchObject({ code: 0, stderr: '' })
-    expect(list.stdout).toMatch(/^待处理 · 未解决的待处理项 1 个\n/)
+    expect(list.stdout).toMatch(/^异常项 · 未解决的异常项 1 个\n/)
     expect(list.stdout).toMatch(/e0002 +手机号 +手机号重复 +待处理/)
     const show = await dirsync('dead-letters', 'show', String(await idOfCase()))
-    expect(show.stdout).toMatch(/^待处理项 \d+ · 待处理\n/)
+    expect(show.stdout).toMatch(/^异常项 \d+ · 待处理\n/)
     expect(show.stdout).toMatch(/类别 +手机号重复 \(duplicate_mobile\)/)
     expect(show.stdout.replaceAll(/\s+/g, '')).toContain(
       '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
@@ -60,13 +60,13 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     const story = await dirsync('employee', 'e0002')
     expect(story.stdout).toMatch(/^员工 e0002\n/)
     expect(story.stdout).toMatch(/手机号 .*将发送/)
-    expect(story.stdout).toMatch(/更新员工 +(?:部分更新|转为待处理项)/)
+    expect(story.stdout).toMatch(/更新员工 +(?:部分更新|转为异常项)/)
   })
 
   test('an action is confirmed', async () => {
     const id = await idOfCase()
     const snoozed = await dirsync('dead-letters', 'snooze', String(id), '--until', '3d')
-    expect(snoozed.stdout).toMatch(new RegExp(`^待处理项 ${id} 已暂缓至 `))
+    expect(snoozed.stdout).toMatch(new RegExp(`^异常项 ${id} 已暂缓至 `))
   })
 
   test('JSON, help and refused options are English', async () => {

@@ -193,7 +193,7 @@ describe('for people', () => {
       `select ygbh as userid, xm as name, 10 as cost_center_id from yuangong where ygbh in ('E0001', 'E0003')`,
     )
     expect(clean).toMatchObject({ code: 0, stderr: '' })
-    expect(clean.stdout).toContain('Nothing is wrong with it.\nNext: npx dirsync plan --mapping ')
+    expect(clean.stdout).toContain('No problems found.\nNext: npx dirsync plan --mapping ')
     expect(clean.stdout).toMatch(/write-only +cost_center_id: the platform never shows them/)
     expect(wideLines(clean.stdout.replaceAll(folder, ''))).toEqual([])
   })
@@ -201,7 +201,7 @@ describe('for people', () => {
   test('with no rows at all HR looks wrong', async () => {
     const empty = await checked('select ygbh as userid, xm as name from yuangong where 1 = 0')
     expect(empty.code).toBe(1)
-    expect(empty.stdout).toContain('HR delivers no rows at all')
+    expect(empty.stdout).toContain('HR returns no rows at all')
   })
 
   test('an employee whom a join delivers twice shares nothing with another one', async () => {
@@ -222,7 +222,7 @@ describe('data that breaks no rule but is probably unintended', () => {
     const found = await checked(sql)
     expect(found.code).toBe(1)
     expect(found.stdout).toMatch(
-      /Hardly meant\n {2}active +58 of 60 have left \(0: 58, 1: 2\): check how the SELECT/,
+      /Probably wrong\n {2}active +58 of 60 have left \(0: 58, 1: 2\): check how the SELECT/,
     )
     expect(found.stdout).not.toContain('Nothing is wrong')
     expect(wideLines(found.stdout.replaceAll(folder, ''))).toEqual([])
@@ -331,7 +331,7 @@ describe('the times in HR', () => {
     const env = { HR_DATABASE_URL: url, HR_FILES_COMPLETE: '0s', HR_FILES_KEEP: await temporaryFolder() }
     const { code, stdout } = await checked(sql, env)
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /Hardly meant updated_at 1 rows have an updated_at in the future: every run reads them Correct these times in HR/,
+      /Probably wrong updated_at 1 rows have an updated_at in the future: every run reads them Correct these times in HR/,
     )
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
       /Hints .* updated_at the newest updated_at is [78] min ago updated_at 2 rows have no updated_at: every run reads them/,
@@ -396,7 +396,7 @@ test('rows of enterprises outside the source are reported', async () => {
   const env = { HR_SOURCES: join(folder, 'sources.json') }
   const stray = await dirsync(['hr', 'check', '--source', 'one'], env)
   expect(stray.code).toBe(1)
-  expect(stray.stdout).toMatch(/1 row +of enterprises that are not those of the source \(E2\): they are not/)
+  expect(stray.stdout).toMatch(/1 row +of enterprises that do not belong to the source \(E2\): they are not/)
   const own = await dirsync(['hr', 'check', '--source', 'other', '--json'], env)
   expect(own.json()).toMatchObject({ ok: true, stray: { rows: 0, enterprise_codes: [] } })
 })
@@ -499,7 +499,7 @@ describe('HR in files, while the folder does not hold a complete delivery', () =
     const { code, stdout } = await dirsync(['hr', 'check'], env)
     expect(code).toBe(1)
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /delivery staff\.csv \(2 rows, UTF-8\), written \d{4}-\d\d-\d\d .*This is the last whole delivery\. What is in the folder now is refused, so no run reads it: the file staff\.csv ends in the middle of its last line/,
+      /delivery staff\.csv \(2 rows, UTF-8\), written \d{4}-\d\d-\d\d .*This is the last complete delivery\. The files in the folder now are refused, so no run reads them: the file staff\.csv ends in the middle of its last line/,
     )
     expect(stdout).not.toContain('Nothing is wrong')
     const document = (await dirsync(['hr', 'check', '--json'], env)).json()
@@ -513,7 +513,7 @@ describe('HR in files, while the folder does not hold a complete delivery', () =
       env,
     )
     expect(await readFile(output, 'utf8')).toContain('staff')
-    expect(stdout).toContain('This is the last whole delivery.')
+    expect(stdout).toContain('This is the last complete delivery.')
     expect(code).toBe(1)
   })
 })

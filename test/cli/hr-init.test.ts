@@ -86,7 +86,7 @@ from yuangong
     const { code, stdout } = await hr(postgres.url, ['init'], answers.map(line => `${line}\n`).join(''))
     expect(code).toBe(0)
     expect(stdout).toMatch(/\n {2}2 {2}yuangong +/)
-    expect(stdout).toContain('xb [gender]: nonsense\n  nonsense is not among them')
+    expect(stdout).toContain('xb [gender]: nonsense\n  nonsense is not a valid answer')
     expect(stdout).toContain('Which column is userid? Its name: ygbh')
     const select = await written()
     expect(select).toMatch(/^select\n {2}"ygbh" as userid,\n {2}"sfzh" as card_no,\n/)
@@ -131,7 +131,7 @@ from "Order ""Staff"""
     expect(stdout).toMatch(/ sjh +varchar +99999999999 +mobile\n/)
     expect(stdout).not.toMatch(/19900000|员工\d|@example|99001/)
     const asked = await hr(postgres.url, ['init', '--table', 'Order "Staff"', '--force'], '1\n.\nFull Name\n')
-    expect(asked.stdout).toContain('Full Name cannot tell it')
+    expect(asked.stdout).toContain('Full Name cannot tell:')
     expect(asked.stdout).not.toMatch(/Ann|Ben/)
   })
 })
@@ -292,7 +292,7 @@ describe('of HR as others lay it out', () => {
     const { code, stdout } = await init(mariadb.url, 't_hr_empinfo', `${answers.join('\n')}\n`)
     expect(code).toBe(0)
     expect(stdout).toMatch(/VALUE +ROWS\n +1 +40\n +0 +20\n/)
-    expect(stdout).toContain('Type some of these values, with commas between them: 1, 2, 3, 8')
+    expect(stdout).toContain('Type some of these values, separated by commas: 1, 2, 3, 8')
     expect(stdout).toContain('54 of 60 rows are active employees by it.')
     const select = await written()
     expect(select).toContain("case `FSEX` when '0' then 1 when '1' then 2 end as gender")
@@ -381,7 +381,7 @@ describe('it refuses', () => {
     await writeFile(join(folder, 'employees.sql'), 'select 1')
     expect(await hr(postgres.url, ['init', '--yes'])).toMatchObject({
       code: 2,
-      stderr: 'dirsync: employees.sql is there already: name another one with --output, or give --force\n',
+      stderr: 'dirsync: employees.sql already exists: name another one with --output, or give --force\n',
     })
     expect(await written()).toBe('select 1')
     expect((await hr(postgres.url, ['init', '--yes', '--force', '--table', 'yuangong'])).code).toBe(0)
@@ -411,7 +411,7 @@ describe('it refuses', () => {
       stderr: 'dirsync: There is no table nobody that the HR user may read.\n',
     })
     const early = await hr(postgres.url, ['init', '--table', 'yuangong'], '\n\n')
-    expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('the answers ended') })
+    expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('the input ended') })
     await expect(written()).rejects.toThrow('ENOENT')
   })
 
@@ -435,6 +435,6 @@ test('at a terminal it asks, and Ctrl-C ends it without a file', { tags: 'script
   terminal.type('\x03')
   const { code, screen } = await terminal.ended
   expect(code).toBe(1)
-  expect(screen).toContain('the answers ended before the last question')
+  expect(screen).toContain('the input ended before the last question')
   await expect(readFile(output)).rejects.toThrow('ENOENT')
 })

@@ -126,7 +126,7 @@ test.concurrent('an unknown category lists the known ones; one without cases is 
   expect(empty).toMatchObject({ code: 0, stdout: expect.stringContaining('No case matches this filter.') })
 })
 
-test.concurrent("an employee's story holds HR against the platform, masked", async () => {
+test.concurrent("an employee's story holds HR and the platform compared, masked", async () => {
   const told = await dirsync('employee', 'e10172')
   expect(told.code).toBe(0)
   expect(told.stdout).toMatch(/^Employee e10172 of enterprise E100/)

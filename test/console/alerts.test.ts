@@ -116,7 +116,7 @@ describe('what programs read', () => {
       alerts: [
         {
           rule: 'held_run',
-          title: 'Run 7 (changes) waits for a decision',
+          title: 'Run 7 (changes) is waiting for a decision',
           facts: FACTS.held_run.facts,
           told: [{ channel: 'ops', event: 'raised', message_state: 'sent' }],
           kept_back: null,
@@ -219,7 +219,7 @@ describe('taking care of an alert', () => {
     const sent = await send('operator', url)
     expect({ status: sent.statusCode, to: sent.headers.location }).toEqual({ status: 303, to: '/alerts' })
     const page = await pageOf('viewer')
-    expect(page).toMatch(/somebody-operator takes care of it/)
+    expect(page).toMatch(/somebody-operator is on it/)
     expect(page).toContain('the vendor renews it')
     expect(await pageOf('operator')).not.toContain(url)
     expect((await commands()).at(-1)).toMatchObject({
@@ -300,7 +300,7 @@ describe('quiet hours', () => {
   })
 
   test.each([
-    ['the same end', { starts: '22:00', ends: '22:00', time_zone: 'UTC' }, /at different times/],
+    ['the same end', { starts: '22:00', ends: '22:00', time_zone: 'UTC' }, /at the same time/],
     ['no clock’s time', { starts: '10pm', ends: '07:00', time_zone: 'UTC' }, /Give a time such as 22:00/],
     ['a zone that there is not', { starts: '22:00', ends: '07:00', time_zone: 'Mars/Olympus' }, /time zone/],
   ])('with %s are refused in a sentence', async (_, body, detail) => {
@@ -331,7 +331,7 @@ describe('a test message', () => {
     status = 404
     const page = await ask('operator', 'POST', '/alerts/channels/broken/test', {})
     expect(page.statusCode).toBe(200)
-    expect(page.body).toContain('The channel broken did not take the test message.')
+    expect(page.body).toContain('The channel broken did not accept the test message.')
     expect(page.body).toContain('no such hook')
     expect(page.body).not.toContain(MARKER)
     expect(received[0]?.body).toContain('测试消息')

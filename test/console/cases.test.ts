@@ -201,7 +201,7 @@ describe('/api/v1', () => {
   })
 
   test.each([
-    ['ignore', {}, 'Ignoring needs a reason: say why this is accepted.'],
+    ['ignore', {}, 'Ignoring a case needs a reason: say why this is acceptable.'],
     ['snooze', {}, 'Snoozing needs a time in the future: choose how long, or until when.'],
     [
       'snooze',
@@ -209,7 +209,7 @@ describe('/api/v1', () => {
       'Snoozing needs a time in the future: choose how long, or until when.',
     ],
     ['snooze', { until: 'tomorrow' }, 'Snoozing needs a time in the future: choose how long, or until when.'],
-    ['comment', { text: '  ' }, 'A comment needs a text.'],
+    ['comment', { text: '  ' }, 'Enter a comment.'],
   ])('says what is missing to %s a case with %j', async (name, given, detail) => {
     const id = await plant('e1')
     const response = await post(`/api/v1/cases/${id}/${name}`, given)
@@ -246,7 +246,7 @@ describe('a bulk action', () => {
     expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(200)
     const again = await post(`/api/v1/bulk/${preview.id}/start`)
     expect(again.statusCode).toBe(409)
-    expect(again.json().detail).toBe('This action is requested: that can no longer be done.')
+    expect(again.json().detail).toBe('This action is requested, so that is no longer possible.')
 
     const other = (await post('/api/v1/bulk', snooze)).json()
     const stopped = await post(`/api/v1/bulk/${other.id}/stop`)
@@ -288,8 +288,8 @@ describe('a bulk action', () => {
   })
 
   test.each([
-    [{ action: 'retry', which: 'ids' }, 'No case was ticked. Tick some, or choose all that match.'],
-    [{ action: 'ignore', filter: {} }, 'Ignoring needs a reason: say why this is accepted.'],
+    [{ action: 'retry', which: 'ids' }, 'No case is selected. Select some, or choose all that match.'],
+    [{ action: 'ignore', filter: {} }, 'Ignoring a case needs a reason: say why this is acceptable.'],
     [{ action: 'retry', filter: { categories: 'duplicate_email' } }, 'No case matches this filter.'],
   ])('says why %j cannot be done', async (given, detail) => {
     await plant('a')

@@ -92,7 +92,7 @@ describe('money', () => {
     ] as const) {
       const { status, json } = await api('POST', `/money/refunds/${number}/${action}`, { body })
       expect(status).toBe(409)
-      expect(json.detail).toContain('postgres (cli:li) has said already what became of r/2: refused')
+      expect(json.detail).toContain('postgres (cli:li) has already recorded the outcome of r/2: refused')
     }
     expect((await api('POST', '/money/refunds/none/settle')).status).toBe(404)
     expect(await commands()).toBe(before)

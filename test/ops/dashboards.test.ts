@@ -158,7 +158,7 @@ test('the figures are those of the sample', { tags: 'prometheus' }, async () => 
   expect(await of('Halts')).toEqual([{ metric: {}, value: 1 }])
   const [share] = await of('In step')
   expect(share?.value).toBeGreaterThan(0.9)
-  const waiting = await of('Employees who are not in step')
+  const waiting = await of('Employees not in sync')
   const notInStep = STANDINGS_IN_SCOPE.filter(standing => standing !== 'in_step')
   expect(waiting.map(({ metric }) => metric.standing).sort()).toEqual(notInStep.sort())
 })

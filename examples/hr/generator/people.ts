@@ -133,7 +133,7 @@ function staffGroups(random: Random): string[] {
   return [...new Set([random.pick(STAFF_GROUPS), random.pick(STAFF_GROUPS)])]
 }
 
-/** What the platform holds when it is in step with HR: the mapping query's work, done a second time and by other means. */
+/** What the platform holds when it is in sync with HR: the mapping query's work, done a second time and by other means. */
 function inStep(hr: Person): PlatformEmployee {
   return {
     enterprise_code: hr.company,
@@ -153,7 +153,7 @@ function inStep(hr: Person): PlatformEmployee {
   }
 }
 
-/** Everybody, all in step; the employees of E900 are in HR alone, since the platform knows no such enterprise. */
+/** Everybody, all in sync; the employees of E900 are in HR alone, since the platform knows no such enterprise. */
 export function buildPeople(random: Random, units: Unit[]): Pair[] {
   const main = units.filter(
     unit => unit.company === 'E100' && unit.closedAgo === null && /^D\d[0-3]0$/.test(unit.code),

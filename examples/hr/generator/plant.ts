@@ -13,7 +13,7 @@ export interface EmployeeCase {
   other_userid?: string
 }
 
-/** Every fourth employee takes part at most; those in between stay in step, and so do the first three. */
+/** Every fourth employee takes part at most; those in between stay in sync, and so do the first three. */
 const STRIDE = 4
 
 /** Plants all differences and troubles, each on employees of its own; changes `people` in place. */

@@ -21,11 +21,11 @@ export const alertMessages = {
   'alerts.message.unit.hour': '{count, number} h',
   'alerts.message.unit.minute': '{count, number} min',
   'alerts.message.left_out':
-    '{more, plural, one {# more is} other {# more are}} on the console’s page of alerts.',
+    '{more, plural, one {# more is} other {# more are}} on the console’s alerts page.',
   'alerts.message.summary':
-    'This channel has had its {most, plural, one {one message} other {# messages}} of this hour. {more, plural, one {# more alert is} other {# more alerts are}} in the console; what still holds at {time} {zone} is told then.',
-  'alerts.message.taken': '{by} takes care of it{reason, select, none {.} other {: {reason}}}',
+    'This channel has had its {most, plural, one {one message} other {# messages}} for this hour. {more, plural, one {# more alert is} other {# more alerts are}} in the console; what still holds at {time} {zone} is sent then.',
+  'alerts.message.taken': '{by} is on it{reason, select, none {.} other {: {reason}}}',
   'alerts.message.flapping':
-    '{what} It comes and goes, and has come back {returns, plural, one {once} other {# times}}: it is over only after {minutes} minutes without it.',
+    '{what} It comes and goes, and has returned {returns, plural, one {once} other {# times}}: it counts as over only after {minutes} minutes without it.',
   'alerts.message.open': 'Open the console',
 } as const

@@ -4,15 +4,15 @@
  */
 export const alerts = {
   'alert.halt.title': '{place}',
-  'alert.halt.what': '{message} Nothing is sent meanwhile; what waits is kept.',
+  'alert.halt.what': '{message} Nothing is sent meanwhile; waiting work is kept.',
   'alert.halt.remedy': '{remedy}',
-  'alert.halt.over': 'Work goes on by itself.',
+  'alert.halt.over': 'Work continues by itself.',
   'alert.paused.title': 'All calls are paused',
-  'alert.paused.what': '{message} Nothing is sent until somebody resumes them.',
+  'alert.paused.what': '{message} Nothing is sent until someone resumes them.',
   'alert.paused.remedy':
     'Resume them in the console or with `dirsync resume`, or ask the person who paused them.',
   'alert.paused.over': 'The calls were resumed.',
-  'alert.held_run.title': 'Run {run} ({kind}) waits for a decision',
+  'alert.held_run.title': 'Run {run} ({kind}) is waiting for a decision',
   'alert.held_run.what':
     'It would change {planned, plural, one {# entry} other {# entries}}, which is more than usual, so none of it is sent.',
   'alert.held_run.remedy':
@@ -21,151 +21,151 @@ export const alerts = {
   'alert.source_suspect.title': 'HR’s data looks wrong ({kind})',
   'alert.source_suspect.what': 'Run {run}: {message}',
   'alert.source_suspect.remedy':
-    'Run the mapping’s query at HR and mend what is wrong there or in the mapping. The next run then passes; `dirsync resync` starts one now.',
-  'alert.source_suspect.over': 'A later run found HR’s data in order.',
+    'Run the mapping’s query in HR, and fix what is wrong in HR or in the mapping. The next run then passes; `dirsync resync` starts one now.',
+  'alert.source_suspect.over': 'In a later run HR’s data looked right.',
   'alert.run_overdue.title': 'No good run for too long ({kind})',
   'alert.run_overdue.what':
     '{lasted, select, never {No run of this kind has ended well yet} other {The last one that ended well was {age} ago}}; its schedule has one every {interval}.{error, select, none {} other { The latest failed: {error}}}',
   'alert.run_overdue.remedy':
-    'See with `dirsync runs` how the latest ones ended, and with `dirsync status` what stands still.',
+    'Use `dirsync runs` to see how the latest ones ended, and `dirsync status` to see whether work is halted.',
   'alert.run_overdue.over': 'A run has ended well.',
   'alert.schedule_paused.title': 'A schedule is still paused: {subject}',
-  'alert.schedule_paused.what':
-    '{by} has paused the job {subject}, so it does not run. The reason given: {reason}',
+  'alert.schedule_paused.what': '{by} has paused the job {subject}, so it does not run. Reason: {reason}',
   'alert.schedule_paused.remedy':
     "Resume it on the console’s screen Schedules, or with `select dirsync.resume_schedule(''{subject}'')`.",
   'alert.schedule_paused.over': 'It was resumed.',
-  'alert.job_failing.title': 'A job fails again and again: {subject}',
+  'alert.job_failing.title': 'A job keeps failing: {subject}',
   'alert.job_failing.what':
-    '{subject} has not gone well since its first failure.{error, select, none {} other { The last error: {error}}}',
+    '{subject} has not succeeded since its first failure.{error, select, none {} other { The last error: {error}}}',
   'alert.job_failing.remedy':
-    'The console’s screens Schedules and Runs show how it ended each time; mend what the error names, then run it again there.',
-  'alert.job_failing.over': 'It has gone well again, or no longer runs.',
+    'The console’s screens Schedules and Runs show how it ended each time. Fix what the error names, then run it again there.',
+  'alert.job_failing.over': 'It has succeeded, or no longer runs.',
   'alert.cases_jump.title': 'Many new cases: {category}',
   'alert.cases_jump.what':
-    'Within an hour {rise, plural, one {# case} other {# cases}} came up; {count, number} of this category are open.',
+    '{rise, plural, one {# case was} other {# cases were}} opened within an hour; {count, number} of this category are open.',
   'alert.cases_jump.remedy':
-    'Open the cases of this category in the console. So many at once mostly have one cause: mend it, then retry them together.',
-  'alert.cases_jump.over': 'Their number has stopped rising; {count, number} were open last.',
-  'alert.out_of_step.title': 'Only {share} of the employees are in step',
+    'Open the cases of this category in the console. So many at once mostly have one cause: fix it, then retry them together.',
+  'alert.cases_jump.over': 'Their number has stopped rising; the last count was {count, number}.',
+  'alert.out_of_step.title': 'Only {share} of the employees are in sync',
   'alert.out_of_step.what':
-    'The platform has confirmed {in_step, number} of {in_scope, number} employees as HR has them, not counting those whose change waits for a decision or was decided against.',
+    'The platform has confirmed {in_step, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted.',
   'alert.out_of_step.remedy':
-    'See on the overview what the others wait for: open cases, activation on the platform, or sending.',
-  'alert.out_of_step.over': 'Enough employees are in step again.',
-  'alert.work_stuck.title': 'Work does not get done',
+    'See on the overview what the others are waiting for: open cases, activation on the platform, or sending.',
+  'alert.out_of_step.over': 'Enough employees are in sync again.',
+  'alert.work_stuck.title': 'Work is not getting done',
   'alert.work_stuck.what':
-    '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has begun a job} other {the last job was begun {idle} ago}}.} others_first { Workers take other work meanwhile.} other {}}',
+    '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
   'alert.work_stuck.remedy':
-    '{cause, select, not_queued {What HR changed since its plan waits for the next run: see how the latest ones ended with `dirsync runs`. If they end well, restart the scheduler} not_taken {Run `dirsync doctor`, and `dirsync status`, which says whether the queue itself is paused; then restart the workers} other {Run `dirsync doctor`, then restart the workers}}; nothing is lost by that.',
+    '{cause, select, not_queued {What HR changed since its plan waits for the next run: use `dirsync runs` to see how the latest ones ended. If they end well, restart the scheduler} not_taken {Run `dirsync doctor`, and `dirsync status`, which says whether the queue itself is paused; then restart the workers} other {Run `dirsync doctor`, then restart the workers}}; nothing is lost by that.',
   'alert.work_stuck.over': 'The old work is done.',
   'alert.money_unknown.title':
     '{subject, select, refund {Refunds whose outcome is unknown} other {Top-ups whose outcome is unknown}}',
   'alert.money_unknown.what':
-    '{subject, select, refund {{count, plural, one {# refund was} other {# refunds were}}} other {{count, plural, one {# top-up was} other {# top-ups were}}}} sent and may have been carried out; {for_person, plural, =0 {dirsync still asks the platform} one {# waits for a person} other {# wait for a person}}.',
+    '{subject, select, refund {{count, plural, one {# refund was} other {# refunds were}}} other {{count, plural, one {# top-up was} other {# top-ups were}}}} sent and may have been carried out; {for_person, plural, =0 {dirsync is still asking the platform} one {# is waiting for a decision} other {# are waiting for a decision}}.',
   'alert.money_unknown.remedy':
-    'Do not send them again. The console’s screen Money says of each how to find out and how to record it.',
+    'Do not send them again. The console’s screen Money says for each how to find out the outcome and record it.',
   'alert.money_unknown.over': 'Every outcome is known.',
   'alert.calls_rejected.title': 'The platform rejects {share} of the calls',
   'alert.calls_rejected.what':
-    'Within 15 minutes it rejected {rejected, number} of {calls, number} calls because there were too many. dirsync repeats them, but is slower for it.',
+    'Within 15 minutes it rejected {rejected, number} of {calls, number} calls because there were too many. dirsync repeats them, but this slows it down.',
   'alert.calls_rejected.remedy':
-    'Find out who else uses this application id, or set a lower PLATFORM_RATE_LIMIT, or auto.',
+    'Find out which other system uses this application id, or set PLATFORM_RATE_LIMIT lower, or to auto.',
   'alert.calls_rejected.over': 'Calls come through again.',
   'alert.role_missing.title': 'No {role} is running',
   'alert.role_missing.what':
-    '{subject, select, worker {Nothing is sent to the platform.} other {HR is not read, and no run begins.}} What waits is kept.',
+    '{subject, select, worker {Nothing is sent to the platform.} other {HR is not read, and no run starts.}} Waiting work is kept.',
   'alert.role_missing.remedy':
     'Start one with `dirsync start --roles {subject}`; the log of the last one says why it ended.',
   'alert.role_missing.over': 'One is running again.',
   'alert.process_lost.title': 'A process is gone or frozen: {subject}',
   'alert.process_lost.what':
-    'It gives no sign of life, said no goodbye, and no other process has taken its place. Its roles: {roles}.',
+    'It shows no sign of life, did not shut down in order, and no other process has taken its place. Its roles: {roles}.',
   'alert.process_lost.remedy':
-    'Look at its log and its machine, then start it again. If its container is unhealthy, restart that: Docker does not do so by itself.',
+    'Look at its log and its machine, then start it again. If its container is unhealthy, restart it: Docker does not do that by itself.',
   'alert.process_lost.over': 'It is alive again, another one has taken its place, or a day has passed.',
-  'alert.notification_misfit.title': 'Refund notifications that fit no refund',
+  'alert.notification_misfit.title': 'Refund notifications that match no refund',
   'alert.notification_misfit.what':
-    'Within a day the platform notified of {count, plural, one {# refund} other {# refunds}} that dirsync never sent, or sent otherwise; the latest is {latest}.',
+    'Within a day the platform notified dirsync of {count, plural, one {# refund} other {# refunds}} that it never sent, or sent with another order or amount; the latest is {latest}.',
   'alert.notification_misfit.remedy':
-    'Look the number up on the platform: another system may refund for this application, or amounts differ.',
+    'Look the number up on the platform: another system may be sending refunds for this application, or amounts differ.',
   'alert.notification_misfit.over': 'None has come for a day.',
   'alert.clock.title': 'A clock is wrong',
   'alert.clock.what':
-    'A worker’s clock differs by {seconds} from the platform’s, which refuses calls from 5 minutes on.',
+    'A worker’s clock differs from the platform’s by {seconds}. From 5 minutes on, the platform refuses calls.',
   'alert.clock.remedy': 'Set the machine’s clock (NTP); `dirsync doctor` shows the difference.',
   'alert.clock.over': 'The clocks agree again.',
   'alert.tokens.title': 'Too many access tokens are created',
   'alert.tokens.what':
-    '{count, number} within the last hour, where one lasts for hours. From 50 on dirsync waits, because the platform permits 60.',
+    '{count, number} within the last hour, although one lasts for hours. From 50 on dirsync waits, because the platform permits 60.',
   'alert.tokens.remedy':
-    'Find out which other system uses this application id: each token that it creates ends ours.',
-  'alert.tokens.over': 'Tokens last again.',
+    'Find out which other system uses this application id: each token that it creates invalidates ours.',
+  'alert.tokens.over': 'Tokens last as long as they should again.',
   'alert.queue_away.title': 'The queue does not answer, or refuses writes',
   'alert.queue_away.what':
     'Work is planned but does not reach the workers. It is kept, and nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.queue_away.remedy':
-    'Start Redis, mend the way to it, or give it more memory or disk; `dirsync doctor` says what fails.',
-  'alert.queue_away.over': 'It answers again, and work goes on by itself.',
+    'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
+  'alert.queue_away.over': 'It answers again, and work continues by itself.',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
   'alert.hr_sources_differ.remedy': 'Give all processes the same HR_SOURCES, and restart those named here.',
   'alert.hr_sources_differ.over': 'All processes have the same HR sources.',
   'alert.database_full.title':
-    '{subject, select, size {dirsync’s database is nearly full} other {dirsync’s database runs out of connections}}',
+    '{subject, select, size {dirsync’s database is nearly full} other {dirsync’s database is running out of connections}}',
   'alert.database_full.what':
     '{subject, select, size {It has {used} of {limit} ({percent})} other {{used} of {limit} connections are in use ({percent})}}.',
   'alert.database_full.remedy':
-    '{subject, select, size {Give it more room and raise ALERT_DATABASE_GB, or find out what grows.} other {Find out who holds them (`pg_stat_activity`), or raise max_connections.}}',
+    '{subject, select, size {Give it more room and raise ALERT_DATABASE_GB, or find out what is growing.} other {Find out what holds them (`pg_stat_activity`), or raise max_connections.}}',
   'alert.database_full.over': 'There is room again.',
   'alert.database_slow.title': 'dirsync’s database is slow',
   'alert.database_slow.what': 'Reading a handful of figures took {milliseconds, number} ms.',
   'alert.database_slow.remedy':
-    'Look at the server’s load, disks and locks; `pg_stat_activity` shows what runs.',
+    'Check the server’s load, disks and locks; `pg_stat_activity` shows what is running.',
   'alert.database_slow.over': 'It answers quickly again.',
   'alert.database_away.title': 'dirsync’s database does not answer, or not as it should',
   'alert.database_away.what':
     'Nothing is read from HR and nothing is sent until it does; nothing is lost.{error, select, none {} other { The last error: {error}}}',
-  'alert.database_away.remedy': 'Start the server or mend the way to it; `dirsync doctor` says what fails.',
-  'alert.database_away.over': 'It answers again, and work goes on by itself.',
-  'alert.dead_channel.title': 'Alerts do not get through: {subject}',
+  'alert.database_away.remedy':
+    'Start the server or restore the connection to it; `dirsync doctor` says what fails.',
+  'alert.database_away.over': 'It answers again, and work continues by itself.',
+  'alert.dead_channel.title': 'Alerts are not delivered: {subject}',
   'alert.dead_channel.what':
-    'The channel {subject} takes no message{answer, select, none {} other {: {answer}}}.',
+    'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',
   'alert.dead_channel.remedy':
     'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
-  'alert.dead_channel.over': 'The channel takes messages again.',
-  'alert.heartbeat_failing.title': 'The heartbeat does not get through',
+  'alert.dead_channel.over': 'The channel accepts messages again.',
+  'alert.heartbeat_failing.title': 'The heartbeat is not delivered',
   'alert.heartbeat_failing.what':
-    'The monitor of HEARTBEAT_URL does not take the call after a good run{answer, select, none {} other {: {answer}}}.',
+    'The monitor at HEARTBEAT_URL does not accept the call after a good run{answer, select, none {} other {: {answer}}}.',
   'alert.heartbeat_failing.remedy':
-    'Check HEARTBEAT_URL and the way to the monitor. It raises its own alarm meanwhile, although dirsync works.',
-  'alert.heartbeat_failing.over': 'The monitor takes calls again, or there is nothing to call it for.',
+    'Check HEARTBEAT_URL and the connection to the monitor. Until then it raises its own alarm, although dirsync works.',
+  'alert.heartbeat_failing.over': 'The monitor accepts calls again, or there is nothing to call it for.',
 
   // The rules, in a few words, and when each raises an alert.
   'alert_rule.halt': 'Work is halted',
-  'alert_rule.paused': 'Calls are paused for long',
-  'alert_rule.held_run': 'A held run waits',
+  'alert_rule.paused': 'Calls are paused for a long time',
+  'alert_rule.held_run': 'A held run is waiting',
   'alert_rule.source_suspect': 'HR looks wrong',
   'alert_rule.run_overdue': 'No good run',
-  'alert_rule.schedule_paused': 'A schedule is paused for long',
+  'alert_rule.schedule_paused': 'A schedule is paused for a long time',
   'alert_rule.job_failing': 'A job fails',
   'alert_rule.cases_jump': 'Open cases jump',
-  'alert_rule.out_of_step': 'Too few are in step',
+  'alert_rule.out_of_step': 'Too few are in sync',
   'alert_rule.work_stuck': 'Work is stuck',
-  'alert_rule.money_unknown': 'Money of unknown outcome',
+  'alert_rule.money_unknown': 'Unknown outcome of refunds or top-ups',
   'alert_rule.calls_rejected': 'Calls are rejected',
   'alert_rule.role_missing': 'A process is missing',
   'alert_rule.process_lost': 'A process is gone or frozen',
-  'alert_rule.notification_misfit': 'A notification fits no refund',
-  'alert_rule.clock': 'The clock is off',
+  'alert_rule.notification_misfit': 'A notification matches no refund',
+  'alert_rule.clock': 'A clock is off',
   'alert_rule.tokens': 'Too many access tokens',
-  'alert_rule.queue_away': 'The queue is away',
+  'alert_rule.queue_away': 'The queue is down',
   'alert_rule.hr_sources_differ': 'Processes have different HR sources',
   'alert_rule.database_full': 'The database is nearly full',
   'alert_rule.database_slow': 'The database is slow',
-  'alert_rule.database_away': 'The database is away',
-  'alert_rule.dead_channel': 'A channel takes no message',
+  'alert_rule.database_away': 'The database is down',
+  'alert_rule.dead_channel': 'A channel accepts no messages',
   'alert_rule.heartbeat_failing': 'The heartbeat fails',
   'alerts.figure.halt': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.paused': 'after {figure, number} h',
@@ -177,7 +177,7 @@ export const alerts = {
   'alerts.figure.job_failing': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.cases_jump':
     'when a category rises within an hour by more than {figure, number}, and by more than {second, number} % of the employees',
-  'alerts.figure.out_of_step': 'when less than {figure, number} % are in step for an hour',
+  'alerts.figure.out_of_step': 'when less than {figure, number} % are in sync for an hour',
   'alerts.figure.work_stuck': 'after {figure, number} min',
   'alerts.figure.money_unknown': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.calls_rejected': 'when more than {figure, number} % are rejected within 15 min',
@@ -194,51 +194,51 @@ export const alerts = {
   'alerts.figure.dead_channel': 'after {figure, number} min',
   'alerts.figure.heartbeat_failing': 'after {figure, number} min',
   'runbook.halt':
-    'All calls, or those of one enterprise, have stopped because something refuses or does not answer. What waits is kept and goes on by itself.\nThe console’s screen Halts and processes, or `dirsync status`, says what is wrong and what mends it. `dirsync doctor` tests HR, the platform, the credentials and the clock one by one.\nUsual causes: the platform or HR is down, the application secret was changed, an enterprise code is not bound to the application.\nMend the cause. dirsync probes at growing intervals and goes on once a probe succeeds; “Probe now” in the console does not wait for that.\nIf doctor finds nothing wrong and the halt comes back, ask the platform’s support and name the trace id of a case.',
+    'All calls, or those of one enterprise, have stopped because something refuses them or does not answer. Waiting work is kept and continues by itself.\nThe console’s screen Halts and processes, or `dirsync status`, says what is wrong and how to fix it. `dirsync doctor` tests HR, the platform, the credentials and the clock one by one.\nUsual causes: the platform or HR is down, the application secret was changed, an enterprise code is not bound to the application.\nFix the cause. dirsync probes at growing intervals and continues once a probe succeeds; “Probe now” in the console does not wait for that.\nIf doctor finds nothing wrong and the halt comes back, ask the platform’s support and give them the trace id of a case.',
   'runbook.paused':
-    'A person has paused all calls, and they are still paused. The alert says who and why.\nAsk that person whether the reason still holds.\nResume with `dirsync resume`, or on the console’s overview. What was kept is then sent at the permitted rate.\nIf the pause has to last, mute this rule for that time.',
+    'A person has paused all calls, and they are still paused. The alert says who and why.\nAsk that person whether the reason still holds.\nResume with `dirsync resume`, or on the console’s overview. Waiting work is then sent at the permitted rate.\nIf the pause has to last, mute this rule for that time.',
   'runbook.held_run':
-    'A run would change or delete more than the breakers permit, so nothing of it is sent before a person decides. Other work goes on.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, such as a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong: mend it. The run is judged again and gives way by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask whoever is in charge of HR’s data. Waiting does no harm but the delay.\nIf such plans are ordinary here, raise the BREAKER_… settings.',
+    'A run would change or delete more than the breakers permit, so none of it is sent before a person decides. Other work continues.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, for example in a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong, fix it. The run is then checked again and superseded by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask the people responsible for HR’s data. Waiting does no harm except for the delay.\nIf such plans are normal here, raise the BREAKER_… settings.',
   'runbook.source_suspect':
-    'HR’s answer looked so wrong that nothing was planned: no rows, far fewer than before, a column turned empty, or keys twice.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query at HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nMend HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, such as after many have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf HR’s database is not yours, call its administrators: employees do not change on the platform until this is mended.',
+    'HR’s data looked so wrong that nothing was planned: no rows, far fewer than before, a column that became empty, or duplicate keys.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query in HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nFix HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, for example after many employees have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf you do not run HR’s database, call its administrators: employees do not change on the platform until this is fixed.',
   'runbook.run_overdue':
-    'Runs of this kind should end well at each interval of their schedule, and have not for several of them.\n`dirsync runs` shows how the latest ended. The message of one that failed says what to do.\nIf none was begun: is a scheduler running (Halts and processes), is the job paused or off (Schedules)?\nIf one is running and does not end: `dirsync runs RUN` shows what is left, and Platform how fast the calls go.\nA run that takes longer than its interval needs a wider schedule, or a higher PLATFORM_RATE_LIMIT.',
+    'Runs of this kind should succeed at each interval of their schedule, and have not for several of them.\n`dirsync runs` shows how the latest ended. The message of a failed one says what to do.\nIf none was started: is a scheduler running (Halts and processes), is the job paused or off (Schedules)?\nIf one is running and does not end: `dirsync runs RUN` shows what is left, and Platform how fast calls are made.\nA run that takes longer than its interval needs a longer interval, or a higher PLATFORM_RATE_LIMIT.',
   'runbook.schedule_paused':
     'A person has paused a cron job, and it is still paused. The alert says who and why.\nAsk that person whether the reason still holds. Without sync-changes and full-resync the platform falls behind HR; without prune the database grows.\nResume it on the screen Schedules; “Run now” runs it once while it stays paused.\nIf the pause has to last, mute this job under the rule for that time.',
   'runbook.job_failing':
-    'A cron job fails, or the run that it asks for does. What failed for less than the set time has mended by itself and is not told.\nThe screen Schedules shows the latest ticks of each job with their errors; departments, openids and the mirrors begin runs, which `dirsync runs` lists with their messages.\nMend what the error names: the mapping of departments, rights on HR or on dirsync’s database, the platform’s answer.\nRun the job again with “Run now” on that screen, and see it go well.\nIf prune fails, the database grows meanwhile; if sweep or retry-due fails, what waits is sent late.',
+    'A cron job fails, or the run that it starts does. Failures that ended before the configured time are not reported.\nThe screen Schedules shows the latest ticks of each job with their errors; departments, openids and the mirrors start runs, which `dirsync runs` lists with their messages.\nFix what the error names: the mapping of departments, rights on HR or on dirsync’s database, the platform’s answer.\nRun the job again with “Run now” on that screen, and check that it succeeds.\nIf prune fails, the database grows meanwhile; if sweep or retry-due fails, waiting work is sent late.',
   'runbook.cases_jump':
-    'Within an hour far more cases came up in one category than usual. Each keeps its employee or department out of step.\nOpen the cases of this category in the console, grouped by cause, or `dirsync dead-letters list --category C`.\nRead the message and remedy of one or two: so many at once mostly have one cause, such as a change in HR, the mapping or the platform’s settings.\nMend the cause, then retry all of them: the console’s bulk action, or `dirsync dead-letters retry --category C`.\nIf a release of the mapping caused it, take it back first.\nThe alert is over when the number has not risen for an hour, even if cases are still open.',
+    'Within an hour far more cases than usual were opened in one category. Each keeps its employee or department out of sync.\nOpen the cases of this category in the console, grouped by cause, or `dirsync dead-letters list --category C`.\nRead the message and remedy of one or two: so many at once mostly have one cause, such as a change in HR, in the mapping or in the platform’s settings.\nFix the cause, then retry all of them: the console’s bulk action, or `dirsync dead-letters retry --category C`.\nIf a new version of the mapping caused it, roll that back first.\nThe alert is over when the number has not risen for an hour, even if cases are still open.',
   'runbook.out_of_step':
-    'For an hour the share of employees in step has been below the figure that was set.\nThe overview shows where the others stand: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many wait to be sent: a large change is under way, and the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many await activation, the platform does not have them yet: ask whoever adds employees there.\nIf the share is ordinary here, such as while a company joins, lower ALERT_OUT_OF_STEP.',
+    'For an hour the share of employees in sync has been below the configured figure.\nThe overview shows the status of the others: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many are waiting to be sent, a large change is under way; the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many are awaiting activation, the platform does not have them yet: ask the people who add employees there.\nIf the share is normal here, for example while a company joins, lower ALERT_OUT_OF_STEP.',
   'runbook.work_stuck':
-    'Work that is not a full run’s has waited far longer than it needs at the permitted rate, although nothing is halted. The alert says where it waits: for the scheduler, for a worker, or behind other work.\nHalts and processes shows whether the workers are alive; Platform shows whether calls leave, and at what rate.\nThe console’s page of a run shows its entries that are left, and of an employee what its last attempts came to.\n`dirsync doctor` tests the queue (Redis) and both databases; `dirsync status` says whether somebody paused the queue itself with a tool of its own.\nRestart the workers, or the scheduler where it hands nothing over: what they had in hand is taken up again by itself, without being sent twice.\nIf it comes back, keep the logs of the workers and report it.',
+    'Work other than a full run’s has waited far longer than it needs at the permitted rate, although nothing is halted. The alert says where it waits: for the scheduler, for a worker, or behind other work.\nHalts and processes shows whether the workers are alive; Platform shows whether calls are made, and at what rate.\nThe console’s page of a run shows its remaining entries, and the page of an employee the outcome of its last attempts.\n`dirsync doctor` tests the queue (Redis) and both databases; `dirsync status` says whether the queue itself was paused with another tool.\nRestart the workers, or the scheduler if it hands nothing over: work in progress is picked up again by itself, without being sent twice.\nIf it comes back, keep the logs of the workers and report it.',
   'runbook.money_unknown':
-    'A refund or top-up was sent and its answer never came. It may have been carried out, so it is never sent again by itself.\nDo not send it under another number. The console’s screen Money lists each with what is known.\nOf refunds, dirsync asks the order record by itself; `dirsync refund settle NUMBER` asks now.\nOf top-ups, and refunds that wait for a person: look in the platform’s back office, or ask its support, and name the number and trace id.\nRecord what you found: `dirsync refund resolve NUMBER --as accepted --reason R`, or rejected; `dirsync topup resolve` likewise.\nIf it was not carried out, send it again under a new number.',
+    'A refund or top-up was sent and its answer never came. It may have been carried out, so it is never sent again by itself.\nDo not send it under another number. The console’s screen Money lists each with what is known.\nFor refunds, dirsync checks the order record by itself; `dirsync refund settle NUMBER` does so now.\nFor top-ups, and refunds that are waiting for a decision: look in the platform’s back office, or ask its support, and give the number and trace id.\nRecord the outcome: `dirsync refund resolve NUMBER --as accepted --reason R`, or rejected; `dirsync topup resolve` likewise.\nIf it was not carried out, send it again under a new number.',
   'runbook.calls_rejected':
-    'The platform rejects calls because there are too many in a time. dirsync slows down and repeats them: nothing is lost.\nThe console’s screen Platform shows the rate, what is permitted, and which operation is rejected.\nUsual causes: another system calls with the same application id, or PLATFORM_RATE_LIMIT is higher than the platform permits.\nSet PLATFORM_RATE_LIMIT lower, or to auto; `dirsync doctor` names the rate in force.\nIf the limit itself became lower, ask the platform’s support for the present one.',
+    'The platform rejects calls because there are too many in a period. dirsync slows down and repeats them: nothing is lost.\nThe console’s screen Platform shows the rate, what is permitted, and which operation is rejected.\nUsual causes: another system calls with the same application id, or PLATFORM_RATE_LIMIT is higher than the platform permits.\nSet PLATFORM_RATE_LIMIT lower, or to auto; `dirsync doctor` names the current rate.\nIf the platform has lowered its limit, ask its support for the new one.',
   'runbook.role_missing':
-    'No living process has this role: without a scheduler HR is not read and no run begins, without a worker nothing is sent.\nHalts and processes lists the processes of the last day, with host and last sign of life.\nLook at the log of the one that ended: a setting that is wrong, memory that ran out, a machine that is down.\nStart it again: `dirsync start --roles ROLE`, or `docker compose up -d`. What waited is done at once.\nIf it ends again within a minute, `dirsync doctor` in its environment says why.',
+    'No living process has this role: without a scheduler HR is not read and no run starts, without a worker nothing is sent.\nHalts and processes lists the processes of the last day, with host and last sign of life.\nLook at the log of the one that ended: a wrong setting, not enough memory, a machine that is down.\nStart it again: `dirsync start --roles ROLE`, or `docker compose up -d`. Waiting work is done at once.\nIf it ends again within a minute, `dirsync doctor` in its environment says why.',
   'runbook.process_lost':
-    'A process stopped giving signs of life without ending in order: it was killed, its machine is down or cut off, or it hangs. Others of its roles may still do the work, at a lower rate and without a reserve.\nHalts and processes lists the processes of the last day, with host, roles and last sign of life.\nDoes it still run there? If so it hangs: keep its log, then restart it. An unhealthy container of Docker is not restarted by itself: `docker compose restart SERVICE`.\nIf it is gone: its log and its machine’s tell why (memory that ran out, a node that is down). Start it again, and the alert is over.\nIf it was ended for good, mute it: after a day nothing is expected of it. `dirsync start` that is stopped with SIGTERM says goodbye and is not missed.',
+    'A process stopped showing signs of life without shutting down in order: it was killed, its machine is down or cut off, or it hangs. Others of its roles may still do the work, at a lower rate and without a reserve.\nHalts and processes lists the processes of the last day, with host, roles and last sign of life.\nIs it still running there? Then it hangs: keep its log and restart it. Docker does not restart an unhealthy container by itself: `docker compose restart SERVICE`.\nIf it is gone, its log and its machine’s log tell why (not enough memory, a node that is down). Start it again, and the alert is over.\nIf it was stopped for good, mute it: after a day the alert is over. A `dirsync start` that is stopped with SIGTERM shuts down in order and raises no alert.',
   'runbook.notification_misfit':
-    'The platform sent signed refund notifications that fit no refund of dirsync: an unknown number, or another order or amount.\nThe alert names the latest number. Look it up in the platform’s back office.\nUsual causes: another system refunds with the same application; a refund was sent by hand; dirsync’s database was restored from an older state.\nIf another system sends refunds, have its notifications sent to it.\nIf order or amount differ for a refund that dirsync did send, tell the platform’s support before more is refunded.\nThe platform repeats such notifications for a while; the alert is over a day after the last one.',
+    'The platform sent signed refund notifications that match no refund of dirsync: an unknown number, or another order or amount.\nThe alert names the latest number. Look it up in the platform’s back office.\nUsual causes: another system sends refunds with the same application; a refund was sent by hand; dirsync’s database was restored from an older state.\nIf another system sends refunds, have its notifications sent to it.\nIf order or amount differ for a refund that dirsync did send, tell the platform’s support before more is refunded.\nThe platform repeats such notifications for a while; the alert is over a day after the last one.',
   'runbook.clock':
-    'The clock of a machine with a worker is off against the platform’s. From 5 minutes on the platform refuses every call.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); of a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway tells a wrong time: ask its support.',
+    'The clock of a machine with a worker differs from the platform’s. From 5 minutes on the platform refuses every call.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); for a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway returns a wrong time: ask its support.',
   'runbook.tokens':
-    'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one ends the one before.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that the platform’s limit of 60 is never hit.',
+    'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one invalidates the previous one.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that it never reaches the platform’s limit of 60.',
   'runbook.queue_away':
-    'A process of dirsync does not reach the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Nothing is lost: the work is kept in PostgreSQL and is given to the queue again.\nIs Redis up? `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or full, it refuses writes.\nIs the way there open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes go on by themselves; none has to be restarted. You may also replace Redis by an empty one.',
+    'A process of dirsync does not reach the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Nothing is lost: the work is kept in PostgreSQL and is added to the queue again.\nIs Redis up? Check `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or when full, it refuses writes.\nIs the network open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes continue by themselves; none has to be restarted. You may also replace Redis by an empty one.',
   'runbook.hr_sources_differ':
-    'A process was started with other HR sources, or other enterprise codes of one, than the process that was started last. What the last one was started with holds, and stands in dirsync.hr_source. The others plan and send nothing for the sources that differ, so that no process undoes what another does.\nDuring a restart, one process after the other, this is ordinary for a minute.\nThe alert names the processes that were started before. `dirsync status` marks them, and their `/readyz` says so.\nCompare HR_SOURCES and the file that it names on each host: all processes need the same file.\nIf the named processes have the old file, give them the new one and restart them.\nIf the process that was started last has the wrong file, correct that, and restart it: the others go on by themselves.',
+    'A process was started with other HR sources, or with other enterprise codes for one, than the process that was started last. The sources of the last one apply, and are stored in dirsync.hr_source. The others plan and send nothing for the sources that differ, so that no process undoes what another does.\nDuring a rolling restart this is normal for a minute.\nThe alert names the processes that were started before. `dirsync status` marks them, and their `/readyz` says so.\nCompare HR_SOURCES and the file that it names on each host: all processes need the same file.\nIf the named processes have the old file, give them the new one and restart them.\nIf the process that was started last has the wrong file, correct that, and restart it: the others continue by themselves.',
   'runbook.database_full':
-    "dirsync’s database is close to the size that you set (ALERT_DATABASE_GB), or has few free connections left.\nSize: `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10`. History is dropped by the job prune at night: does it run (Schedules)?\nIf the size is ordinary for your number of employees, give the disk more room and raise ALERT_DATABASE_GB.\nConnections: `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` shows who holds them.\nEnd what should not be there, run fewer processes, put a pooler in front, or raise max_connections.\nA full disk stops PostgreSQL and with it dirsync; nothing that was confirmed is lost.",
+    "dirsync’s database is close to the size that you set (ALERT_DATABASE_GB), or has few free connections left.\nSize: `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10`. The job prune deletes history at night: is it running (Schedules)?\nIf the size is normal for your number of employees, enlarge the disk and raise ALERT_DATABASE_GB.\nConnections: `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` shows what holds them.\nEnd what should not be there, run fewer processes, put a pooler in front, or raise max_connections.\nA full disk stops PostgreSQL and with it dirsync; nothing that was confirmed is lost.",
   'runbook.database_slow':
-    'Reading dirsync’s figures, which is a handful of small queries, took too long three times in a row.\nLook at the server: processor, memory, disks, other databases on it.\n`select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start` shows what runs or waits for locks.\nIs autovacuum on, and does a backup or an import run just now?\nIf the way to the server is long, raise ALERT_DATABASE_SLOW; if dirsync itself is slow, give the server more.',
+    'Reading dirsync’s figures takes a handful of small queries, but took too long three times in a row.\nLook at the server: processor, memory, disks, other databases on it.\n`select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start` shows what is running or waiting for locks.\nIs autovacuum on, and is a backup or an import running?\nIf the network to the server is slow, raise ALERT_DATABASE_SLOW; if dirsync itself is slow, give the server more resources.',
   'runbook.database_away':
-    'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that judged last; the console shows no figures until the database is back.\nIs the server up? `pg_isready`, its log, its disk.\nIs the way there open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes go on by themselves; none has to be restarted.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
+    'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that last checked the rules; the console shows no figures until the database is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
   'runbook.dead_channel':
-    'A channel takes no messages, so people who rely on it hear nothing. This is told on the others.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows what its server answered last.\nUsual causes: a robot or webhook that was deleted, a changed secret or keyword, a mail password that ran out, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and says what the server answers.\nWhat happened meanwhile comes in one message once it works.',
+    'A channel does not accept messages, so people who rely on it are not notified. The other channels get this alert.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows the last answer of its server.\nUsual causes: a deleted robot or webhook, a changed secret or keyword, an expired mail password, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and shows the server’s answer.\nOnce it works, one message sums up what happened meanwhile.',
   'runbook.heartbeat_failing':
-    'dirsync calls HEARTBEAT_URL after each good run, so that a monitor elsewhere notices when all of it is away. These calls fail.\nThe screen Alerts shows the last answer. Its address is in no log: see the settings.\nIs the address still right, and is the check there still active? An answer of 404 or 410 often means that it was deleted.\nDoes a proxy or firewall stand between? Call the address from the machine of the worker or scheduler.\nUntil it is mended, do not trust the monitor’s silence nor its alarm; dirsync’s own alerts go on.',
+    'dirsync calls HEARTBEAT_URL after each good run, so that an external monitor notices when all of dirsync is down. These calls fail.\nThe screen Alerts shows the last answer. The address is in no log: see the settings.\nIs the address still right, and is the check there still active? An answer of 404 or 410 often means that it was deleted.\nIs there a proxy or firewall in between? Call the address from the machine of the worker or scheduler.\nUntil it is fixed, trust neither the monitor’s silence nor its alarm; dirsync’s own alerts still work.',
 } as const

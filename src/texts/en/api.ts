@@ -2,9 +2,9 @@
 export const api = {
   'api.title': 'API',
   'api.intro':
-    'Whatever this console shows or does, a program can do under /api/v1, with the same roles and the same audit.',
-  'api.token': 'A program needs a token. Somebody at a shell makes one:',
-  'api.try': 'The program sends it with every request. The addresses below lead to fields and examples.',
+    'Programs can do everything that this console shows or does under /api/v1, with the same roles and the same audit.',
+  'api.token': 'A program needs a token. Create one in the shell:',
+  'api.try': 'The program sends it with every request. The links below lead to fields and examples.',
   'api.method': 'Method',
   'api.path': 'Path',
   'api.summary': 'What it does',

@@ -2,7 +2,7 @@
 export const audit = {
   'audit.title': 'Audit',
   'audit.about':
-    'Everything that somebody asked for, written down before it took effect. Nobody can change it, and it is kept for 180 days.',
+    'Every request of a person, recorded before it took effect. The record cannot be changed and is kept for 180 days.',
   'audit.when': 'When',
   'audit.who': 'Who',
   'audit.what': 'What',
@@ -18,10 +18,10 @@ export const audit = {
   'audit.bulk_n': 'bulk action {id}',
   'audit.dry_run_n': 'dry run {id}',
   'audit.more': 'and {count, number} more',
-  'audit.none': 'Nobody has asked for anything yet.',
-  'audit.none.remedy': 'Whatever is done here, in the shell or through SQL will be listed.',
+  'audit.none': 'There have been no requests yet.',
+  'audit.none.remedy': 'Everything that is done here, in the shell or through SQL is listed.',
   'audit.no_match': 'Nothing matches these filters.',
-  'audit.no_match.remedy': 'Clear them, or look for a part of the name.',
+  'audit.no_match.remedy': 'Clear them, or search for part of the name.',
   // Arguments of commands, by the names that they are stored under.
   'audit.arg.kind': 'kind',
   'audit.arg.keys': 'for',

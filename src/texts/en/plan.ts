@@ -1,24 +1,24 @@
 /** Texts about the stored plan of a held run, and the decision about it. */
 export const plan = {
   'plan.title': 'Plan of run {run}',
-  'plan.held': 'This run is held until somebody decides.',
+  'plan.held': 'This run is held: it is waiting for a decision.',
   'plan.exactly':
-    'Approval sends exactly this plan, as it was stored. What HR changed since waits for the next plan.',
+    'Approving sends exactly this plan, as it was stored. What HR has changed since waits for the next plan.',
   'plan.approve': 'Approve this plan',
-  'plan.approve_hint': 'Optional; it is kept in the audit with your name.',
+  'plan.approve_hint': 'Optional; recorded in the audit with your name.',
   'plan.approved': 'Run {run} is approved: its stored plan is being sent.',
   'plan.reject': 'Reject',
-  'plan.reject_hint': 'Nothing of the plan is sent. The reason is kept in the audit with your name.',
+  'plan.reject_hint': 'Nothing of the plan is sent. The reason is recorded in the audit with your name.',
   'plan.rejected': 'Run {run} is rejected: nothing of its plan is sent.',
   'plan.decided': 'Decided by {who},',
-  'plan.over': 'This plan is not to be decided about any more.',
+  'plan.over': 'This plan can no longer be decided.',
   'plan.to_run': 'To run {run}',
   'plan.not_stored':
     'The plan of this run is not stored: only held runs keep theirs, for 30 days after their end.',
   'plan.changed_since':
     'HR has changed {count, plural, one {# row} other {# rows}} since this plan was made.',
   'plan.changed_since.what':
-    'Approval does not send these: they wait for the next plan. If HR was mended meanwhile, reject this one.',
+    'Approving does not send these: they wait for the next plan. If they were fixed in HR meanwhile, reject this plan.',
   'plan.why': '{fate, select, held {Why it is held} other {Why it was held}}',
   'plan.would_change':
     '{fate, select, held {Would change} approved {Approved to change} other {Would have changed}}',
@@ -32,7 +32,7 @@ export const plan = {
   'plan.since_unknown':
     '{fate, select, held {not known yet: HR has not been read again} other {not known: HR was not read again}}',
   'plan.since_count': '{count, plural, =0 {nothing} one {# row} other {# rows}}',
-  'plan.judged_at': 'HR judged again',
+  'plan.judged_at': 'HR checked again',
   'plan.by_reason': 'By reason',
   'plan.by_field': 'By changed field',
   'plan.by_department': 'By department',
@@ -41,8 +41,8 @@ export const plan = {
   'plan.department': 'Department',
   'plan.count': 'Count',
   'plan.counting': 'HR is being read: {done, number} of {total, number} so far.',
-  'plan.not_counted': 'Not counted: somebody decided before HR had been read.',
-  'plan.hr_again': 'It is tried again in a minute.',
+  'plan.not_counted': 'Not counted: it was decided before HR had been read.',
+  'plan.hr_again': 'It is retried in a minute.',
   'plan.no_fields': 'No field of an employee changes.',
   'plan.no_departments': 'No department is known.',
   'plan.more_departments': 'and {count, number} more: filter below by department.',

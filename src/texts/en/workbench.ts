@@ -9,8 +9,8 @@ export const workbench = {
   'hr_check.delivery': 'delivery',
   'hr_check.delivery_of': '{files}, written {time}',
   'hr_check.delivery_refused':
-    'This is the last whole delivery. What is in the folder now is refused, so no run reads it: {reason}.',
-  'hr_check.deliver_again': 'Have HR delivered again.',
+    'This is the last complete delivery. The files in the folder now are refused, so no run reads them: {reason}.',
+  'hr_check.deliver_again': 'Have HR deliver the files again.',
   'hr_check.columns': 'Columns',
   'hr_check.column.column': 'COLUMN',
   'hr_check.column.type': 'TYPE',
@@ -20,21 +20,21 @@ export const workbench = {
   'hr_check.column.field': 'PLATFORM FIELD',
   'hr_check.rules': 'Broken rules',
   'hr_check.rows_of': '{rows, plural, one {# row} other {# rows}}',
-  'hr_check.keyless': 'without a user id: they are nobody’s, and are not synced',
-  'hr_check.stray': 'of enterprises that are not those of the source ({codes}): they are not synced',
+  'hr_check.keyless': 'without a user id: they belong to no employee and are not synced',
+  'hr_check.stray': 'of enterprises that do not belong to the source ({codes}): they are not synced',
   'hr_check.no_room':
-    'what is compared cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR, some 250 MB for a million employees',
+    'the values to compare do not fit into a temporary file ({reason}): set TMPDIR to a folder with more room, about 250 MB for a million employees',
   'hr_check.no_rows':
-    'HR delivers no rows at all: check the SELECT, and what the HR user may read. Row-level security may hide all rows: `dirsync doctor` tells of it.',
-  'hr_check.doubts': 'Hardly meant',
+    'HR returns no rows at all: check the SELECT, and what the HR user may read. Row-level security may hide all rows: `dirsync doctor` reports it.',
+  'hr_check.doubts': 'Probably wrong',
   'hr_check.doubt.leavers':
-    '{rows, number} of {of, number} have left ({values}): check how the SELECT tells who is active, or raise BREAKER_LEAVERS_PERCENT if it is so',
+    '{rows, number} of {of, number} have left ({values}): check how the SELECT tells who is active, or raise BREAKER_LEAVERS_PERCENT if it is right',
   'hr_check.doubt.same':
     'all {rows, number} active employees have the same value ({values}): check which column it should be',
   'hr_check.doubt.empty':
     'empty for all {rows, number} active employees: check which column it should be, or leave it out',
   'hr_check.doubt.zeros':
-    '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have cut leading zeros, so have it exported as text',
+    '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have removed leading zeros, so have it exported as text',
   'hr_check.doubt.identity_userid':
     '{rows, number} of {of, number} look like identity numbers: take another column, user ids appear in logs and on pages',
   'hr_check.doubt.mobile_userid':
@@ -56,7 +56,8 @@ export const workbench = {
   'hr_check.department.duplicate': '{count, plural, one {# code occurs} other {# codes occur}} twice',
   'hr_check.department.active':
     '{count, plural, one {# is} other {# are}} neither active nor closed: active must be true or false',
-  'hr_check.department.closed_at': '{count, plural, one {# has} other {# have}} a closed_at that is no date',
+  'hr_check.department.closed_at':
+    '{count, plural, one {# has} other {# have}} a closed_at that is not a date',
   'hr_check.department.cycle':
     '{count, plural, one {# cycle} other {# cycles}}: departments are each other’s parents',
   'hr_check.department.no_parent':
@@ -66,7 +67,7 @@ export const workbench = {
   'hr_check.department.closed_with_employees':
     '{count, plural, one {# is} other {# are}} closed and still {count, plural, one {has} other {have}} {employees, plural, one {# employee} other {# employees}}',
   'hr_check.department.closed_top':
-    '{count, plural, one {# is} other {# are}} closed and at the top: the platform deletes no base department (section 7, 1002212002)',
+    '{count, plural, one {# is} other {# are}} closed and at the top: the platform never deletes the base department (section 7, 1002212002)',
   'hr_check.look_ups': 'Look-ups',
   'hr_check.hints': 'Hints',
   'hr_check.write_only': 'write-only',
@@ -75,16 +76,16 @@ export const workbench = {
   'hr_check.unmanaged': 'unmanaged',
   'hr_check.unmanaged_note': '{fields}: not in the SELECT, so dirsync never touches them',
   'hr_check.estimates': '≈ is an estimate, off by about 1 %.',
-  'hr_check.clean': 'Nothing is wrong with it.',
+  'hr_check.clean': 'No problems found.',
   'hr_check.not_clean':
-    'Mend it in HR, or write it away in {file}. A row that breaks a rule becomes a dead letter, and stops nobody else.',
+    'Fix it in HR, or correct it in {file}. A row that breaks a rule becomes a case and does not stop the others.',
   'hr_check.next': 'Next: {command}',
   'hr_check.again': 'Then: {command}',
   'hr_check.stopped': 'stopped before all rows were read; nothing was written',
   'hr_init.tables': 'Tables of HR in {product}',
   'hr_init.column.table': 'TABLE',
   'hr_init.column.rows': 'ROWS',
-  'hr_init.no_tables': 'the HR user may read no table: give it SELECT on those of the employees',
+  'hr_init.no_tables': 'the HR user may not read any table: grant it SELECT on those of the employees',
   'hr_init.more_tables': '… and {count} more: type the name.',
   'hr_init.which_table.employees': 'Which one holds the employees? A number or a name',
   'hr_init.which_table.departments': 'Which one holds the departments? A number or a name',
@@ -95,9 +96,9 @@ export const workbench = {
   'hr_init.sample_note': '9 stands for a digit, a and A for letters, 字 for any other.',
   'hr_init.meanings': 'What a column can mean',
   'hr_init.how':
-    'For each column: Enter takes what stands in brackets, a number or a name says otherwise, - leaves the column out, and . takes the brackets for all that follow.',
-  'hr_init.no_meaning': '{answer} is not among them: type a number from 1 to {count}, a name, - or .',
-  'hr_init.taken': '{meaning} is {column} already.',
+    'For each column: Enter accepts the value in brackets, a number or a name chooses another one, - leaves the column out, and . accepts the brackets for all remaining columns.',
+  'hr_init.no_meaning': '{answer} is not a valid answer: type a number from 1 to {count}, a name, - or .',
+  'hr_init.taken': '{column} is already {meaning}.',
   'hr_init.unfit': 'A column of type {type} cannot be {meaning}.',
   'hr_init.which_needed': 'Which column is {meaning}? Its name',
   'hr_init.needed_missing': 'One column has to be {meaning}.',
@@ -114,28 +115,28 @@ export const workbench = {
   'hr_init.unused.departments':
     'By its name, {columns} may tell which departments are closed, and is not used: every one counts as open.',
   'hr_init.no_states':
-    '{column} cannot tell it: it has too many different values, or hardly any that several rows have.',
-  'hr_init.which_states.employees': 'Which values mean in service? With commas between them',
-  'hr_init.which_states.departments': 'Which values mean open? With commas between them',
-  'hr_init.no_value': 'Type some of these values, with commas between them: {values}',
+    '{column} cannot tell: it has too many different values, or hardly any value occurs in several rows.',
+  'hr_init.which_states.employees': 'Which values mean in service? Separated by commas',
+  'hr_init.which_states.departments': 'Which values mean open? Separated by commas',
+  'hr_init.no_value': 'Type some of these values, separated by commas: {values}',
   'hr_init.column.value': 'VALUE',
-  'hr_init.which_men': 'Which values of {column} mean male? With commas between them, - for none',
-  'hr_init.which_women': 'Which values of {column} mean female? With commas between them, - for none',
+  'hr_init.which_men': 'Which values of {column} mean male? Separated by commas, - for none',
+  'hr_init.which_women': 'Which values of {column} mean female? Separated by commas, - for none',
   'hr_init.gender_unknown':
-    '{column} is left out: its values may mean either gender ({values}). Answer it without --yes, or write it into the SELECT.',
+    '{column} is left out: its values may mean either gender ({values}). Answer the question without --yes, or write it into the SELECT.',
   'hr_init.personal':
-    '{column} looks like identity numbers, mobile numbers or e-mail addresses. User ids appear in logs and on pages: take another column if there is one.',
+    '{column} looks like identity numbers, mobile numbers or e-mail addresses. User ids appear in logs and on pages: use another column if there is one.',
   'hr_init.active.employees': '{active, number} of {of, number} rows are active employees by it.',
   'hr_init.active.departments': '{active, number} of {of, number} departments are open by it.',
   'hr_init.written': '{file} is written: {count, plural, one {# column} other {# columns}} of {table}.',
-  'hr_init.exists': '{file} is there already: name another one with --output, or give --force',
+  'hr_init.exists': '{file} already exists: name another one with --output, or give --force',
   'hr_init.unwritable': '{file} cannot be written ({code}): name another one with --output',
-  'hr_init.ended': 'the answers ended before the last question; --yes takes all guesses',
+  'hr_init.ended': 'the input ended before the last question; --yes accepts all guesses',
   'hr_init.unguessable': 'There is nothing to guess: answer it, without --yes.',
   'hr_init.accepted': 'HR accepts it, and dirsync its columns.',
-  'hr_init.refused': 'It is written, and cannot be used yet:',
+  'hr_init.refused': 'It was written, but cannot be used yet:',
   'hr_init.set': 'Set: {setting}',
   'hr_init.then': 'Then: {command}',
   'hr_init.unguessed':
-    'Joins, employees of several companies and the like are for you to write: {page} has what each column wants.',
+    'Joins, employees of several companies and the like are up to you: {page} has what each column needs.',
 } as const

@@ -24,7 +24,7 @@ export const alerts = {
   'alert.run_overdue.what':
     '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在{age}前}}；按定时计划应每{interval}一次。{error, select, none {} other {最近一次失败：{error}}}',
   'alert.run_overdue.remedy':
-    '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否停摆。',
+    '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否已停止。',
   'alert.run_overdue.over': '已有同步任务成功完成。',
   'alert.schedule_paused.title': '定时任务仍处于暂停状态：{subject}',
   'alert.schedule_paused.what': '{by} 暂停了定时任务 {subject}，因此它不会运行。原因：{reason}',
@@ -37,20 +37,20 @@ export const alerts = {
   'alert.job_failing.remedy':
     '控制台的“定时计划”和“同步任务”页面会显示每次的结果；请按错误信息处理，然后在那里重新运行。',
   'alert.job_failing.over': '该任务已成功，或不再运行。',
-  'alert.cases_jump.title': '待处理项激增：{category}',
+  'alert.cases_jump.title': '异常项激增：{category}',
   'alert.cases_jump.what':
-    '一小时内新增 {rise, plural, other {# 项}}；该类别目前共有 {count, number} 项待处理。',
+    '一小时内新增 {rise, plural, other {# 个}}；该类别目前共有 {count, number} 个未解决的异常项。',
   'alert.cases_jump.remedy':
-    '请在控制台查看该类别的待处理项。短时间内大量出现多半出于同一原因：消除原因后可批量重试。',
+    '请在控制台查看该类别的异常项。短时间内大量出现多半出于同一原因：消除原因后可批量重试。',
   'alert.cases_jump.over': '数量已不再增长，最近一次统计为 {count, number} 项。',
   'alert.out_of_step.title': '员工同步率仅为 {share}',
   'alert.out_of_step.what':
     '不计变更待审批、已驳回或差异已接受的员工，共 {in_scope, number} 名，其中 {in_step, number} 名已由平台确认与人事系统一致。',
-  'alert.out_of_step.remedy': '请在概览中查看其余员工的状态：有待处理项、等待激活，还是待发送。',
+  'alert.out_of_step.remedy': '请在概览中查看其余员工的状态：有异常项、等待激活，还是待发送。',
   'alert.out_of_step.over': '同步率已恢复。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
   'alert.work_stuck.what':
-    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前并无停摆。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于{idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
+    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于{idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
   'alert.work_stuck.remedy':
     '{cause, select, not_queued {人事数据在计划之后又有变化的，要等下一次同步任务：请用 `dirsync runs` 查看最近的任务如何结束。如果均正常结束，请重启调度进程} not_taken {请运行 `dirsync doctor` 和 `dirsync status`（会显示队列本身是否被暂停），然后重启工作进程} other {请运行 `dirsync doctor`，然后重启工作进程}}；重启不会丢失任何数据。',
   'alert.work_stuck.over': '积压的数据已处理完毕。',
@@ -127,14 +127,14 @@ export const alerts = {
     '请检查 HEARTBEAT_URL 以及到监控的网络。在此期间，即使 dirsync 正常，监控也会发出告警。',
   'alert.heartbeat_failing.over': '监控已恢复接受调用，或目前无需调用。',
 
-  'alert_rule.halt': '工作停摆',
+  'alert_rule.halt': '同步已停止',
   'alert_rule.paused': '调用长时间暂停',
   'alert_rule.held_run': '同步任务待审批',
   'alert_rule.source_suspect': '源数据可疑',
   'alert_rule.run_overdue': '同步长时间未成功',
   'alert_rule.schedule_paused': '定时任务长时间暂停',
   'alert_rule.job_failing': '定时任务失败',
-  'alert_rule.cases_jump': '待处理项激增',
+  'alert_rule.cases_jump': '异常项激增',
   'alert_rule.out_of_step': '同步率过低',
   'alert_rule.work_stuck': '待发送数据积压',
   'alert_rule.money_unknown': '资金结果未知',
@@ -177,7 +177,7 @@ export const alerts = {
   'alerts.figure.dead_channel': '持续 {figure, number} 分钟后',
   'alerts.figure.heartbeat_failing': '持续 {figure, number} 分钟后',
   'runbook.halt':
-    '全部调用，或某个企业的调用已停止，因为有一方拒绝或没有响应。等待的数据会保留，恢复后自动继续。\n控制台的“停摆与进程”页面或 `dirsync status` 会说明原因和处理办法；`dirsync doctor` 会逐项检查人事系统、平台、应用凭证和时钟。\n常见原因：平台或人事系统故障、应用密钥已更换、企业编码未绑定到本应用。\n消除原因后，dirsync 会按逐渐加长的间隔探测，探测成功即自动恢复；在控制台点击“立即探测”则无需等待。\n如果体检没有发现问题而停摆反复出现，请联系平台方，并提供某个待处理项的跟踪 ID。',
+    '全部调用，或某个企业的调用已停止，因为有一方拒绝或没有响应。等待的数据会保留，恢复后自动继续。\n控制台的“停止与进程”页面或 `dirsync status` 会说明原因和处理办法；`dirsync doctor` 会逐项检查人事系统、平台、应用凭证和时钟。\n常见原因：平台或人事系统故障、应用密钥已更换、企业编码未绑定到本应用。\n消除原因后，dirsync 会按逐渐加长的间隔探测，探测成功即自动恢复；在控制台点击“立即探测”则无需等待。\n如果健康检查没有发现问题，但仍反复停止，请联系平台方，并提供某个异常项的跟踪 ID。',
   'runbook.paused':
     '有人暂停了全部调用，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认暂停的原因是否仍然存在。\n运行 `dirsync resume`，或在控制台概览中恢复；积压的数据随后会按允许速率发送。\n如需继续暂停，可在此期间静默本规则。',
   'runbook.held_run':
@@ -185,33 +185,33 @@ export const alerts = {
   'runbook.source_suspect':
     '人事系统返回的数据明显异常，因此未制定计划：没有数据、行数大幅减少、某列变为空值，或键值重复。\n该任务的信息会说明是哪一种：见控制台的“同步任务”页面，或运行 `dirsync runs RUN`。\n请在人事系统中自行执行映射查询；`dirsync plan` 会显示同步将做什么，不写入任何内容。常见原因：人事系统导入中断、视图被修改、权限丢失。\n更正人事数据或字段映射后，下一次同步会自动通过；也可运行 `dirsync resync`（全量用 `dirsync resync --full`）立即同步。\n如果人事数据属实（例如大批员工离职），请临时调高 GATE_MAX_FEWER_ROWS 或 GATE_MAX_EMPTIED。\n如果人事数据库由他人管理，请联系其管理员：问题解决之前，平台上的员工不会更新。',
   'runbook.run_overdue':
-    '此类同步任务按定时计划本应每次都成功，但已连续多个周期没有成功。\n运行 `dirsync runs` 查看最近的任务如何结束；失败任务的信息会说明如何处理。\n如果没有启动过：请检查是否有调度进程（“停摆与进程”页面），以及定时任务是否已暂停或关闭（“定时计划”页面）。\n如果有任务一直没有结束：`dirsync runs RUN` 会显示剩余数量，“平台”页面会显示调用速率。\n如果同步所需时间超过周期，请放宽定时计划，或调高 PLATFORM_RATE_LIMIT。',
+    '此类同步任务按定时计划本应每次都成功，但已连续多个周期没有成功。\n运行 `dirsync runs` 查看最近的任务如何结束；失败任务的信息会说明如何处理。\n如果没有启动过：请检查是否有调度进程（“停止与进程”页面），以及定时任务是否已暂停或关闭（“定时计划”页面）。\n如果有任务一直没有结束：`dirsync runs RUN` 会显示剩余数量，“平台”页面会显示调用速率。\n如果同步所需时间超过周期，请放宽定时计划，或调高 PLATFORM_RATE_LIMIT。',
   'runbook.schedule_paused':
     '有人暂停了一个定时任务，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认原因是否仍然存在。sync-changes 和 full-resync 暂停期间，平台会落后于人事系统；prune 暂停期间，数据库会不断增长。\n请在“定时计划”页面恢复；在暂停期间可用“立即运行”执行一次。\n如需继续暂停，可在此期间静默本规则中的该任务。',
   'runbook.job_failing':
     '某个定时任务，或其启动的同步任务失败。持续时间短于设定值的失败已自行恢复，不会通知。\n“定时计划”页面会显示各任务最近的执行及错误；departments、openids 和各镜像会启动同步任务，可运行 `dirsync runs` 查看其信息。\n请按错误信息处理：部门的字段映射、人事数据库或 dirsync 数据库的权限，或平台的答复。\n在该页面点击“立即运行”，确认其成功。\n如果 prune 失败，数据库会不断增长；如果 sweep 或 retry-due 失败，等待的数据会延迟发送。',
   'runbook.cases_jump':
-    '一小时内，某一类别的待处理项远多于平时；每一项都会使相应的员工或部门无法同步。\n请在控制台按原因查看该类别的待处理项，或运行 `dirsync dead-letters list --category C`。\n先看一两项的信息和处理建议：短时间内大量出现多半出于同一原因，例如人事系统、字段映射或平台设置有改动。\n消除原因后一并重试：使用控制台的批量操作，或运行 `dirsync dead-letters retry --category C`。\n如果由新上线的字段映射引起，请先撤回。\n数量一小时内不再增长，告警即结束，即使仍有待处理项。',
+    '一小时内，某一类别的异常项远多于平时；每一项都会使相应的员工或部门无法同步。\n请在控制台按原因查看该类别的异常项，或运行 `dirsync dead-letters list --category C`。\n先看一两项的信息和处理建议：短时间内大量出现多半出于同一原因，例如人事系统、字段映射或平台设置有改动。\n消除原因后一并重试：使用控制台的批量操作，或运行 `dirsync dead-letters retry --category C`。\n如果由新上线的字段映射引起，请先撤回。\n数量一小时内不再增长，告警即结束，即使仍有异常项。',
   'runbook.out_of_step':
-    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有待处理项、等待激活、因停摆等待，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有待处理项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_STEP。',
+    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有异常项、等待激活、已停止，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有异常项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_STEP。',
   'runbook.work_stuck':
-    '当前没有停摆，但有数据（全量核对除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停摆与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
+    '当前同步并未停止，但有数据（全量核对除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停止与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
   'runbook.money_unknown':
     '某笔退款或充值已发送，但未收到平台的响应。平台可能已执行，因此 dirsync 不会自动再次发送。\n请勿换一个单号再次发送。控制台的“资金”页面逐笔列出了已知情况。\n对于退款，dirsync 会自动查询订单记录；运行 `dirsync refund settle NUMBER` 可立即查询。\n对于充值和需要人工核对的退款：请在平台后台查询，或联系平台方并提供单号和跟踪 ID。\n查明后登记结果：`dirsync refund resolve NUMBER --as accepted --reason R`（未执行则为 rejected）；充值用 `dirsync topup resolve`。\n如果确认未执行，请用新的单号重新发送。',
   'runbook.calls_rejected':
     '平台因调用过于频繁而拒绝了一部分调用。dirsync 会降速并自动重试，不会丢失数据。\n控制台的“平台”页面会显示当前速率、允许速率以及被拒绝的操作。\n常见原因：有其他系统使用同一应用 ID，或 PLATFORM_RATE_LIMIT 高于平台的实际限额。\n请调低 PLATFORM_RATE_LIMIT，或设为 auto；`dirsync doctor` 会显示当前速率。\n如果平台降低了限额，请向平台方确认目前的限额。',
   'runbook.role_missing':
-    '没有承担该角色的存活进程：没有调度进程，就不会读取人事系统，也不会启动同步任务；没有工作进程，就不会发送任何数据。\n“停摆与进程”页面会列出最近一天内的进程，包括主机和最近心跳。\n请查看已退出进程的日志：设置有误、内存不足，还是机器故障。\n重新启动：`dirsync start --roles ROLE`，或 `docker compose up -d`。等待的工作会立即处理。\n如果启动后一分钟内又退出，请在其运行环境中执行 `dirsync doctor` 查明原因。',
+    '没有承担该角色的存活进程：没有调度进程，就不会读取人事系统，也不会启动同步任务；没有工作进程，就不会发送任何数据。\n“停止与进程”页面会列出最近一天内的进程，包括主机和最近心跳。\n请查看已退出进程的日志：设置有误、内存不足，还是机器故障。\n重新启动：`dirsync start --roles ROLE`，或 `docker compose up -d`。等待的工作会立即处理。\n如果启动后一分钟内又退出，请在其运行环境中执行 `dirsync doctor` 查明原因。',
   'runbook.process_lost':
-    '某个进程未正常退出就停止了心跳：被强制终止、所在机器故障或断网，或已卡死。同角色的其他进程可能仍在工作，但速度降低，且没有备用。\n“停摆与进程”页面会列出最近一天内的进程，包括主机、角色和最近心跳。\n该进程是否仍在运行？如果是，说明已卡死：请保留日志后重启。Docker 不会自动重启 unhealthy 的容器，请运行 `docker compose restart SERVICE`。\n如果已消失，请查看其日志和机器日志（内存不足、节点故障等）。重新启动后告警即结束。\n如果不再需要该进程，请将其静默：一天后不再提示。以 SIGTERM 停止的 `dirsync start` 会正常退出，不会触发告警。',
+    '某个进程未正常退出就停止了心跳：被强制终止、所在机器故障或断网，或已卡死。同角色的其他进程可能仍在工作，但速度降低，且没有备用。\n“停止与进程”页面会列出最近一天内的进程，包括主机、角色和最近心跳。\n该进程是否仍在运行？如果是，说明已卡死：请保留日志后重启。Docker 不会自动重启 unhealthy 的容器，请运行 `docker compose restart SERVICE`。\n如果已消失，请查看其日志和机器日志（内存不足、节点故障等）。重新启动后告警即结束。\n如果不再需要该进程，请将其静默：一天后不再提示。以 SIGTERM 停止的 `dirsync start` 会正常退出，不会触发告警。',
   'runbook.notification_misfit':
     '平台发来了签名有效的退款通知，但与 dirsync 的退款记录不符：单号不存在，或订单、金额不一致。\n告警中给出了最近一笔的退款单号，请在平台后台查询。\n常见原因：有其他系统以同一应用退款、有人手工退款，或 dirsync 数据库曾恢复到较早的备份。\n如果由其他系统发送退款，请将其通知地址改为该系统。\n如果 dirsync 确实发送过该退款而订单或金额不一致，请先联系平台方，再继续退款。\n平台会在一段时间内重复发送此类通知；最后一次通知过去一天后，告警结束。',
   'runbook.clock':
     '某台运行工作进程的机器，其时钟与平台不一致。相差超过 5 分钟，平台会拒绝所有调用。\n在该机器上运行 `dirsync doctor`，可看到相差多少。\n请开启时间同步（`timedatectl`、chrony、NTP）；容器则在其宿主机上设置。\n无需重启任何进程。\n如果机器时钟无误，则是平台网关返回的时间有误，请联系平台方。',
   'runbook.tokens':
-    'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停摆，以免触及平台 60 个的上限。',
+    'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停止同步，以免触及平台 60 个的上限。',
   'runbook.queue_away':
-    '某个 dirsync 进程无法连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停摆与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
+    '某个 dirsync 进程无法连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停止与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
   'runbook.hr_sources_differ':
     '某个进程启动时的人事系统（或其企业编码）与最后启动的进程不同。以最后启动的进程为准，其设置保存在 dirsync.hr_source 中。其他进程对有差异的人事系统既不制定计划，也不发送数据，以免互相覆盖。\n逐个重启进程时，出现一分钟左右属于正常情况。\n告警中列出了较早启动的进程；`dirsync status` 会标出它们，其 `/readyz` 也会说明原因。\n请在各主机上比较 HR_SOURCES 及其指向的文件：所有进程须使用同一份文件。\n如果所列进程使用的是旧文件，请换成新文件并重启。\n如果最后启动的进程用错了文件，请更正后重启该进程，其他进程会自动继续。',
   'runbook.database_full':

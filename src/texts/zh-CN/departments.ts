@@ -22,7 +22,7 @@ export const departments = {
   'departments.deleted_at': '平台删除时间',
   'departments.employees': '员工',
   'departments.children': '下级部门',
-  'departments.case': '待处理项',
+  'departments.case': '异常项',
   'departments.candidates': '待删除部门',
   'departments.grace': '人事系统撤销后保留 {hours, plural, other {#}} 小时',
   'departments.no_candidates': '没有已撤销但仍在平台上的部门。',

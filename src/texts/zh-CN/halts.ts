@@ -2,14 +2,14 @@ import type { halts as English } from '../en/halts.ts'
 import type { Section } from '../section.ts'
 
 export const halts = {
-  'halts.title': '停摆与进程',
-  'halts.none': '没有停摆，各项工作都有进程负责。',
-  'halts.nobody': '没有停摆。',
+  'halts.title': '停止与进程',
+  'halts.none': '同步没有停止，各项工作都有进程负责。',
+  'halts.nobody': '同步没有停止。',
   'halts.what': '{scope}：{category}',
-  'halts.everything': '全部停摆',
-  'halts.enterprise': '企业 {code} 已停摆',
+  'halts.everything': '全部已停止',
+  'halts.enterprise': '企业 {code} 已停止',
   'halts.hr_source': '人事数据源 {source} 无法读取',
-  'halts.own_enterprise': '未设企业编码的企业已停摆',
+  'halts.own_enterprise': '未设企业编码的企业已停止',
   'halts.since': '开始于',
   'halts.raised_by': '发起者',
   'halts.probes': '失败的探测次数',

@@ -4,7 +4,7 @@ import type { Section } from '../section.ts'
 export const settings = {
   'settings.title': '设置',
   'settings.settings': '设置',
-  'settings.doctor': '体检',
+  'settings.doctor': '健康检查',
   'settings.intro':
     '此处为本进程的设置；其他进程启动时的设置可能不同。请在环境变量中修改，下次启动时生效。密钥与密码不会显示。详见 `docs/settings.md`。',
   'settings.name': '设置项',
@@ -32,11 +32,11 @@ export const settings = {
   'settings.group.sign_in': '登录',
   'settings.group.traces': '链路追踪',
   'settings.group.schedules': '定时计划',
-  'settings.examine': '开始体检',
-  'settings.examine_again': '重新体检',
-  'settings.not_examined': '本进程启动以来尚未体检。',
+  'settings.examine': '开始健康检查',
+  'settings.examine_again': '重新检查',
+  'settings.not_examined': '本进程启动以来尚未做健康检查。',
   'settings.not_examined.todo':
-    '体检会检查设置、数据库、队列、人事系统、字段映射、平台、时钟与凭证，约需数秒，不会改动任何数据。',
+    '健康检查涵盖设置、数据库、队列、人事系统、字段映射、平台、时钟与凭证，约需数秒，不会改动任何数据。',
   'settings.examined': '由 {by} 发起，',
   'settings.check': '检查项',
   'settings.finding': '结论',

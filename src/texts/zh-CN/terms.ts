@@ -5,19 +5,19 @@ import type { Section } from '../section.ts'
  * 词汇表：同一概念在所有界面中只用一种说法。称呼用“您”（仅在需要时）；标点用全角；中文与数字、英文之间留一个空格；
  * 标题、表头、状态、按钮不加句号，句子以句号结尾；命令、设置项、列名保留英文并用反引号。
  *
- * case, dead letter 待处理项（导航：待处理）｜run 同步任务｜plan 计划｜held 待审批｜approve 批准｜reject 驳回（平台用“拒绝”）
+ * case, dead letter 异常项（waiting for a decision 待决定）｜run 同步任务｜plan 计划｜held 待审批｜approve 批准｜reject 驳回（平台用“拒绝”）
  * source suspect 源数据可疑｜sanity gate 源数据检查｜breaker 安全阈值（触发）｜superseded 已被取代｜cancel 取消
  * retry 重试｜snooze 暂缓｜ignore 忽略｜resolve 解决｜assign 指派，assignee 负责人｜comment 备注｜remedy 处理建议｜category 类别
  * platform code 平台错误码｜trace id 跟踪 ID｜occurrences 出现次数｜blocked by 受阻于｜attempt 处理记录（计数：次尝试）｜outcome 结果
- * in step 已同步（字段：一致），share in step 同步率｜pending 待发送｜outbox 待发送队列｜queue 队列
- * halt 停摆｜probe 探测｜pause 暂停｜resume 恢复｜process 进程｜role 角色｜last sign 最近心跳｜deployment 部署
+ * in sync 已同步（字段：一致），share in sync 同步率｜pending 待发送｜outbox 待发送队列｜queue 队列
+ * halt 已停止｜probe 探测｜pause 暂停｜resume 恢复｜process 进程｜role 角色｜last sign 最近心跳｜deployment 部署
  * platform 平台｜platform account 平台账号｜enterprise 企业，enterprise code 企业编码｜HR 人事系统，HR row 人事数据
  * mapping 字段映射｜column 列｜unmanaged 未纳管｜employee 员工｜userid 员工 ID｜department 部门，closed 已撤销｜leaver 离职员工
  * field 字段｜masked 已脱敏｜difference 差异｜rate 调用速率｜permitted 允许速率｜lower rate 限速｜token 令牌｜call 调用｜latency 耗时
  * schedule 定时计划，cron job 定时任务，tick 触发｜sweep 巡检补发｜prune 清理历史｜mirror 数据镜像｜payment order 支付订单
  * limit account 额度账户｜taxpayer 纳税主体｜refund 退款｜top-up 充值｜settle 核对结果｜resolve by a person 人工结案｜outcome unknown 结果未知
- * alert 告警（raise 触发，recover 恢复，fires 告警中）｜rule 规则｜severity 级别｜channel 渠道｜mute 静默｜quiet hours 免打扰时段｜judge 评估
- * audit 审计｜reason 原因｜dry run 试算｜bulk action 批量操作｜filter 筛选｜export 导出｜settings 设置｜doctor 体检｜log 日志
+ * alert 告警（raise 触发，recover 恢复，fires 告警中）｜rule 规则｜severity 级别｜channel 渠道｜mute 静默｜quiet hours 免打扰时段｜check 评估
+ * audit 审计｜reason 原因｜requested by 发起人｜dry run 试算｜bulk action 批量操作｜filter 筛选（apply 查询，clear 重置）｜compare now 立即比对｜export 导出｜settings 设置｜doctor 健康检查｜log 日志
  */
 export const terms = {
   // States of a case (`dead_letter.state`).
@@ -42,9 +42,9 @@ export const terms = {
   // How a case ended (`dead_letter.resolution`).
   'resolution.succeeded': '同步成功',
   'resolution.obsolete': '已无需处理',
-  'resolution.merged': '已并入其他待处理项',
+  'resolution.merged': '已并入其他异常项',
   // States of a run (`sync_run.state`).
-  'run_state.requested': '已申请',
+  'run_state.requested': '已发起',
   'run_state.planning': '计划中',
   'run_state.held': '待审批',
   'run_state.running': '执行中',
@@ -93,10 +93,10 @@ export const terms = {
   'outcome.bound': '已绑定',
   'outcome.awaiting_activation': '等待激活',
   'outcome.left': '已离职',
-  'outcome.parked': '转为待处理项',
+  'outcome.parked': '转为异常项',
   'outcome.retry': '稍后重试',
   'outcome.wait': '等待后继续',
-  'outcome.halted': '因停摆未执行',
+  'outcome.halted': '已停止，未执行',
   'outcome.obsolete': '已无需处理',
   'outcome.replan': '需要重新计划',
   // Jobs, as attempts and cases name them (`operation`).
@@ -193,11 +193,11 @@ export const terms = {
   'standing.updated': '已更新',
   'standing.partly_updated': '部分更新',
   'standing.awaiting_activation': '等待激活',
-  'standing.dead_lettered': '有待处理项',
+  'standing.dead_lettered': '有异常项',
   'standing.accepted': '已接受差异',
   'standing.held': '待审批',
   'standing.rejected': '变更已驳回',
-  'standing.halted': '因停摆等待',
+  'standing.halted': '已停止',
   'standing.waiting': '待发送',
   'standing.left': '已离职',
   'standing.vanished': '人事系统中已不存在',
@@ -213,7 +213,7 @@ export const terms = {
   'job.mirror-orders': '读取支付订单',
   'job.mirror-accounts': '读取额度账户',
   'job.mirror-taxpayers': '读取纳税主体',
-  'job.retry-due': '重试到期的待处理项',
+  'job.retry-due': '重试到期的异常项',
   'job.sweep': '巡检补发',
   'job.prune': '清理历史',
   'job.history': '记录曲线数据',
@@ -236,7 +236,7 @@ export const terms = {
   'time_left.estimated': '可预计',
   'time_left.paused': '平台要求等待',
   'time_left.no_worker': '没有存活的工作进程',
-  'time_left.halted': '已停摆',
+  'time_left.halted': '已停止',
   'time_left.waiting_for_retries': '等待重试',
   'time_left.rate_unknown': '速率尚未得知',
   // What people ask for, as the audit names it (`command.name`).
@@ -264,12 +264,12 @@ export const terms = {
   'command.pause_schedule': '暂停定时任务',
   'command.resume_schedule': '恢复定时任务',
   'command.run_schedule': '立即执行定时任务',
-  'command.probe_now': '立即探测停摆',
+  'command.probe_now': '立即探测能否恢复',
   'command.reveal': '显示原值',
-  'command.explain': '向平台查询员工',
+  'command.explain': '比对员工与平台',
   'command.try_mapping': '对员工试用映射',
   'command.ask_token': '询问访问令牌是否有效',
-  'command.doctor': '运行诊断',
+  'command.doctor': '运行健康检查',
   'command.export': '下载文件',
   'command.dry_run': '试算字段映射',
   'command.cancel_dry_run': '取消字段映射试算',
@@ -310,14 +310,14 @@ export const terms = {
   'message_state.given_up': '一天内未能送达，已放弃',
   // States of bulk actions, and of single cases in them.
   'bulk_state.preview': '预览',
-  'bulk_state.requested': '已申请',
+  'bulk_state.requested': '已发起',
   'bulk_state.running': '执行中',
   'bulk_state.done': '已完成',
   'bulk_state.stopped': '已停止',
   'bulk_state.skipped': '已跳过',
   'bulk_state.failed': '失败',
   // States of a stored dry run.
-  'dry_run_state.requested': '已申请',
+  'dry_run_state.requested': '已发起',
   'dry_run_state.running': '执行中',
   'dry_run_state.done': '已完成',
   'dry_run_state.failed': '失败',

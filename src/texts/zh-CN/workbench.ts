@@ -67,7 +67,7 @@ export const workbench = {
   'hr_check.estimates': '≈ 为估算值，误差约 1 %。',
   'hr_check.clean': '未发现问题。',
   'hr_check.not_clean':
-    '请在人事系统中更正，或在 {file} 中处理。不符合规则的行会成为待处理项，不影响其他员工。',
+    '请在人事系统中更正，或在 {file} 中处理。不符合规则的行会成为异常项，不影响其他员工。',
   'hr_check.next': '下一步：{command}',
   'hr_check.again': '然后：{command}',
   'hr_check.stopped': '在读完所有行之前已停止；未写入任何内容',

@@ -88,7 +88,7 @@ describe.each(CHATS)('%s', kind => {
     const again = several.alerts.filter(({ event }) => event === 'repeated')
     const repeated = await read({ ...several, title: `dirsync: still: ${again[0]?.title}`, alerts: again })
     expect(repeated).toContain('\nwarning · since 10:17')
-    expect(repeated).not.toContain('going on')
+    expect(repeated).not.toContain('still firing')
   })
 
   test('has the worst first and what is over last, and tells new from old', async () => {
@@ -102,7 +102,7 @@ describe.each(CHATS)('%s', kind => {
       'warning · since 14:16',
       '🟠 ',
       'Run 1204 waits',
-      'warning, still going on · since 10:17',
+      'warning, still firing · since 10:17',
       '✅ ',
       'No worker',
       'recovered · 13:58 to 14:17, for 19 min',
@@ -178,7 +178,7 @@ describe.each(CHATS)('%s', kind => {
 describe('dingtalk', () => {
   test('has the heading as its title, which notifications show', async () => {
     const { content } = await sent('dingtalk', sampleMessages('zh-CN').one)
-    expect(content).toMatchObject({ msgtype: 'markdown', markdown: { title: '🔴 dirsync: 停摆：全部' } })
+    expect(content).toMatchObject({ msgtype: 'markdown', markdown: { title: '🔴 dirsync: 已停止：全部' } })
     expect(content).not.toHaveProperty('at')
   })
 })

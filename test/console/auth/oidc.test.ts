@@ -135,11 +135,11 @@ describe('a sign-in at the provider', () => {
     await auth.user('dora', 'viewer')
     await accounts({ other: { preferred_username: 'DORA', groups: ['dirsync-admins'] } })
     const browser = browserOf('other')
-    expectRefused(await browser.get(await wayBack(browser)), 403, 'Your name belongs to somebody else here')
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'Your name belongs to another user here')
     expect((await auth.recorded('sign_in_failed')).at(-1)?.arguments).toMatchObject({ why: 'taken' })
     await accounts({ other: { preferred_username: 'local', groups: ['dirsync-admins'] } })
     const again = browserOf('other')
-    expectRefused(await again.get(await wayBack(again)), 403, 'Your name belongs to somebody else here')
+    expectRefused(await again.get(await wayBack(again)), 403, 'Your name belongs to another user here')
   })
 
   test('identifies people by their subject, whatever their name', async () => {
@@ -151,7 +151,7 @@ describe('a sign-in at the provider', () => {
     })
     expect(await viewerOf(await signIn('s1'))).toMatchObject({ name: 'emma' })
     const other = browserOf('s3')
-    expectRefused(await other.get(await wayBack(other)), 403, 'somebody else')
+    expectRefused(await other.get(await wayBack(other)), 403, 'another user')
     expect(await viewerOf(emma)).toMatchObject({ name: 'emma' })
     await accounts({ 'Sub|4': { preferred_username: '<script>', groups: ['hr'] } })
     const { name } = await viewerOf(await signIn('Sub|4'))
@@ -225,16 +225,16 @@ describe('a way back', () => {
     const secret = flow()
     expect((await browser.get(back)).status).toBe(303)
     browser.jar(auth.url).set('dirsync-sign-in', secret)
-    expectRefused(await browser.get(back), 400, 'not under way any more')
-    expectRefused(await new Browser().get(back), 400, 'not under way any more')
+    expectRefused(await browser.get(back), 400, 'has expired')
+    expectRefused(await new Browser().get(back), 400, 'has expired')
   })
 
   test('belongs to the browser that began: a link cannot sign a person in as another', async () => {
     const back = await wayBack(browserOf('anna'))
-    expectRefused(await new Browser().get(back), 400, 'not under way any more')
+    expectRefused(await new Browser().get(back), 400, 'has expired')
     const victim = browserOf('bert')
     await wayBack(victim)
-    expectRefused(await victim.get(back), 403, 'did not work')
+    expectRefused(await victim.get(back), 403, 'identity provider failed')
     expect(await viewerOf(victim)).toBeNull()
   })
 
@@ -275,7 +275,7 @@ describe('a way back', () => {
     const browser = browserOf('anna')
     const back = new URL(await wayBack(browser))
     tamper(back)
-    expectRefused(await browser.get(back.href), 403, 'did not work')
+    expectRefused(await browser.get(back.href), 403, 'identity provider failed')
     expect(await viewerOf(browser)).toBeNull()
   })
 
@@ -283,7 +283,7 @@ describe('a way back', () => {
     const browser = browserOf('anna')
     const back = await wayBack(browser)
     await auth.pool.query('update dirsync.sign_in_flow set nonce = state')
-    expectRefused(await browser.get(back), 403, 'did not work')
+    expectRefused(await browser.get(back), 403, 'identity provider failed')
   })
 
   test('after ten minutes is too late', async () => {

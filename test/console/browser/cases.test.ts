@@ -88,9 +88,9 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
   await screenshot(page, 'case')
   await company.hr.query('update person set mobile = $1 where userid = $2', ['19911112222', 'e0001'])
   await page.getByRole('button', { name: 'Retry' }).click()
-  await page.getByText(`Case ${duplicate} is being tried again`).waitFor()
+  await page.getByText(`Case ${duplicate} is being retried`).waitFor()
   await page.locator('.head .state.ok').getByText('resolved').waitFor()
-  await page.getByText('Nothing is left to do.').waitFor()
+  await page.getByText('There is nothing left to do.').waitFor()
   expect((await company.onPlatform()).get('e0001')?.mobile).toBe('19911112222')
   await screenshot(page, 'case-resolved')
 })
@@ -133,7 +133,7 @@ test('two browsers act on the same case: the second is told who was quicker, and
     second.getByRole('button', { name: '暂缓' }).click(),
   ])
   expect(response.status()).toBe(409)
-  await second.getByText(/待处理项 \d+ 在您查看之后已有变化。\S+：忽略/).waitFor()
+  await second.getByText(/异常项 \d+ 在您查看之后已有变化。\S+：忽略/).waitFor()
   await screenshot(second, 'case-conflict')
   await second.getByRole('link', { name: '返回刚才的页面' }).click()
   await second.getByText('agreed with them').first().waitFor()
@@ -145,11 +145,11 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto(`/cases/${id}`)
   await page.getByRole('button', { name: 'Assign to me' }).click()
-  await page.getByText(new RegExp(`Case ${id} is in the hands of \\S+\\.`)).waitFor()
+  await page.getByText(new RegExp(`Case ${id} is assigned to \\S+\\.`)).waitFor()
   await page.locator('summary', { hasText: 'Assign' }).click()
   await page.getByLabel('Assign to').fill('mei')
   await page.getByRole('button', { name: 'Assign', exact: true }).click()
-  await page.getByText(`Case ${id} is in the hands of mei.`).waitFor()
+  await page.getByText(`Case ${id} is assigned to mei.`).waitFor()
   await page.locator('summary', { hasText: 'Comment' }).click()
   await page.getByLabel('Comment').fill('Called him: new number on Monday.')
   await page.getByRole('button', { name: 'Comment' }).click()
@@ -183,7 +183,7 @@ test('all 1,000 that match a filter are ignored with a reason, and no other case
   const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto('/cases')
   await page
-    .getByRole('link', { name: /left, but still in service/ })
+    .getByRole('link', { name: /left but still in service/ })
     .first()
     .click()
   await page.getByText('1,000 cases match').waitFor()
@@ -194,7 +194,7 @@ test('all 1,000 that match a filter are ignored with a reason, and no other case
   expect(await states(chosen)).toEqual({ open: 1000 })
 
   await page.getByRole('button', { name: 'Start' }).click()
-  await page.getByText('It has begun.').waitFor()
+  await page.getByText('It has started.').waitFor()
   await page.getByText('1,000 of 1,000 cases').waitFor()
   await page.locator('.head').getByText('done').waitFor()
   await page.locator('td', { hasText: 'ignored' }).first().waitFor()
@@ -228,7 +228,7 @@ test('the ticked cases, and only those, are assigned; one that was changed meanw
   await company.db.query(`select dirsync.assign($1, 'mei')`, [ids[0]])
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByText('2 of 2 cases').waitFor()
-  await page.getByText('Somebody changed it after the preview.').waitFor()
+  await page.getByText('It was changed after the preview.').waitFor()
   const { rows } = await company.db.query(
     'select assignee from dirsync.dead_letter where id = any ($1) order by id',
     [ids],
@@ -253,7 +253,7 @@ test('without JavaScript, cases are read, filtered, previewed and acted on', asy
   expect(await widthOf(page)).toBeLessThanOrEqual(390)
   await screenshot(page, 'bulk-phone')
   await page.getByRole('button', { name: 'Start' }).click()
-  await page.getByText('It has begun.').waitFor()
+  await page.getByText('It has started.').waitFor()
   await until(async () => {
     const { rows } = await company.db.query(
       `select note from dirsync.dead_letter_event where dead_letter_id = $1 and event = 'commented'`,

@@ -52,7 +52,7 @@ test('a held employee is not in sync, on any screen', async () => {
   held = run.id
   const page = await visit(browser, service.url)
   await page.goto('/')
-  await page.getByText('held for a decision').first().waitFor()
+  await page.getByText('waiting for a decision').first().waitFor()
   expect(await page.getByText('73.3').count()).toBeGreaterThan(0)
   await expectAccessible(page)
   await screenshot(page, 'hold-1-overview')
@@ -60,7 +60,7 @@ test('a held employee is not in sync, on any screen', async () => {
   await expectAccessible(page)
   await screenshot(page, 'hold-2-list')
   await page.goto('/employees/e0003')
-  await page.getByText(`nothing is sent before run ${held} is decided`).waitFor()
+  await page.getByText(`Nothing is sent until run ${held} is decided`).waitFor()
   await expectAccessible(page)
   await screenshot(page, 'hold-3-employee')
   await page.goto(`/runs/${held}/plan`)
@@ -74,9 +74,9 @@ test('an employee synced by name is in sync at once, even while others are held'
   await page.getByRole('button', { name: 'Sync now' }).click()
   // All that the page says at the moment at which its headline turns.
   const text = await page
-    .locator('body', { hasText: 'In step: the platform has confirmed what HR has.' })
+    .locator('body', { hasText: 'In sync: the platform has confirmed what HR has.' })
     .textContent()
-  expect(text).not.toContain(`waits for the decision about run ${held}`)
+  expect(text).not.toContain(`waiting for the decision about run ${held}`)
   expect(text).not.toContain('Not reached')
   const { rows } = await company.db.query('select max(id) as id from dirsync.sync_run')
   expect(await page.locator('#story').textContent()).toContain(`#${rows[0].id}`)
@@ -132,7 +132,7 @@ test('an ignored case is a difference that a person accepted', async () => {
   expect(await standing('e0025')).toBe('accepted')
   const page = await visit(browser, service.url)
   await page.goto('/employees/e0025')
-  await page.getByText('a person ignored the case').waitFor()
+  await page.getByText('the case was ignored').waitFor()
   await expectAccessible(page)
   await screenshot(page, 'ignore-1-employee')
   await page.goto('/')

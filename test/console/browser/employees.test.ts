@@ -47,7 +47,7 @@ function field(page: Page, name: string) {
 test('an employee in sync is shown as such, with every field of HR masked', async () => {
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/employees/e0001')
-  await page.getByText('In step: the platform has confirmed what HR has.').waitFor()
+  await page.getByText('In sync: the platform has confirmed what HR has.').waitFor()
   await page.getByText('HR has the employee.').waitFor()
   await expect(field(page, 'mobile number').textContent()).resolves.toContain('199****')
   expect(await page.content()).not.toContain(person(1).mobile)
@@ -55,13 +55,13 @@ test('an employee in sync is shown as such, with every field of HR masked', asyn
   expect(await page.getByRole('button', { name: 'Sync now' }).count()).toBe(0)
 })
 
-test('“Explain now” shows a planted difference masked, and sends nothing', async () => {
+test('“Compare now” shows a planted difference masked, and sends nothing', async () => {
   await company.hr.query(`update person set email = 'somebody.new@example.com' where userid = 'e0002'`)
   const before = await lastCall()
   const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto('/employees/e0002')
-  await page.getByText('The platform was not asked.').waitFor()
-  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByText('The platform has not been asked.').waitFor()
+  await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText('These fields would be sent now: e-mail address').waitFor()
   const row = await field(page, 'e-mail address').textContent()
   expect(row).toContain('s***@example.com')
@@ -81,7 +81,7 @@ test('“Sync now” starts a run, and its steps appear without a reload', async
   await page.getByText(/Run \d+ was started for this employee/).waitFor()
   await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
   const run = page.locator('#this-run')
-  await run.getByText('Calls stand still').waitFor()
+  await run.getByText('Calls are halted').waitFor()
   await screenshot(page, 'employee-syncing')
   await company.db.query('select dirsync.resume()')
   await run.getByText('Sent: e-mail address.').waitFor()
@@ -120,14 +120,14 @@ test('an admin sees one value for a reason, which the audit keeps; the value sta
   ])
   expect(JSON.stringify(rows)).not.toContain(person(4).mobile)
   await page.getByText('Back to the employee').click()
-  await page.getByText('In step: the platform').waitFor()
+  await page.getByText('In sync: the platform').waitFor()
   expect(await page.content()).not.toContain(person(4).mobile)
 })
 
 test('a reviewer is not offered to see a value, and is refused', async () => {
   const page = await visit(browser, service.url, { role: 'operator' })
   await page.goto('/employees/e0004')
-  await page.getByText('In step: the platform').waitFor()
+  await page.getByText('In sync: the platform').waitFor()
   expect(await page.getByText('Show a value').count()).toBe(0)
   const answer = await page.request.post(`${service.url}/employees/e0004/reveal`, {
     form: { field: 'mobile', reason: 'curious' },
@@ -161,7 +161,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   await company.control('POST', 'employees', [onPlatform])
   const page = await visit(browser, service.url, { role: 'reviewer', width: 390 })
   await page.goto(`/employees/${encodeURIComponent(userid)}`)
-  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText(`</table>${SCRIPT}`).first().waitFor()
   expect(await page.title()).not.toBe('x')
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
@@ -208,7 +208,7 @@ test('an employee that no run has seen is distinguished from an unknown one', as
   await page.goto('/employees/newcomer')
   await page.getByText('No run has seen the employee yet.').waitFor()
   await page.goto('/employees/nobody')
-  await page.getByText('Neither HR nor dirsync knows').waitFor()
+  await page.getByText('Neither HR nor dirsync has').waitFor()
 })
 
 test('the search leads to the one hit, and groups several', async () => {
@@ -226,7 +226,7 @@ test('the search leads to the one hit, and groups several', async () => {
   await page.getByRole('link', { name: 'e0009' }).waitFor()
   await screenshot(page, 'search')
   await searchFor('nothing of that name')
-  await page.getByText('You can search for a case (#17)').waitFor()
+  await page.getByText('Search for a case (#17)').waitFor()
   const found = async (q: string) =>
     (
       await page.request.get(`${service.url}/search?q=${encodeURIComponent(q)}`, { maxRedirects: 0 })
@@ -252,7 +252,7 @@ test('on a phone and without JavaScript an employee can be read and explained', 
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
   }
   await page.goto('/employees/e0005')
-  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText('Nothing would be sent now.').waitFor()
   await screenshot(page, 'employee-phone')
 })

@@ -91,9 +91,9 @@ test('a dry run of another SELECT shows exactly the planted differences, and sen
   await page.goto('/mapping/dry-runs')
   expect(await page.getByLabel('SELECT of employees').inputValue()).toContain('from person')
   await page.getByLabel('SELECT of employees').fill(OTHER)
-  await page.getByRole('button', { name: 'Find out what it would change' }).click()
+  await page.getByRole('button', { name: 'See what it would change' }).click()
   await page.waitForURL('**/mapping/dry-runs/*')
-  await page.getByText('The SELECT makes a difference for 3 employees.').waitFor()
+  await page.getByText('The SELECT changes something for 3 employees.').waitFor()
   const rows = page.locator('tbody tr').filter({ has: page.getByRole('link', { name: /^e\d+$/ }) })
   expect(await rows.allTextContents()).toEqual([
     expect.stringMatching(/e0003\s*change.*P\*.*Q\*/s),
@@ -118,7 +118,7 @@ test('a SELECT that HR refuses is told with line and column, and its text is kep
   await page.goto('/mapping/dry-runs')
   const wrong = 'select userid, name,\n       nonsense, active\nfrom person'
   await page.getByLabel('SELECT of employees').fill(wrong)
-  await page.getByRole('button', { name: 'Find out what it would change' }).click()
+  await page.getByRole('button', { name: 'See what it would change' }).click()
   await page.getByText('The SELECT is wrong at line 2, column 8.').waitFor()
   await page.locator('mark', { hasText: 'nonsense, active' }).waitFor()
   expect(await page.getByLabel('SELECT of employees').inputValue()).toBe(wrong)
@@ -131,7 +131,7 @@ test('a text that is not one SELECT is refused at once, and kept', async () => {
   const two = `select 1;\ndrop table person -- ${SCRIPT}`
   await page.getByLabel('SELECT of employees').fill(two)
   const answered = page.waitForResponse(response => response.request().method() === 'POST')
-  await page.getByRole('button', { name: 'Find out what it would change' }).click()
+  await page.getByRole('button', { name: 'See what it would change' }).click()
   expect((await answered).status()).toBe(422)
   await page.getByText('The SELECT is wrong at line 2, column 1.').waitFor()
   await page.getByText('a second statement begins').waitFor()
@@ -152,7 +152,7 @@ test('a program is answered with a problem document, and a reviewer is refused',
   expect(await refused.json()).toMatchObject({ detail: expect.stringContaining('a second statement begins') })
   const reviewer = await visit(browser, service.url, { role: 'reviewer' })
   await reviewer.goto('/mapping/dry-runs')
-  await reviewer.getByText('An operator can find out here').waitFor()
+  await reviewer.getByText('An operator can test another SELECT here').waitFor()
   const answer = await reviewer.request.post(`${service.url}/mapping/dry-runs`, {
     form: { mapping: 'select 1' },
     headers: { 'sec-fetch-site': 'same-origin' },

@@ -6,8 +6,8 @@ import { createDeployment, type Deployment } from '../../helpers/deployment.ts'
 import { startTcpProxy } from '../../queue/tcp-proxy.ts'
 import { openBrowser, startConsoleService, userOf, visit } from './browser.ts'
 
-const STALE = 'This page cannot be brought up to date'
-const SIGNED_OUT = 'You are no longer signed in'
+const STALE = 'This page cannot be updated'
+const SIGNED_OUT = 'You are signed out, so'
 const SLOW = { timeout: 30_000 }
 
 let browser: Browser

@@ -30,7 +30,7 @@ afterAll(async () => {
 test('the overview says at once that everyone is in sync', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/')
-  await page.getByText('Everybody is in step').waitFor()
+  await page.getByText('All employees are in sync').waitFor()
   await page.getByText('30 of 30 employees').waitFor()
   await screenshot(page, 'overview')
 })
@@ -45,7 +45,7 @@ test('an operator pauses all calls with a reason, and resumes them', async () =>
   await page.getByText('maintenance of the platform').waitFor()
   await screenshot(page, 'overview-paused')
   await page.getByRole('button', { name: 'Resume calls' }).click()
-  await page.getByText('Calls to the platform go on.').waitFor()
+  await page.getByText('Calls to the platform have been resumed.').waitFor()
   const { rows } = await company.db.query(
     `select name, requested_by from dirsync.command order by id desc limit 2`,
   )
@@ -65,13 +65,13 @@ test('a viewer sees everything and is offered no change', async () => {
 test('what moves is shown without a reload', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/')
-  await page.getByText('Everybody is in step').waitFor()
+  await page.getByText('All employees are in sync').waitFor()
   await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
   await company.db.query(`select dirsync.pause('somebody at psql')`)
   await page.getByText('somebody at psql').waitFor()
   expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
   await company.db.query('select dirsync.resume()')
-  await page.getByText('Everybody is in step').waitFor()
+  await page.getByText('All employees are in sync').waitFor()
 })
 
 test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', async language => {

@@ -166,7 +166,7 @@ test('rejected with a reason, nothing is sent; the second who decides is told wh
   await first.getByRole('button', { name: 'Reject' }).click()
   await first.getByText(`Run ${run} is rejected`).waitFor()
   await second.getByRole('button', { name: 'Approve this plan' }).click()
-  await second.getByText('Somebody else was faster').waitFor()
+  await second.getByText('It was changed by someone else').waitFor()
   await second.getByText(/was rejected by .* \(HR is being mended\)/).waitFor()
   expect(await sentSince(before)).toEqual([])
 })

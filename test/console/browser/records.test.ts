@@ -102,16 +102,16 @@ describe('money', () => {
   test('with an unknown outcome comes first, with what to do, and an administrator settles it', async () => {
     const page = await visit(browser, service.url)
     await page.goto('/money')
-    await page.getByText('2 refunds were sent, and nobody knows whether the money moved.').waitFor()
+    await page.getByText('2 refunds were sent without a known outcome.').waitFor()
     await screenshot(page, 'money')
     await page.getByRole('link', { name: refundNo(1) }).click()
-    await page.getByText('It was sent, and nobody knows whether it was carried out.').waitFor()
+    await page.getByText('It was sent, but its outcome is unknown.').waitFor()
     await page.getByText('tester (shell)').first().waitFor()
     expect(await page.locator('main').textContent()).not.toContain('cli:tester')
     await page.getByText(`outerRefundNo: ${refundNo(1)}`).waitFor()
     await screenshot(page, 'refund-unknown')
-    await page.getByRole('button', { name: 'Ask the order record now' }).click()
-    await page.getByText('The order record has told what became of the refund.').waitFor()
+    await page.getByRole('button', { name: 'Check the order record now' }).click()
+    await page.getByText('The order record shows the outcome of the refund.').waitFor()
     await page
       .getByText('the order record shows 4.00 refunded, 0.00 before this refund of 4.00')
       .first()
@@ -133,19 +133,19 @@ describe('money', () => {
     ]
     for (const page of [first, second]) {
       await page.goto(`/money/refunds/${refundNo(2)}`)
-      await page.locator('summary').filter({ hasText: 'Say what became of it' }).click()
-      await page.getByText('Nothing is sent again, and it cannot be taken back.', { exact: false }).waitFor()
-      await page.getByLabel('What the platform told you').selectOption('rejected')
+      await page.locator('summary').filter({ hasText: 'Record the outcome' }).click()
+      await page.getByText('Nothing is sent again, and this cannot be undone.', { exact: false }).waitFor()
+      await page.getByLabel('What the platform’s support said').selectOption('rejected')
       await page.getByLabel('Reason').fill('Li of the support, by telephone')
     }
     await screenshot(first, 'refund-resolve')
-    await first.getByRole('button', { name: 'Say what became of it' }).click()
-    await first.getByText('What became of it is written down. Nothing was sent.').waitFor()
+    await first.getByRole('button', { name: 'Record the outcome' }).click()
+    await first.getByText('The outcome was recorded. Nothing was sent.').waitFor()
     await first.getByText('Li of the support, by telephone').first().waitFor()
     const conflict = second.waitForResponse(answer => answer.request().method() === 'POST')
-    await second.getByRole('button', { name: 'Say what became of it' }).click()
+    await second.getByRole('button', { name: 'Record the outcome' }).click()
     expect((await conflict).status()).toBe(409)
-    await second.getByText(`has said already what became of ${refundNo(2)}: refused`).waitFor()
+    await second.getByText(`has already recorded the outcome of ${refundNo(2)}: refused`).waitFor()
     expect(await latestCommand()).toMatchObject({
       name: 'resolve_refund',
       reason: 'Li of the support, by telephone',
@@ -162,7 +162,7 @@ describe('money', () => {
   test('all known says that there is nothing to do', async () => {
     const page = await visit(browser, service.url, { role: 'viewer' })
     await page.goto('/money')
-    await page.getByText('What became of every refund and top-up is known.').waitFor()
+    await page.getByText('The outcome of every refund and top-up is known.').waitFor()
     await page.goto('/money?state=rejected')
     expect(await page.locator('tbody tr').count()).toBe(1)
     await page.goto(`/money?number=${refundNo(1)}&since=2020-01-01T00:00`)
@@ -243,7 +243,7 @@ describe('the audit', () => {
     expect(await row.textContent()).toContain('127.0.0.1')
     await screenshot(auditor, 'audit')
     await operator.getByRole('button', { name: 'Resume calls' }).click()
-    await operator.getByText('Calls to the platform go on.').waitFor()
+    await operator.getByText('Calls to the platform have been resumed.').waitFor()
   })
 
   test('leads to the run and the refund that were meant, and shows sign-ins', async () => {
@@ -365,11 +365,11 @@ test.each(LANGUAGES)('every page is accessible in %s', async language => {
 test('without JavaScript a top-up is resolved, and everything can be read', async () => {
   const page = await visit(browser, service.url, { javaScript: false })
   await page.goto(`/money/topups/${encodeURIComponent(HOSTILE)}`)
-  await page.locator('summary').filter({ hasText: 'Say what became of it' }).click()
-  await page.getByLabel('What the platform told you').selectOption('accepted')
+  await page.locator('summary').filter({ hasText: 'Record the outcome' }).click()
+  await page.getByLabel('What the platform’s support said').selectOption('accepted')
   await page.getByLabel('Reason').fill('the points are there')
-  await page.getByRole('button', { name: 'Say what became of it' }).click()
-  await page.getByText('What became of it is written down.').waitFor()
+  await page.getByRole('button', { name: 'Record the outcome' }).click()
+  await page.getByText('The outcome was recorded.').waitFor()
   expect(await latestCommand()).toMatchObject({ name: 'resolve_topup', reason: 'the points are there' })
   await page.goto('/audit?who=test-admin')
   await page.getByRole('cell', { name: 'Resolve a top-up' }).waitFor()

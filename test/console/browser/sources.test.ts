@@ -35,7 +35,7 @@ test('where HR has several sources, pages say which one they are about', async (
   await page.goto('/runs/new')
   const changes = page.locator('li', { hasText: 'Changes' }).first()
   expect(await changes.locator('select[name=source] option').allInnerTexts()).toEqual([
-    'each of them',
+    'all (one run each)',
     'shanghai',
     'beijing',
   ])
