@@ -8,7 +8,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 
 const TESTS = import.meta.dirname
 
-/** Whoever imports one of these, by value, needs more than the process itself. */
+/** A file that imports one of these, by value, needs more than the process itself. */
 const NEEDS_A_SERVER =
   /^(?:(?:node:)?(?:child_process|dgram|http|https|net|worker_threads)|bullmq|ioredis|pg|undici|fastify|smtp-server)$|\/(?:emulator|trial|cli)\/|\/helpers\/(?!helpers\.test)/
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
 
-/** What people asked for: `dirsync.command`, which is written before anything takes effect and never changed. */
+/** Commands of people: `dirsync.command`, which is written before anything takes effect and never changed. */
 export const CommandRow = z.object({
   id: z.number(),
   name: z.string().describe('As the function or the command that does it'),

@@ -4,16 +4,16 @@ import type { BulkAction } from '../sync/bulk.ts'
 import type { CaseFilter } from '../sync/case-filter.ts'
 import { CASE_STATES, type CaseState } from '../sync/cases.ts'
 
-/** What is kept of actions on many cases: how far each is, and what came of each case. */
+/** A bulk action, with its progress. */
 export interface Bulk {
   id: number
   action: BulkAction
-  /** Null: the cases were chosen one by one. */
+  /** Null: the cases were ticked one by one. */
   filter: CaseFilter | null
   arguments: { until?: string; reason?: string; assignee?: string; text?: string }
   state: 'preview' | 'requested' | 'running' | 'done' | 'stopped'
   total: number
-  /** More cases matched than one action takes. */
+  /** More cases matched than one action can take. */
   more: boolean
   categories: Record<string, number>
   states: Partial<Record<CaseState, number>>
@@ -33,13 +33,13 @@ export interface Bulk {
 const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
   requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version`
 
-/** Null when there is no such action (any more). */
+/** Null if there is no such action (any more). */
 export async function readBulk(db: Pool, id: number): Promise<Bulk | null> {
   const { rows } = await db.query<Bulk>(`select ${COLUMNS} from dirsync.bulk_action where id = $1`, [id])
   return rows[0] ?? null
 }
 
-/** The latest actions that somebody confirmed, newest first. */
+/** The latest actions that were confirmed, newest first. */
 export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
   const { rows } = await db.query<Bulk>(
     `select ${COLUMNS} from dirsync.bulk_action where confirmed_at is not null order by id desc limit $1`,
@@ -48,7 +48,7 @@ export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
   return rows
 }
 
-/** What came of one case, and the case as it stands now. */
+/** The result of one case, with the case as it is now. */
 export const BulkResult = z.object({
   dead_letter_id: z.number(),
   outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
@@ -72,7 +72,7 @@ export type BulkResult = z.infer<typeof BulkResult>
 
 /**
  * The cases of an action in the order of their numbers, page by page.
- * @param page.after `next` of the page before
+ * @param page.after `next` of the preceding page
  */
 export async function bulkResults(
   db: Pool,

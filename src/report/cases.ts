@@ -15,15 +15,15 @@ import { Attempt } from './employee-story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './review.ts'
 
 /**
- * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them all:
- * each is read from the end of an index, and figures come from the tally.
+ * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them
+ * all: each page is read from an index, and counts come from the tally.
  */
 
-/** By the last failure, the latest first; or by the first failure, the oldest first. */
+/** `latest`: by the last failure, the latest first; `oldest`: by the first failure, the oldest first. */
 export type CaseOrder = 'latest' | 'oldest'
 
 interface PageOptions {
-  /** `next` of the page before; absent: the first page. */
+  /** `next` of the preceding page; absent: the first page. */
   after?: string | null | undefined
   limit: number
   /** `oldest` is for cases that are neither resolved nor ignored; others are listed by their latest failure. */
@@ -84,7 +84,7 @@ export async function listCasesPage(
 
 const EXPORT_PAGE = 500
 
-/** All cases that match, page by page: whatever happens meanwhile, none comes twice. */
+/** All cases that match, page by page; none comes twice, even if cases change meanwhile. */
 export async function* everyCase(
   db: Pool,
   filter: CaseFilter,
@@ -102,7 +102,7 @@ export async function* everyCase(
   }
 }
 
-/** The numbers of the cases among which all that match are; null when they are not few. */
+/** The ids of a superset of the matching cases; null unless they are few. */
 async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
   const values = new Values()
   const narrowed = narrow(filter, values)
@@ -115,7 +115,7 @@ async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
   return ids.length > FEW ? null : ids
 }
 
-/** SQL: parts of the table that an index keeps in order each, and which cases `d` are in one. */
+/** SQL: the parts of the table that one index each keeps in order, and which cases `d` belong to them. */
 function lanesOf(
   filter: CaseFilter,
   column: 'last_failed_at' | 'first_failed_at',
@@ -144,7 +144,8 @@ function lanesOf(
 }
 
 /**
- * How many cases match: exactly up to the cap, beyond it that there are `more`. What the tally knows is exact at any size.
+ * How many cases match: exact up to the cap; beyond it, only that there are `more`. Counts from the tally are exact
+ * at any size.
  */
 export async function countCases(
   db: Pool,
@@ -195,7 +196,7 @@ export const CaseGroup = z.object({
 })
 type CaseGroup = z.infer<typeof CaseGroup>
 
-/** The causes of what is unresolved, the one with the most cases first. */
+/** The causes of unresolved cases, the one with the most cases first. */
 export async function groupCases(db: Pool): Promise<CaseGroup[]> {
   const edge = (column: string, direction: string) =>
     `select d.${column} as at from dirsync.dead_letter d
@@ -222,7 +223,7 @@ export async function groupCases(db: Pool): Promise<CaseGroup[]> {
   return rows
 }
 
-/** A case as a line of another page. */
+/** A case as a line on another page. */
 const CaseLine = DeadLetter.pick({
   id: true,
   operation: true,
@@ -239,7 +240,7 @@ const CaseLine = DeadLetter.pick({
 })
 type CaseLine = z.infer<typeof CaseLine>
 
-/** Whom a case waits for. */
+/** The holder that a case waits for. */
 const Blocker = z.object({
   userid: z.string(),
   enterprise_code: z.string(),
@@ -257,7 +258,7 @@ const Blocker = z.object({
 })
 type Blocker = z.infer<typeof Blocker>
 
-/** Everything that is kept of one case, and of what stands around it. */
+/** Everything stored about one case, and about related ones. */
 export const CaseStory = DeadLetter.extend({
   events: z.array(DeadLetterEvent).describe('Oldest first'),
   attempts: z.array(Attempt.extend({ id: z.number() })).describe('The latest, newest first'),
@@ -270,7 +271,7 @@ export type CaseStory = z.infer<typeof CaseStory>
 const ATTEMPTS = 10
 const OTHERS = 50
 
-/** Null when no case has the number. */
+/** Null if there is no case with this number. */
 export async function caseStory(db: Pool, id: number): Promise<CaseStory | null> {
   const found = await readCase(db, id)
   if (found === null) return null

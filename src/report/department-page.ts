@@ -5,21 +5,21 @@ import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
 import { type RunLimits, trips } from '../sync/safety.ts'
 
-/** A department on the way from the top to one of them. */
+/** A department on the path from the top. */
 export interface DepartmentStep {
   deptCode: string
   active: boolean
   closedAt: Date | null
   missingSince: Date | null
   deletedAt: Date | null
-  /** Employees whom the platform last showed in it; at most 1,001 are counted. */
+  /** Employees that the platform last listed in it; at most 1,001 are counted. */
   employees: number
 }
 
-/** HR may have a department below itself: the way up ends after so many. */
+/** HR may contain cycles, so the path ends at this depth. */
 const DEEPEST = 30
 
-/** The way from the top to a department, itself the last; empty when nobody knows it. */
+/** The path from the top to a department, including it; empty if the department is unknown. */
 export async function wayToDepartment(
   db: Pool,
   enterprise: string,
@@ -50,15 +50,15 @@ export interface DeletionPreview {
   /** Departments that are not deleted yet. */
   total: number
   deletions: DueDeletion[]
-  /** Whether the breaker would hold it. */
+  /** Whether the breaker would hold the run. */
   isHeld: boolean
-  /** Why a source of HR is left out, where there are others. */
+  /** Why a source of HR was left out, if there are others. */
   unread: string[]
 }
 
 /**
- * Reads the departments of HR's sources and counts the employees in them, as the runs do; leaves nothing behind.
- * @throws HrUnavailableError, HrDataError, MappingError where none of them can be read
+ * Reads the departments of HR's sources and counts the employees in them, as a run does; rolls everything back.
+ * @throws HrUnavailableError, HrDataError, MappingError if none of them can be read
  */
 export async function previewDeletions(
   pool: Pool,

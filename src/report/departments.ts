@@ -1,6 +1,6 @@
 import type { Pool } from '../lib/database.ts'
 
-/** A department as lists show it. HR's names of departments are not kept. */
+/** A department in a list. HR's names of departments are not stored. */
 export interface DepartmentRow {
   enterpriseCode: string
   deptCode: string
@@ -8,16 +8,19 @@ export interface DepartmentRow {
   /** False when HR marks it closed. */
   active: boolean
   closedAt: Date | null
-  /** Since when HR lacks it. */
+  /** Since when it has been missing from HR. */
   missingSince: Date | null
   deletedAt: Date | null
   /** The case of a deletion that the platform refused. */
   caseId: number | null
-  /** Employees whom the platform last showed in it; at most 1,001 are counted. */
+  /** Employees that the platform last listed in it; at most 1,001 are counted. */
   employees: number
-  /** Departments right below it that are not deleted; at most 1,001 are counted. */
+  /** Child departments that are not deleted; at most 1,001 are counted. */
   children: number
-  /** From when on a run deletes it, where it is closed or missing: at once where that is past and nobody is left in it. */
+  /**
+   * From when on a run deletes it, for a closed or missing one; if that is past, the next run does so once it has no
+   * employees.
+   */
   deletableAt: Date | null
 }
 
@@ -52,7 +55,7 @@ const TOPMOST = `d.dept_code in (
 /** The enterprises that have departments, deleted ones included. */
 export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
   const { rows } = await db.query<{ code: string }>(
-    // One look into the primary key's index for each enterprise, however many departments it has.
+    // One look-up in the primary key's index per enterprise, however many departments it has.
     `with recursive codes as (
        select min(enterprise_code) as code from dirsync.department
        union all
@@ -65,8 +68,8 @@ export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
 }
 
 /**
- * One level of the tree: the departments right below one, or the topmost ones, whose parent nobody knows among them.
- * @param options.after code of the last department of the page before
+ * One level of the tree: the children of a department, or the topmost departments, whose parents are unknown.
+ * @param options.after code of the last department of the preceding page
  * @param options.graceMs how long a department stays after HR closed it
  */
 export async function departmentTree(
@@ -93,7 +96,7 @@ export async function departmentTree(
   return { departments, next: rows.length > limit ? (departments.at(-1)?.deptCode ?? null) : null }
 }
 
-/** Departments that are closed or missing in HR and not deleted yet, those that may go soonest first. */
+/** Departments that are closed or missing in HR and not deleted yet, the next to be deleted first. */
 export async function deletionCandidates(
   db: Pool,
   graceMs: number,

@@ -9,12 +9,12 @@ export interface DryRunLine {
   requestedBy: string
   requestedAt: Date
   address: string | null
-  /** The HR source that it reads; empty where there is only one. */
+  /** The HR source that it reads; empty if there is only one. */
   source: string
   state: 'requested' | 'running' | 'done' | 'failed' | 'cancelled'
-  /** What it does while it runs. */
+  /** The current phase while it runs. */
   phase: 'plan' | 'new' | 'today' | 'compare' | null
-  /** Rows read from HR so far: every row is read two times with the SELECT and once with today's mapping. */
+  /** Rows read from HR so far: every row is read twice with the SELECT and once with today's mapping. */
   rowsRead: number
   startedAt: Date | null
   finishedAt: Date | null
@@ -22,11 +22,11 @@ export interface DryRunLine {
   message: string | null
 }
 
-/** Everything about one but its employees. */
+/** A dry run without its employees. */
 export interface DryRun extends DryRunLine {
   /** The SELECT. */
   mapping: string
-  /** Where in the SELECT it is wrong, from 1. */
+  /** The line of the error in the SELECT, from 1. */
   errorLine: number | null
   errorColumn: number | null
   summary: DryRunSummary | null
@@ -36,7 +36,10 @@ const LINE = `id::int, requested_by as "requestedBy", requested_at as "requested
   state, phase,
   rows_read as "rowsRead", started_at as "startedAt", finished_at as "finishedAt", message`
 
-/** Dry runs, the latest first. @param before number of the last one of the page before */
+/**
+ * Dry runs, the latest first.
+ * @param before number of the last one on the preceding page
+ */
 export async function listDryRuns(
   db: Pool,
   { before, limit }: { before?: number | undefined; limit: number },
@@ -48,7 +51,7 @@ export async function listDryRuns(
   return rows
 }
 
-/** Null when no dry run has the number. */
+/** Null if there is no dry run with this number. */
 export async function readDryRun(db: Pool, id: number): Promise<DryRun | null> {
   const { rows } = await db.query<DryRun>(
     `select ${LINE}, mapping, error_line as "errorLine", error_column as "errorColumn", summary
@@ -58,7 +61,7 @@ export async function readDryRun(db: Pool, id: number): Promise<DryRun | null> {
   return rows[0] ?? null
 }
 
-/** One employee for whom the SELECT makes a difference; values are masked. */
+/** One employee affected by the SELECT; values are masked. */
 export interface DryRunEntity {
   enterpriseCode: string
   entityKey: string
@@ -67,13 +70,13 @@ export interface DryRunEntity {
   changed: { field: string; from: string | null; to: string | null }[]
 }
 
-/** Where the next page begins. */
+/** The position of the next page. */
 export interface DryRunCursor {
   enterpriseCode: string
   entityKey: string
 }
 
-/** Some of the employees that are kept of a dry run, in the order of their keys. */
+/** Some of the stored employees of a dry run, in the order of their keys. */
 export async function dryRunPage(
   db: Pool,
   id: number,
@@ -81,7 +84,7 @@ export async function dryRunPage(
 ): Promise<{ entities: DryRunEntity[]; next: DryRunCursor | null }> {
   const { after, limit, reason, key } = options
   const { rows } = await db.query<DryRunEntity>(
-    // At most 10,000 rows belong to a dry run: what is filtered out costs little.
+    // A dry run has at most 10,000 rows, so filtering them costs little.
     `select enterprise_code as "enterpriseCode", entity_key as "entityKey", reason, department, changed
      from dirsync.dry_run_entity
      where dry_run_id = $1 and (entity_key collate "C", enterprise_code) > ($2, $3)

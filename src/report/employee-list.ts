@@ -14,14 +14,14 @@ export interface ListedEmployee extends EmployeeKey {
   openCases: number
 }
 
-/** Which employees; without anything all of them. */
+/** Filters of the list; without any, all employees. */
 export interface EmployeeFilter {
   standing?: Standing | undefined
-  /** Employees whom the platform last showed in this department. */
+  /** Employees that the platform last listed in this department. */
   department?: { enterpriseCode: string; code: string } | undefined
 }
 
-/** A page of employees in the order of enterprise and user id, from an index, whatever the filter. */
+/** A page of employees in the order of enterprise and user id, read from an index, whatever the filter. */
 export async function listEmployees(
   db: Pool,
   filter: EmployeeFilter,
@@ -51,7 +51,8 @@ export function listStatement(
   if (filter.standing) {
     const standing = value(filter.standing)
     conditions.push(
-      // A range and an order by it: an equation would let PostgreSQL walk through everybody in the order of their keys.
+      // A range and a matching order: with an equality PostgreSQL may walk through all employees in the order of
+      // their keys.
       `standing between ${standing} and ${standing}`,
       `standing <> 'in_step'`,
     )
@@ -78,7 +79,7 @@ export function listStatement(
   return { text, values }
 }
 
-/** Employees by standing, from the tally. */
+/** Employees by status, from the tally. */
 export async function countStandings(db: Pool): Promise<Record<Standing, number>> {
   const { rows } = await db.query<{ standing: Standing; count: number }>(
     `select state as standing, sum(n)::int as count
@@ -88,7 +89,7 @@ export async function countStandings(db: Pool): Promise<Record<Standing, number>
   return Object.fromEntries(STANDINGS.map(name => [name, counts.get(name) ?? 0])) as Record<Standing, number>
 }
 
-/** How one employee stands; null when no run has seen them. */
+/** The status of one employee; null if no run has seen them. */
 export async function readStanding(db: Pool, key: EmployeeKey): Promise<Standing | null> {
   const { rows } = await db.query<{ standing: Standing }>(
     `select standing from dirsync.employee where enterprise_code = $1 and userid = $2`,

@@ -1,20 +1,20 @@
 import type { Pool } from '../lib/database.ts'
 import { enterpriseCodes, type Standing } from '../sync/employee.ts'
 
-/** An employee whom dirsync knows, as a list of search results shows one. */
+/** A known employee in search results. */
 export interface FoundEmployee {
   enterpriseCode: string
   userid: string
   foundBy: 'userid' | 'case' | 'openid'
-  /** unknown: there is a case, and no run has seen the employee. */
+  /** unknown: there is a case, but no run has seen the employee. */
   standing: Standing | 'unknown'
   /** At most 100 are counted. */
   openCases: number
 }
 
 /**
- * Employees whose user id begins with the text, in its order; whom a case names by it; who has the whole open id. Names are
- * not kept, so nobody is found by one. `enterprise/userid` looks in that enterprise.
+ * Employees whose user id begins with the text, in order; employees with a case under it; and the one with this open
+ * id. Names are not stored, so they cannot be searched. `enterprise/userid` searches in that enterprise.
  */
 export async function searchEmployees(
   db: Pool,

@@ -1,17 +1,17 @@
 import type { EmployeeStory } from './employee-story.ts'
 
 /**
- * What the last attempt about an employee came to, as five steps: HR's row is read, it is in scope, it is judged, the platform
- * is asked, and what differs is sent. Pure: told from the employee's story alone.
+ * The last attempt about an employee in five steps: HR's row is read, it is in scope, it is validated, the platform
+ * is queried, and differences are sent. Pure: derived from the employee's story alone.
  */
 
 export const STEPS = ['read', 'in_scope', 'judged', 'asked', 'sent'] as const
 export type StepName = (typeof STEPS)[number]
 
-/** `waiting`: it comes by itself. `failed`: somebody has to do something, and the remedy says what. */
+/** `waiting`: continues by itself. `failed`: needs a person, and the remedy says what to do. */
 export type StepState = 'done' | 'skipped' | 'failed' | 'waiting'
 
-/** What is said of a step: the keys of texts, with `step.` before them. */
+/** The keys of the texts about a step, without the prefix `step.`. */
 export const STEP_TEXTS = [
   'read_row',
   'read_hr_away',
@@ -51,11 +51,11 @@ export type StepText = (typeof STEP_TEXTS)[number]
 export interface Step {
   step: StepName
   state: StepState
-  /** When it ended; null for one that has not come yet, or whose time is not kept. */
+  /** When it ended; null if it has not been reached, or its time is not stored. */
   at: Date | null
   what: { key: StepText; values: Record<string, string | number> }
   remedy: string | null
-  /** The case that the remedy is about. */
+  /** The case of the remedy. */
   caseId: number | null
 }
 
@@ -98,7 +98,7 @@ const NOTHING = say('skipped', 'sent_nothing')
 const NOT_REACHED = say('skipped', 'not_reached')
 const LATER = say('waiting', 'not_reached')
 
-/** What the latest attempt came to is about an older row than the one that is held, or was rejected. */
+/** A run is held, or was rejected, so the latest attempt is about an older row. */
 function ofHeld({ record }: EmployeeStory, run: number): Five {
   return record?.standing === 'rejected'
     ? [READ, IN_SCOPE, say('skipped', 'judged_rejected', { run }), NOT_REACHED, NOT_REACHED]
@@ -153,13 +153,13 @@ function partlySent(attempt: Attempt, story: EmployeeStory): Said {
   return say('failed', 'sent_partly', { fields: fields.join(', '), count: fields.length, held }, about)
 }
 
-/** The fields of unresolved cases, accepted ones among them, and those that are withheld from everybody. */
+/** The fields of unresolved and accepted cases, and those that are withheld from all employees. */
 function heldFields({ dead_letters, record }: EmployeeStory): string {
   const open = dead_letters.filter(({ state }) => state !== 'resolved').map(({ field }) => field)
   return [...new Set([...open, ...(record?.withheld ?? [])])].filter(Boolean).join(', ')
 }
 
-/** A person has to see to it: which step it was follows from what the case is about, and from what was called. */
+/** A person has to act. The step follows from what the case is about, and from the calls made. */
 function parked(attempt: Attempt, story: EmployeeStory): Five {
   const about = caseOf(attempt, story)
   const reason = { message: attempt.error ?? about?.message ?? '' }
@@ -197,7 +197,7 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
   return [READ, IN_SCOPE, PASSED, say('failed', 'asked_refused', reason, about), NOT_REACHED]
 }
 
-/** It is tried again by itself: by the clock, or once a halt has ended. */
+/** It will be retried by itself: after some time, or once a halt has ended. */
 function comesBack(attempt: Attempt, story: EmployeeStory): Five {
   const { calls, outcome, error } = attempt
   const [halt] = story.halts
@@ -215,13 +215,13 @@ function comesBack(attempt: Attempt, story: EmployeeStory): Five {
     return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', 'sent_again', values)]
   if (outcome === 'halted' && halt) {
     const stopped = { ...say('waiting', 'asked_halted', values), remedy: halt.remedy }
-    // Without a call the halt was in force before HR was read.
+    // Without a call, the halt was in force before HR was read.
     return isCalled ? [READ, IN_SCOPE, PASSED, stopped, LATER] : [LATER, LATER, LATER, stopped, LATER]
   }
   return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_again', values), LATER]
 }
 
-// Without an attempt: they are kept for a month only, and the first one may be yet to come
+// Without an attempt: attempts are kept for a month only, or the first one is still to come
 
 function withoutAttempt(story: EmployeeStory): Five {
   const { record, halts } = story
@@ -248,7 +248,7 @@ function isOpen({ state }: Case): boolean {
   return state !== 'resolved' && state !== 'ignored'
 }
 
-/** The case that the attempt ended in: the one that says the same, else the one that is open. */
+/** The case in which the attempt ended: the one with the same category, else the open one. */
 function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: string): Case | undefined {
   const own = dead_letters.filter(
     found => found.operation === attempt.operation && found.state !== 'resolved',

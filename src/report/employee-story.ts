@@ -7,7 +7,7 @@ import { blocksOf, type OpenCase } from '../sync/claim.ts'
 import { STANDINGS } from '../sync/employee.ts'
 import { DeadLetter } from './review.ts'
 
-/** What dirsync tried once, and what came of it. */
+/** One attempt and its outcome. */
 export const Attempt = z.object({
   started_at: z.date(),
   run_id: z.number().nullable(),
@@ -22,7 +22,7 @@ export const Attempt = z.object({
   error: z.string().nullable(),
 })
 
-/** What dirsync keeps of one employee, named as the columns. */
+/** Everything stored about one employee, named like the columns. */
 export const EmployeeStory = z.object({
   record: z
     .object({
@@ -103,7 +103,7 @@ export type EmployeeStory = z.infer<typeof EmployeeStory>
 const ATTEMPTS = 10
 const ORDERS = 10
 
-/** Everything that is kept of one employee. */
+/** Reads everything stored about one employee. */
 export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<EmployeeStory> {
   const read = async <Row extends object>(statement: string): Promise<Row[]> =>
     (await db.query<Row>(statement, [key.enterpriseCode, key.userid])).rows
@@ -149,7 +149,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
   return { record: record ?? null, pending, attempts, dead_letters, bindings, halts, payment_orders }
 }
 
-/** What the next attempt will know of an employee. */
+/** What the next attempt will know about an employee. */
 export interface EmployeeMemories {
   acknowledged: Partial<Record<EmployeeField, string>>
   overwritten: Partial<Record<EmployeeField, string>>
@@ -157,7 +157,7 @@ export interface EmployeeMemories {
   blocks: FieldBlock[]
 }
 
-/** What the next attempt will know of each employee, by `keyText`. Asking begins nothing. */
+/** What the next attempt will know about each employee, by `keyText`. Reading it starts nothing. */
 export async function employeeMemories(
   db: Pool,
   keys: readonly EmployeeKey[],

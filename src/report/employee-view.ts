@@ -17,8 +17,8 @@ import {
 import { type EmployeePreview, previewEmployee } from './preview.ts'
 
 /**
- * One employee for a person who looks: HR held against the platform, field by field, and what dirsync keeps. Nothing is
- * written, values are masked, and what HR or the platform fails to answer is told, not thrown.
+ * One employee as shown to a person: HR compared with the platform, field by field, and dirsync's own data. Nothing
+ * is written, values are masked, and failures of HR or the platform are shown, not thrown.
  */
 
 /** How long a page waits for HR. */
@@ -26,10 +26,10 @@ const HR_MS = 3000
 /** How long a person waits for one answer of the platform. */
 const PLATFORM_MS = 15_000
 
-/** One employee as HR and the platform have them, as far as they answer. */
+/** One employee in HR and on the platform, as far as they answer. */
 export interface EmployeeView {
   key: EmployeeKey
-  /** Null when HR cannot be asked. */
+  /** Null if HR cannot be read. */
   preview: EmployeePreview | null
   hrError: string | null
   platform: 'in_service' | 'absent' | 'unknown' | 'not_asked'
@@ -39,13 +39,13 @@ export interface EmployeeView {
 /** An employee as its page shows it. */
 export interface EmployeePage extends EmployeeView {
   story: EmployeeStory
-  /** What the last attempt came to, step by step. */
+  /** The last attempt, step by step. */
   steps: Step[]
 }
 
 /**
- * @param hr null where this process has no HR
- * @param client null where this process has no platform
+ * @param hr null if this process has no HR
+ * @param client null if this process has no platform
  * @param options.ask whether to ask the platform, which costs one call of its rate
  */
 export async function employeePage(
@@ -62,7 +62,7 @@ export async function employeePage(
   return { ...view, story, steps: stepsOf(story) }
 }
 
-/** Looks at one employee in HR and, where there is a client, on the platform. */
+/** Looks up one employee in HR and, with a client, on the platform. */
 export async function lookAt(
   place: { db: Pool; hr: EmployeeLookup | null; client: PlatformClient | null; hrMs?: number },
   key: EmployeeKey,
@@ -88,7 +88,7 @@ export async function lookAt(
 
 type HrRow = HrEmployeeRow | 'duplicate' | null
 
-/** The row of HR, or why there is none to be had. Without a limit it is waited for as a job does. */
+/** The row of HR, or why it cannot be read. Without a limit, waits as long as a job does. */
 async function readHr(
   db: Pool,
   hr: EmployeeLookup | null,
@@ -101,7 +101,7 @@ async function readHr(
       expected: missing => present(db, missing),
       ...(timeoutMs !== undefined && { timeoutMs }),
     })
-    // The mapping may have to be looked at first, which has limits of its own.
+    // The mapping may have to be described first, which has limits of its own.
     const rows = await (timeoutMs === undefined
       ? reading
       : within(timeoutMs, reading, () => tooSlow(timeoutMs)))
@@ -128,7 +128,7 @@ export function previewOf(
   return previewEmployee({ row, columns, actual, memory })
 }
 
-/** What the platform says of an employee. That it has none is an answer. */
+/** What the platform says about an employee. `absent` is an answer too. */
 export type PlatformAnswer = EmployeeFields | 'absent' | PlatformError
 
 /** Asks the platform about an employee; an error of the platform is returned. */
@@ -139,7 +139,7 @@ export async function askPlatform(
 ): Promise<PlatformAnswer> {
   const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
   try {
-    // Somebody waits for the answer about one employee; the others take their turn.
+    // A person waits for the answer about one employee; bulk comparisons take their turn.
     return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error

@@ -5,10 +5,10 @@ import { ALIVE, type Role } from '../sync/process.ts'
 import { PRESENT_KINDS, type RunKind, type RunState } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 
-/** As `employee.standing` has them; of those that wait, some are halted: work stands still. */
+/** As in `employee.standing`, plus `halted` for waiting employees while work is halted. */
 export const SHOWN_STANDINGS = [...STANDINGS, 'halted'] as const
 
-/** Standings of employees whom HR does not have in service; all others are in scope. */
+/** Statuses of employees who are not in service according to HR; all others are in scope. */
 export const STANDINGS_OUT_OF_SCOPE = ['left', 'vanished'] as const
 
 export const STANDINGS_IN_SCOPE = SHOWN_STANDINGS.filter(
@@ -18,27 +18,30 @@ export const STANDINGS_IN_SCOPE = SHOWN_STANDINGS.filter(
     !(STANDINGS_OUT_OF_SCOPE as readonly string[]).includes(standing),
 )
 
-/** Where everything stands, in numbers that name nobody. Ages and durations are seconds. */
+/** The state of everything in numbers, without personal data. Ages and durations are in seconds. */
 export interface Figures {
   pending: { operation: JobOperation; enqueued: boolean; count: number; oldestAge: number }[]
   /** Without the resolved ones. */
   deadLetters: { category: string; state: string; count: number }[]
   /** Of the last 180 days. */
   runs: { state: RunState; count: number }[]
-  /** Since dirsync has counted them; `seconds` from their request to their end, added up. */
+  /** Since counting began; `seconds` is the sum of the times from request to end. */
   endedRuns: { kind: RunKind; state: RunState; ended: number; seconds: number }[]
   lastSuccesses: { kind: RunKind; age: number }[]
-  /** `source`: of HR, where it has several, which is away for all of its enterprises. */
+  /** `source`: the HR source that is away for all its enterprises, if there are several. */
   halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
   employees: { standing: (typeof SHOWN_STANDINGS)[number]; count: number }[]
   processes: { role: Role; count: number }[]
-  /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
+  /** Calls to the platform over the last ten seconds, and their share of the permitted rate. */
   pace: Pick<Pace, 'calls_per_second' | 'permitted_per_second' | 'utilisation'>
   /** How long to make no call from now on, because the platform asked for it. */
   platformPause: number
 }
 
-/** Counts come from the tally: reading them costs the same however many rows there are. One statement, so that they agree. */
+/**
+ * Counts come from the tally, so the cost does not depend on the number of rows. One statement, so that they are
+ * consistent.
+ */
 export async function readFigures(db: Pool): Promise<Figures> {
   const [{ calls_per_second, permitted_per_second, utilisation }, { rows }] = await Promise.all([
     readPace(db),
@@ -90,15 +93,15 @@ const FIGURES = `
 
 /** How fast all processes call the platform. */
 export interface Pace {
-  /** Living processes that make calls for runs. */
+  /** Running processes that make calls for runs. */
   workers: number
   /** Calls of these processes per second, over the last ten seconds. */
   calls_per_second: number
   /** Calls of all processes. */
   calls_last_minute: number
-  /** What pacer and cap permit; null while no worker is alive, or an unknown limit is not yet learnt. */
+  /** What pacer and cap permit; null while no worker is running, or an unknown limit has not been learnt yet. */
   permitted_per_second: number | null
-  /** Calls per second that were set; null where the rate is to be learnt, or no worker is alive. */
+  /** The configured calls per second; null if the rate is to be learnt, or no worker is running. */
   set_per_second: number | null
   /** Whether that was learnt, or lowered because the platform refused calls at the rate that was set. */
   learnt: boolean
@@ -108,7 +111,7 @@ export interface Pace {
   utilisation: number | null
   /** Calls that wait for the pacer. */
   waiting: number
-  /** Calls that may be in flight at a time; null where nothing limits them. */
+  /** Calls that may be in flight at a time; null if unlimited. */
   concurrency: number | null
   paused_until: Date | null
   pause_reason: string | null
@@ -137,7 +140,7 @@ export interface RateCapRow {
 
 export async function readPace(db: Pool): Promise<Pace> {
   const [{ rows }, { rows: caps }, { rows: operations }] = await Promise.all([
-    // A worker knows what was learnt as of its last call, so the table of learnt rates goes first.
+    // A worker knows the learnt rate as of its last call, so the table of learnt rates takes precedence.
     db.query<Omit<Pace, 'utilisation' | 'cap' | 'operations'>>(`
       with pacer as (
         select pacer, heartbeat_at,

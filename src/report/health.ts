@@ -4,46 +4,48 @@ import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from '../sync/process.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import { type Figures, readFigures } from './figures.ts'
 
-/** Runs that happen by a schedule of their own, and that everybody relies on. */
+/** Runs with a schedule of their own, which the directory depends on. */
 type ScheduledKind = 'changes' | 'full'
 
-/** What tells whether all goes well, the same for metrics and for alerts. Ages and durations are seconds. */
+/** Whether all is well, for both metrics and alerts. Ages and durations are in seconds. */
 export interface Health extends Figures {
-  /** Kinds that HR is judged for, of each of its sources: whether the latest run that judged it found it wrong. */
+  /** Per kind and source: whether the latest run that checked HR found it suspect. */
   judgements: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
-  /** Of kinds that are scheduled and not paused. */
+  /** Kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
   /** Jobs that a person has paused. */
   pausedSchedules: { job: string; by: string; reason: string; age: number }[]
   /**
-   * Jobs that failed when they last ran, or whose latest run did, with the age of the first failure since one was good. Whether
-   * there are good `changes` and `full` runs is for `schedules` to tell.
+   * Jobs that failed when they last ran, or whose latest run did, with the age of the first failure since the last
+   * success. `schedules` covers `changes` and `full` runs.
    */
   failingJobs: { job: string; source: string; error: string; age: number }[]
-  /** Work that is not a full run's and that nothing holds back, by operation; the oldest first. */
+  /** Work outside full runs that nothing holds back, by operation; the oldest first. */
   work: WorkHealth[]
-  /** Age of the job that a worker began last, whatever came of it; null: none is remembered. */
+  /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
   lastJob: number | null
-  /** What was sent and may have been carried out; `for_person` of it waits for a person. */
+  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
   outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
-  /** Refunds of which the platform notified within a day, and that dirsync never sent so. */
+  /** Notified refunds of the last day that dirsync did not send in this form. */
   notificationsRefused: { count: number; latest: string | null }
   /** Within the last hour. */
   tokenCreations: number
-  /** Of the living process whose clock is furthest off: the platform's less its own. Null: none knows. */
+  /** The largest clock offset among running processes: the platform's time minus the process's. Null if unknown. */
   clockOffset: number | null
-  /** For how long a living process has not reached the queue, or been refused, and with what error; null: all reach it. */
+  /**
+   * For how long a running process has not reached the queue, or been refused, and the error; null if all reach it.
+   */
   queueAway: { age: number; error: string | null } | null
-  /** Living processes with other HR sources than the one that was started last, as `host (process 1)`. */
+  /** Running processes with other HR sources than the one that was started last, as `host (process 1)`. */
   outdatedProcesses: string[]
-  /** Processes that went without a word and that no other has replaced. */
+  /** Processes that died without signing off and were not replaced. */
   lostProcesses: { process: string; roles: string }[]
-  /** What the monitor of HEARTBEAT_URL answered last; null: it takes calls, or none is due. */
+  /** The last answer of the monitor at HEARTBEAT_URL; null if it accepts calls, or none is due. */
   heartbeatFailing: string | null
   database: { bytes: number; connections: number; connectionsLimit: number }
   /** Alerts that fire. */
   alerts: { rule: string; severity: string; count: number }[]
-  /** Channels that a living process has among its settings. */
+  /** Channels in the settings of a running process. */
   channels: { channel: string; failing: number }[]
   /** Of the last seven days. */
   messages: { channel: string; state: 'waiting' | 'sent' | 'given_up'; count: number }[]
@@ -53,31 +55,32 @@ export interface Health extends Figures {
 
 interface ScheduleHealth {
   kind: ScheduledKind
-  /** Of HR; empty where there is only one. */
+  /** The HR source; empty if there is only one. */
   source: string
   /** The longest time between two ticks. */
   interval: number
-  /** Age of the last good run of everybody; null: there was none. */
+  /** Age of the last good run over all employees; null if there was none. */
   lastGood: number | null
   /**
-   * For how long there should have been a good run: since the last one, since its schedule has been in force, since whatever
-   * held it up is over, since HR was last judged for a held run, and beyond what a run under way needs.
+   * For how long there should have been a good run: counted from the last one, from when its schedule came into
+   * force, from the end of whatever delayed it, or from the last check of HR for a held run; minus the time that a
+   * run under way needs.
    */
   unsuccessful: number
-  /** Why the latest run failed, or a held one could not be judged again; null: neither. */
+  /** Why the latest run failed, or a held one could not be checked again; null for neither. */
   error: string | null
 }
 
 interface WorkHealth {
   operation: JobOperation
   count: number
-  /** So many of them are in the queue. */
+  /** How many of them are in the queue. */
   queued: number
-  /** Time since it was asked for and could be done, beyond what all such work under way needs. */
+  /** Time since it was requested and could have been done, minus the time that all such work under way needs. */
   age: number
 }
 
-/** What the statement tells of times, before the needs of runs are taken off. */
+/** The row of the statement, before the time that runs need is subtracted. */
 interface Row extends Omit<Health, 'schedules' | 'work' | 'took' | keyof Figures> {
   schedules: (Omit<ScheduleHealth, 'unsuccessful'> & {
     idle: number
@@ -88,7 +91,7 @@ interface Row extends Omit<Health, 'schedules' | 'work' | 'took' | keyof Figures
   plannedWork: number
 }
 
-/** An employee costs a query, an update, and another one where the platform rejects a field. */
+/** An employee costs a query, an update, and another update if the platform rejects a field. */
 const CALLS_EACH = 3
 /** Calls per second while the rate is not yet known. */
 const UNKNOWN_RATE = 1
@@ -101,7 +104,7 @@ export async function readHealth(db: Pool): Promise<Health> {
     db.query<Row>({ name: 'health', text: HEALTH }),
   ])
   const { schedules, work, plannedWork, ...health } = onlyRow(rows)
-  // Whoever has much to send needs time for it.
+  // A large amount of work needs time.
   const secondsEach = CALLS_EACH / (figures.pace.permitted_per_second ?? UNKNOWN_RATE)
   const { refund, topup } = health.outcomesUnknown
   return {
@@ -119,7 +122,7 @@ export async function readHealth(db: Pool): Promise<Health> {
   }
 }
 
-/** JSON has no dates. */
+/** JSON holds dates as texts. */
 function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Outcomes {
   return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
 }
@@ -128,14 +131,14 @@ function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Out
 const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
 const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
 
-/** States in which a run has judged HR: it passed the sanity gate, or did not. */
+/** States in which a run has checked HR: it passed the sanity gate, or did not. */
 export const HAS_JUDGED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
 
-/** Condition on a tick: it was not left out, and is over. */
+/** Condition on a tick: it ran, and has ended. */
 const RAN = 'finished_at is not null and skipped is null'
-/** Condition on a run: it went its way, without a person's word. */
+/** Condition on a run: it ended by itself, not by a person's decision. */
 const SUCCEEDED_OR_FAILED = `finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
-/** A monitor that does not answer is called at least so often. */
+/** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
 const HEALTH = `

@@ -1,6 +1,6 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 
-/** The past as columns of a chart: series as long as `x`. */
+/** Data of a chart, as columns of the same length as `x`. */
 export interface History {
   /** Seconds between two points. */
   step: number
@@ -8,42 +8,42 @@ export interface History {
   x: number[]
   /** Share of the employees in scope that were in sync, 0 to 1: the lowest of the step. Null: nothing was written down. */
   in_step: (number | null)[]
-  /** The most of the step, as in the two that follow. */
+  /** The highest value of the step, as in the two that follow. */
   open_cases: (number | null)[]
   pending: (number | null)[]
   /** In seconds. */
   oldest_pending: (number | null)[]
-  /** 1 where everything stood still at some moment of the step. */
+  /** 1 if everything was halted at some moment of the step. */
   halted: (0 | 1 | null)[]
   /** By operation, the most called first. */
   calls: { operation: string; per_minute: number[]; refused_per_minute: number[] }[]
-  /** Full runs, and runs that did not end well, the latest first. */
+  /** Full runs, and runs that failed, the latest first. */
   runs: { id: number; kind: string; state: string; finished_at: Date }[]
 }
 
-/** What a point may stand for: what is written down every five minutes, an hour, three hours. */
+/** Possible steps in seconds: five minutes (the interval of recording), an hour, three hours. */
 const STEPS = [300, 3600, 10_800] as const
 const MOST_POINTS = 300
 const MOST_RUNS = 100
-/** What is kept, a day on top. */
+/** What is stored, plus a day. */
 const LONGEST_SPAN_MS = 36 * 86_400_000
 
 interface Span {
   from: Date
   to: Date
-  /** Seconds at least between two points; taken up to one that gives 300 points at most. */
+  /** The minimum of seconds between two points; raised to a step with at most 300 points. */
   step?: number
 }
 
 /**
- * Reads the curves of a span, in SQL down to 300 points. A point never hides a bad moment: of several values it shows the worst.
- * What is older than 36 days before the end is left out.
+ * Reads the data of a span, reduced in SQL to at most 300 points. A point never hides a bad moment: it shows the
+ * worst value of its step. Data from more than 36 days before the end is left out.
  */
 export async function readHistory(db: Pool, { from, to, step: wanted = 0 }: Span): Promise<History> {
   const spanMs = Math.min(LONGEST_SPAN_MS, Math.max(0, to.getTime() - from.getTime()))
   const isEnough = (step: number) => step >= wanted && spanMs / 1000 / step <= MOST_POINTS
   const step = STEPS.find(isEnough) ?? STEPS[2]
-  // A point more would be begun by a span that does not begin with one.
+  // A span that does not begin on a step would otherwise have one point more.
   const end = Math.ceil(to.getTime() / 1000 / step) * step
   const points = Math.min(MOST_POINTS, Math.max(1, Math.ceil(spanMs / 1000 / step)))
   const begin = end - points * step
@@ -94,7 +94,7 @@ const MINUTES = `
   select minute as at, operation, calls, too_fast from dirsync.call_minute
   where minute >= to_timestamp($1::float8) and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
-/** The last hour that was summed up went on since, so it is taken from its minutes. */
+/** The last hour that was summed up has continued since, so it is read from its minutes. */
 const HOURS = `
   select hour as at, operation, calls, too_fast from dirsync.call_hour
   where hour >= to_timestamp($1::float8) and hour < to_timestamp($1::float8 + $2::float8 * $3::int)
@@ -117,13 +117,13 @@ const callsFrom = (source: string) => `
 
 interface CountedCalls {
   operation: string
-  /** Numbers of the points, and what belongs to each. */
+  /** The indexes of the points, with their values. */
   points: number[]
   per_minute: number[]
   refused: number[]
 }
 
-/** Without calls a point is 0. */
+/** Points without calls are 0. */
 function seriesOf(
   { operation, points, per_minute, refused }: CountedCalls,
   length: number,

@@ -11,16 +11,16 @@ import { lastSweep } from '../sync/plan-employees.ts'
 /** How long a page waits for HR. */
 const HR_MS = 3000
 
-/** One column of the employees' mapping. */
+/** One column of the mapping of employees. */
 export interface MappedColumnRow {
-  /** What it maps to: a field, or enterprise_code, userid, active, updated_at. */
+  /** The mapped name: a field, or enterprise_code, userid, active, updated_at. */
   name: string
   /** Its name in the SELECT. */
   source: string
-  /** Type on HR's server. */
+  /** Its type on HR's server. */
   type: string
   isField: boolean
-  /** Share of empty values in the last good run that read every row, 0 to 1; null: not known. */
+  /** Share of empty values in the last good run that read every row, 0 to 1; null if unknown. */
   empty: number | null
   /** Open cases of rows that break a rule in this column. */
   broken: number
@@ -28,18 +28,18 @@ export interface MappedColumnRow {
 
 /** The mapping as its page shows it. */
 export interface MappingPage {
-  /** Null where the files cannot be read. */
+  /** Null if the files cannot be read. */
   employees: MappingFile | null
   departments: MappingFile | null
   /** Why HR or a file cannot be read, or what is wrong with the mapping. */
   hrError: string | null
   fingerprint: string | null
-  /** When a plan that passed first used this mapping, without another one in between; null: none has yet. */
+  /** When a plan that passed first used this mapping without interruption; null if none has yet. */
   since: Date | null
   columns: MappedColumnRow[]
-  /** Fields that the mapping leaves out: they are never touched on the platform. */
+  /** Fields that are not mapped: they are never touched on the platform. */
   unmanaged: EmployeeField[]
-  /** Rows of the last good run that read all of them, and when it did. */
+  /** Number of rows in the last good run that read all of them, and when that was. */
   rows: number | null
   readAt: Date | null
   /** Mappings that plans were made with, the latest first. */
@@ -52,7 +52,7 @@ export interface MappingUse {
   last: Date
 }
 
-/** The employees' mapping with what is known of each column. If HR does not answer, the result says so. */
+/** The mapping of employees with figures for each column. If HR does not answer, the result says so. */
 export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
   const { hr, name, codes } = source
   const [texts, described, sweep, broken, history] = await Promise.all([
@@ -100,7 +100,7 @@ async function orError<T extends object>(asked: Promise<T>): Promise<T | { error
   }
 }
 
-/** Open cases of rows that break rules, by the column that breaks the first one. */
+/** Open cases of invalid rows, by the first column that breaks a rule. */
 async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Map<string, number>> {
   const { rows } = await db.query<{ field: string; n: number }>(
     `select field, count(*)::int as n from dirsync.dead_letter
@@ -112,7 +112,7 @@ async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Ma
   return new Map(rows.map(({ field, n }) => [field, n]))
 }
 
-/** The mappings of plans of a source that passed, by one look into the index for each. */
+/** The mappings of passed plans of a source, with one index look-up each. */
 async function usedMappings(db: Pool, source: string): Promise<MappingUse[]> {
   const used = `mapping is not null and state in ('running', 'done') and hr_source = $1`
   const { rows } = await db.query<MappingUse>(
@@ -131,7 +131,7 @@ async function usedMappings(db: Pool, source: string): Promise<MappingUse[]> {
   return rows
 }
 
-/** A mapping may have been used before, given up and taken up again. */
+/** Only the latest uninterrupted use counts: a mapping may have been used before. */
 async function usedSince(
   db: Pool,
   source: string,
@@ -148,7 +148,7 @@ async function usedSince(
   return rows[0]?.since ?? null
 }
 
-/** What the mapping gives for one employee; values are masked. */
+/** The result of the mapping for one employee; values are masked. */
 export interface TriedEmployee {
   hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid' | 'unknown'
   /** Why HR cannot be read. */
@@ -157,7 +157,7 @@ export interface TriedEmployee {
   problems: RowProblem[]
 }
 
-/** Reads one employee with the mapping in use, and checks the row as a sync would. */
+/** Reads one employee with the mapping in use, and validates the row as a sync would. */
 export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
   const nothing = { hrError: null, fields: [], problems: [] }
   const found = await orError(
@@ -180,7 +180,7 @@ export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey
   const fields = columns.map(field => {
     const problem = problems.find(found => found.field === field)?.message ?? null
     const value = row[field] ?? null
-    // What breaks a rule may be anything.
+    // An invalid value may be anything, so it is hidden.
     return { field, value: problem === null ? maskValue(field, value) : hideValue(value), problem }
   })
   return { ...nothing, hr: 'invalid', fields, problems }

@@ -5,7 +5,7 @@ import { beginningWith } from '../sync/stored-plan.ts'
 
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
 
-/** A page, and where the next one begins; null: there is none. */
+/** A page, and the position of the next one; null on the last page. */
 export interface RowsPage<Row, Cursor> {
   rows: Row[]
   next: Cursor | null
@@ -30,7 +30,7 @@ export const PaymentOrderRow = z.object({
 })
 export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
-/** What names a payment order. */
+/** Identifies a payment order. */
 export interface OrderCursor {
   enterprise_code: string
   trade_no: string
@@ -42,12 +42,12 @@ export interface OrderFilter {
   status?: number | undefined
   /** The beginning of an order's number. */
   number?: string | undefined
-  /** When it was made: from this moment on, and before that one. */
+  /** Created at or after `from`, and before `to`. */
   from?: Date | undefined
   until?: Date | undefined
 }
 
-/** When an order was made, or else first seen. There is an index on it. */
+/** When an order was created, or else first seen. There is an index on it. */
 const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 
 /** Payment orders, the latest first. */
@@ -113,7 +113,10 @@ export interface AccountCursor {
   account_openid: string
 }
 
-/** Limit accounts with their sub-accounts, in the order of their keys. @param gone also those that the platform shows no more */
+/**
+ * Limit accounts with their sub-accounts, in the order of their keys.
+ * @param gone includes those that the platform no longer lists
+ */
 export async function listLimitAccounts(
   db: Pool,
   options: {
@@ -196,7 +199,7 @@ export async function listTaxpayers(
   }))
 }
 
-/** One row more than the page was read, to know whether there is another page. */
+/** One row more than the page was read, to find out whether there is another page. */
 function pageOf<Row, Cursor>(
   rows: Row[],
   limit: number,

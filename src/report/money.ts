@@ -3,12 +3,12 @@ import type { Entry, EntryState, Journal } from '../money/journal.ts'
 import { type Refund, refundJournal } from '../money/refund.ts'
 import { type TopUp, topUpJournal } from '../money/top-up.ts'
 
-/** Refunds and top-ups for people: which are open, and what became of each. */
+/** Refunds and top-ups for display: which are open, and their outcomes. */
 
-/** Beyond this states are not counted. */
+/** Counting stops at this number. */
 export const MOST_ENTRIES_COUNTED = 1000
 
-/** Rows by state; one more than `MOST_COUNTED` stands for more. */
+/** Rows by state; `MOST_COUNTED` + 1 means more. */
 export async function moneyCounts(
   db: Pool,
 ): Promise<{ refunds: Record<EntryState, number>; topUps: Record<EntryState, number> }> {
@@ -21,14 +21,14 @@ export async function moneyCounts(
 
 export interface MoneyPage {
   state?: EntryState | undefined
-  /** When they were sent: from this moment on. */
+  /** Sent at or after this moment. */
   since?: Date | undefined
-  /** Number of the last row of the page before. */
+  /** The number of the last row on the preceding page. */
   after?: string | undefined
   limit: number
 }
 
-/** Refunds, those whose outcome is open first, then the latest. */
+/** Refunds, open outcomes first, then the latest. */
 export function listRefunds(db: Pool, page: MoneyPage): Promise<{ rows: Refund[]; next: string | null }> {
   return pageOf(refundJournal, db, page, refund => refund.outer_refund_no)
 }
@@ -50,17 +50,17 @@ async function pageOf<Row extends Entry>(
   return { rows, next: found.length > page.limit && last ? numberOf(last) : null }
 }
 
-/** One thing that happened to a refund or a top-up. */
+/** An event in the history of a refund or a top-up. */
 export interface MoneyEvent {
   at: Date
   event: 'sent' | 'settled' | 'notified' | 'resolved'
-  /** Who did it; null: dirsync or the platform. */
+  /** Who did it; null for dirsync or the platform. */
   by: string | null
-  /** The outcome as it is now, or a person's reason. */
+  /** The outcome, or a person's reason. */
   text: string | null
 }
 
-/** What is to come: dirsync asks again, or a person has to find out. */
+/** What comes next: dirsync asks again, or a person has to find out. */
 export type MoneyOutlook = { next: 'asks'; at: Date } | { next: 'person'; since: Date | null } | null
 
 export interface MoneyStory<Row> {
@@ -91,7 +91,7 @@ export async function readRefund(db: Pool, number: string): Promise<MoneyStory<R
 export async function readTopUp(db: Pool, number: string): Promise<MoneyStory<TopUp> | null> {
   const topUp = await topUpJournal.read(db, number)
   if (topUp === null) return null
-  // Nothing of the platform can be asked about a top-up.
+  // The platform cannot be asked about a top-up.
   const outlook = topUp.state === 'unknown' ? ({ next: 'person', since: topUp.sent_at } as const) : null
   return { entry: topUp, events: inOrder(eventsOf(topUp)), outlook }
 }

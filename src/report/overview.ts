@@ -7,10 +7,10 @@ import { STANDINGS_IN_SCOPE } from './figures.ts'
 
 type StandingInScope = (typeof STANDINGS_IN_SCOPE)[number]
 
-/** Employees by standing; the standings add up to `in_scope`. */
+/** Employees by status, adding up to `in_scope`. */
 type EmployeeStandings = Record<'in_scope' | StandingInScope, number>
 
-/** Where things stand, as the columns of schema dirsync name it. */
+/** The state of everything, named like the columns of schema dirsync. */
 export interface Overview {
   employees: EmployeeStandings
   outbox: { operation: string; waiting: number; enqueued: number; postponed: number; since: Date }[]
@@ -23,10 +23,12 @@ export interface Overview {
     since: Date
     /** dirsync, or the person who paused all calls. */
     raised_by: string
-    /** Null: not before a person resumes. */
+    /** Null: only when a person resumes. */
     next_probe_at: Date | null
   }[]
-  /** The latest run of each kind, and of each source of HR that has runs of its own; and all that wait for a decision. */
+  /**
+   * The latest run of each kind, and of each HR source with runs of its own; and all runs that wait for a decision.
+   */
   runs: {
     id: number
     kind: string
@@ -111,7 +113,7 @@ async function readStandings(db: Pool): Promise<EmployeeStandings> {
   return completed(STANDINGS_IN_SCOPE, Object.fromEntries(rows.map(row => [row.standing, row.count])))
 }
 
-/** The counts of all standings, and their sum. */
+/** The counts of all statuses, and their sum. */
 function completed<Standing extends string>(
   standings: readonly Standing[],
   counts: Record<string, number>,
@@ -121,7 +123,7 @@ function completed<Standing extends string>(
   return { in_scope, ...Object.fromEntries(all) } as Record<'in_scope' | Standing, number>
 }
 
-/** How employees stand after a sync, in the order in which they are shown. In step are those that were so before it. */
+/** Statuses of employees after a sync, in display order. `in_step` are those that were in sync before it. */
 export const STANDINGS_AFTER_SYNC = [
   'in_step',
   'updated',
@@ -135,14 +137,14 @@ export const STANDINGS_AFTER_SYNC = [
   'waiting',
 ] as const
 
-/** How the directory stands after a sync, and what its runs did. */
+/** The state of the directory after a sync, and what its runs did. */
 export interface SyncSummary {
   employees: Record<'in_scope' | (typeof STANDINGS_AFTER_SYNC)[number], number>
   departments: { deleted: number; already_gone: number }
   openids: { bound: number }
   /** Open cases by category. */
   dead_letters: Record<string, number>
-  /** What was sent once and may have been carried out; `for_person` of it waits for a person's word. */
+  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
   outcome_unknown: { refunds: number; topups: number; for_person: number }
   /** Calls by operation. */
   platform_calls: Record<string, number>
@@ -150,7 +152,7 @@ export interface SyncSummary {
 
 /**
  * Sums up the runs from `firstRun` on.
- * @param since when they began: token creations belong to no run
+ * @param since when they began, because token creations belong to no run
  */
 export async function syncSummary(db: Pool, firstRun: number, since: Date): Promise<SyncSummary> {
   const [{ rows }, refunds, topUps] = await Promise.all([

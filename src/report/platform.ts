@@ -5,7 +5,7 @@ import { PlatformError } from '../platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../platform/token.ts'
 import { type Pace, readPace } from './figures.ts'
 
-/** How the calls to the platform go, and what they depend on. */
+/** The state of the calls to the platform. */
 export interface PlatformReport {
   pace: Pace
   /** Calls of the last hour by operation, the most called first. */
@@ -17,9 +17,9 @@ export interface PlatformReport {
     /** When it is renewed: after 80 % of its life. */
     renews_at: Date
   } | null
-  /** Token creations within an hour: those tried, and those permitted before dirsync's fuse. The platform permits 60. */
+  /** Token creations within an hour: attempts, and how many dirsync's fuse permits. The platform permits 60. */
   token_creations: { last_hour: number; permitted: number }
-  /** The platform asked for it, or an operation of it did. */
+  /** Hold-offs that the platform asked for, for all calls or for one operation. */
   holdoffs: { gate: string; paused_until: Date; pause_reason: string | null }[]
   /** A person has stopped all calls. */
   pause: { since: Date; raised_by: string; message: string } | null
@@ -36,7 +36,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
          from dirsync.call_minute where minute > now() - interval '1 hour'
          group by operation order by calls desc, operation`,
       ),
-      // Of an account that was switched, an older one may be left.
+      // After a switch of the account, an older token may be left.
       db.query<NonNullable<PlatformReport['token']>>(
         `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
          from dirsync.platform_token order by created_at desc limit 1`,
@@ -62,7 +62,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
   }
 }
 
-/** What the platform says of the access token in use. */
+/** What the platform says about the access token in use. */
 export const TokenState = z.object({
   accepted: z.boolean().nullable().describe('null: the platform was not asked, or did not answer'),
   expires_in: z.number().nullable().describe('Seconds, as the platform says'),
@@ -73,16 +73,16 @@ export const TokenState = z.object({
 })
 export type TokenState = z.infer<typeof TokenState>
 
-/** Categories that say of the token itself, or of what it was made from, that it is not accepted. */
+/** Categories which mean that the token, or the credentials behind it, is not accepted. */
 const REFUSED = ['credentials', 'token', 'clock_skew']
-/** How long to wait for the platform, and for a slot of the 60 queries that it permits in a minute. */
+/** How long to wait for the platform, and for one of the 60 queries that it permits per minute. */
 const PATIENCE_MS = 15_000
-/** Before work: a person waits for the answer. */
+/** Before other work: a person waits for the answer. */
 const PRIORITY = 0
 
 /**
- * Asks the platform about the token: the cheapest call that proves it (section 4.2), through the pacer. A token is only
- * created where there is none, the present one is due for renewal, or the platform refuses it, as by any call.
+ * Asks the platform about the token: the cheapest call that proves it (section 4.2), through the pacer. As with any
+ * call, a token is created only if there is none, the present one is due for renewal, or the platform refuses it.
  */
 export async function askTokenState(
   client: Pick<PlatformClient, 'tokens'>,

@@ -24,12 +24,15 @@ import type { EmployeeMemories } from './employee-story.ts'
 
 // What a run would do
 
-/** What runs started now would do. */
+/** What runs would do if they were started now. */
 export interface RunPreview {
   employees: EmployeePlan
-  /** The rows of active employees but those that the run would skip, as the plan has read them; empty without a spool. */
+  /**
+   * The rows of active employees, except those that the run would skip, as the plan has read them; empty without a
+   * spool.
+   */
   rows: () => AsyncIterable<HrEmployeeRow>
-  /** Null without a departments' mapping. */
+  /** Null without a mapping of departments. */
   departments: {
     total: number
     deletions: DueDeletion[]
@@ -41,14 +44,14 @@ export interface RunPreview {
 }
 
 /**
- * Plans as the planner does, in a transaction that leaves nothing behind.
- * @param options.spool takes HR's rows, to be looked at afterwards without reading HR again
+ * Plans as the planner does, in a transaction that is rolled back.
+ * @param options.spool stores HR's rows, so that they can be read afterwards without reading HR again
  */
 export function previewRun(options: {
   pool: Pool
   source: NamedSource
   kind: 'changes' | 'full'
-  /** As of a run. */
+  /** The run's `max_age`. */
   maxAgeMs: number | null
   limits: RunLimits
   sellerAppids: string[]
@@ -94,10 +97,10 @@ async function* rowsToAsk(
 export interface FieldPreview {
   field: EmployeeField
   hr: FieldValue
-  /** Undefined when it is not known: not asked, not told, or the feature is off. */
+  /** Undefined if unknown: not asked, not shown by the platform, or the feature is off. */
   platform: FieldValue | undefined
   standing: 'in_step' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
-  /** Why it is held back or invalid, or what to know about the comparison. */
+  /** Why it is held back or invalid, or a remark about the comparison. */
   note: string | null
 }
 
@@ -110,7 +113,7 @@ export interface EmployeePreview {
 
 /**
  * What reconciling an employee would do now, without doing it.
- * @param actual the platform's answer as `toActual` gives it; null when it has no such employee or was not asked
+ * @param actual the platform's answer from `toActual`; null if it has no such employee or was not asked
  */
 export function previewEmployee(input: {
   row: HrEmployeeRow | 'duplicate' | null
@@ -169,14 +172,14 @@ export function previewEmployee(input: {
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
 }
 
-/** The platform's value as far as it tells one. */
+/** The platform's value, if it shows one. */
 function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue | undefined {
   const value = actual?.[field]
   if (value === undefined || (value === null && FEATURE_FIELDS.has(field))) return undefined
   return maskValue(field, value)
 }
 
-/** The fields of a row that breaks rules: what breaks one may be anything, so its value is hidden. */
+/** The fields of an invalid row: an invalid value may be anything, so it is hidden. */
 function rawFields(
   row: HrEmployeeRow,
   columns: readonly string[],

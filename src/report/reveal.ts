@@ -4,7 +4,7 @@ import { type Pool, transaction } from '../lib/database.ts'
 import type { Asker } from '../sync/commands.ts'
 import { present } from '../sync/employee.ts'
 
-/** A value that was asked for is not to be had. */
+/** A requested value is not available. */
 export class RevealError extends Error {
   readonly code: 'REASON_MISSING' | 'FIELD_UNKNOWN' | 'NOT_IN_HR'
 
@@ -15,12 +15,12 @@ export class RevealError extends Error {
   }
 }
 
-/** How long somebody waits for HR. */
+/** How long to wait for HR. */
 const HR_MS = 5000
 
 /**
- * One value of one employee as HR has it, unmasked. Who asked, for what and why is written down before HR is read; the value
- * never is.
+ * One value of one employee as HR has it, unmasked. Who asked, for what and why is recorded before HR is read; the
+ * value never is.
  * @throws RevealError, HrUnavailableError, HrDataError, MappingError
  */
 export async function revealValue(

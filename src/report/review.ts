@@ -40,7 +40,7 @@ export const DeadLetter = z.object({
 })
 export type DeadLetter = z.infer<typeof DeadLetter>
 
-/** One step in the story of a case. */
+/** One step in the history of a case. */
 export const DeadLetterEvent = z.object({
   at: z.date(),
   actor: z.string(),
@@ -50,7 +50,10 @@ export const DeadLetterEvent = z.object({
 })
 type DeadLetterEvent = z.infer<typeof DeadLetterEvent>
 
-/** A case with its story, oldest step first, and the other cases of its swap; null when no case has the number. */
+/**
+ * A case with its history, oldest step first, and the other cases of its swap; null if there is no case with this
+ * number.
+ */
 export async function readCase(
   db: Pool,
   id: number,
@@ -68,7 +71,7 @@ export async function readCase(
   return { ...rows[0], events, swapped_with: others.map(other => other.id) }
 }
 
-/** Categories of all cases that are kept, resolved ones included. */
+/** Categories of all stored cases, resolved ones included. */
 export async function knownCategories(db: Pool): Promise<string[]> {
   const { rows } = await db.query<{ category: string }>(
     'select distinct category from dirsync.dead_letter order by 1',

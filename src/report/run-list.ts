@@ -4,7 +4,7 @@ import { LEFT, type PlanSummary, type RunResult } from '../sync/run.ts'
 import { readPace } from './figures.ts'
 import { type TimeLeft, timesLeft } from './time-left.ts'
 
-/** Every kind of run, in the order in which people choose one. */
+/** Every kind of run, in the order of choice. */
 export const RUN_KINDS = [
   'changes',
   'full',
@@ -31,21 +31,21 @@ export const RUN_STATES = [
   'cancelled',
 ] as const
 
-/** What asks for runs beside people: an index leaves these out. */
+/** Requesters other than people: an index leaves their runs out. */
 export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
 
-/** Which runs to list; what is absent does not matter. */
+/** Filters of the list; absent ones do not restrict it. */
 export interface RunFilter {
   kind?: (typeof RUN_KINDS)[number] | undefined
   state?: (typeof RUN_STATES)[number] | undefined
-  /** `people`, `dirsync` (by itself), or who asked, such as `cron` or `console:anna`. */
+  /** `people`, `dirsync` (by itself), or the requester, such as `cron` or `console:anna`. */
   by?: string | undefined
-  /** Of HR, where there are several. */
+  /** The HR source, if there are several. */
   source?: string | undefined
   since?: Date | undefined
 }
 
-/** One run, as a list shows it; how long it still takes comes beside it. */
+/** One run in a list; its remaining time is read separately. */
 export const ListedRun = z.object({
   id: z.number(),
   kind: z.string(),
@@ -79,8 +79,8 @@ type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' |
 
 /**
  * Runs, newest first.
- * @param page.before the number of a run: only older ones
- * @returns next: the same for the next page; null where this is the last
+ * @param page.before only runs with a lower number
+ * @returns next: pass it as `before` for the next page; null on the last page
  */
 export async function listRunsPage(
   db: Pool,
@@ -117,7 +117,7 @@ export async function listRunsPage(
   }
 }
 
-/** SQL: whether run `r` matches. Only what is asked for stands in it, so that each filter finds its index. */
+/** SQL: whether run `r` matches. It contains only the given conditions, so that each filter can use its index. */
 export function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
   const conditions = ['true']
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
@@ -127,7 +127,7 @@ export function runMatches(filter: RunFilter, place: (value: unknown) => string)
   if (filter.since) {
     const since = place(filter.since)
     conditions.push(
-      // Numbers grow with time: reading stops where older runs begin.
+      // Numbers grow with time, so reading stops where older runs begin.
       `r.requested_at >= ${since}
        and r.id >= (select min(id) from (select id from dirsync.sync_run where requested_at >= ${since}
                                          order by requested_at limit 100) first)`,
@@ -136,14 +136,14 @@ export function runMatches(filter: RunFilter, place: (value: unknown) => string)
   return conditions.join(' and ')
 }
 
-/** In the words of the index, so that PostgreSQL finds it. */
+/** In the terms of the index, so that PostgreSQL uses it. */
 const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})`
 
 function byCondition(by: string, place: (value: unknown) => string): string {
   if (by === 'people') return PEOPLE
   if (by === 'dirsync') return `not (${PEOPLE})`
   if (BY_ITSELF.some(name => name === by)) return `r.requested_by = ${place(by)}`
-  // A person is stored as the database user with the name behind it: `dirsync (console:anna)`.
+  // A person is stored as the database user, followed by the name: `dirsync (console:anna)`.
   const name = place(by)
   return `${PEOPLE} and (r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
 }

@@ -11,7 +11,7 @@ import { runTimeLeft, type TimeLeft } from './time-left.ts'
 interface RunRow {
   id: number
   kind: string
-  /** The HR source that it is about; empty: there is only one, or it is about all. */
+  /** The HR source; empty if there is only one, or the run covers all. */
   hr_source: string
   keys: string[]
   state: string
@@ -25,9 +25,9 @@ interface RunRow {
   decided_at: Date | null
   /** Reason given with reject or cancel. */
   decision_reason: string | null
-  /** When its waiting work was taken back. */
+  /** When its waiting work was withdrawn. */
   cancelled_at: Date | null
-  /** Held: when HR was last judged again. */
+  /** For a held run: when HR was last checked again. */
   judged_at: Date | null
   sweep: boolean
   /** `max_age` in seconds. */
@@ -39,7 +39,7 @@ interface RunRow {
   message: string | null
 }
 
-/** What a person asked for that concerns a run. */
+/** A person's command about a run. */
 export const RunCommand = CommandRow.pick({
   name: true,
   requested_by: true,
@@ -47,7 +47,7 @@ export const RunCommand = CommandRow.pick({
   reason: true,
 })
 
-/** A case as the page of a run names it. */
+/** A case on the page of a run. */
 export const RunCase = DeadLetter.pick({
   id: true,
   enterprise_code: true,
@@ -61,19 +61,19 @@ export const RunCase = DeadLetter.pick({
 
 /** Everything about one run. */
 export interface RunStory extends RunRow {
-  /** How long it still takes; null unless it is running. */
+  /** The remaining time; null unless it is running. */
   time_left: TimeLeft | null
-  /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
+  /** Entities of the run that are still in the outbox; for a mirror, parts still to be read. */
   left: number
-  /** What people asked for that concerns it. */
+  /** People's commands about it. */
   commands: z.infer<typeof RunCommand>[]
-  /** Cases that failed in it for the first or the last time; not more than `CASES` of them. */
+  /** Cases that failed in it for the first or the last time; at most `CASES` of them. */
   dead_letters: z.infer<typeof RunCase>[]
   dead_letters_total: number
 }
 
 const CASES = 20
-/** For a page, more cases of a run are not counted: looking takes no longer when a hundred thousand failed in it. */
+/** Where counting the cases of a run stops, so that a page takes no longer when a hundred thousand failed in it. */
 export const MOST_CASES_COUNTED = 1000
 
 const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
@@ -92,8 +92,8 @@ export async function listRuns(db: Pool, filter: RunFilter, limit: number): Prom
 }
 
 /**
- * One run and what became of it; null when there is none of that number.
- * @param mostCounted at how many cases counting them ends; null: all are counted
+ * One run and its outcome; null if there is none with this number.
+ * @param mostCounted where counting its cases stops; null to count all
  */
 export async function readRunStory(
   db: Pool,
@@ -135,9 +135,9 @@ export async function readRunStory(
   }
 }
 
-// Beside the run before
+// Compared with the previous run
 
-/** What two runs of a kind are compared by. */
+/** The figures by which two runs of a kind are compared. */
 export const RunFigures = z.object({
   id: z.number(),
   state: z.string(),
@@ -152,7 +152,7 @@ export const RunFigures = z.object({
 })
 export type RunFigures = z.infer<typeof RunFigures>
 
-/** The figures of a run, and of the one of its kind that was done before it; the latter is null where there is none. */
+/** The figures of a run, and of the previous finished run of its kind; the latter is null if there is none. */
 export async function readRunComparison(
   db: Pool,
   id: number,
@@ -186,10 +186,10 @@ function sumIn(counts: 'calls' | 'waitedMs' | 'tooFast'): string {
   return `(select coalesce(sum(value::float8), 0) from jsonb_each_text(coalesce(r.result -> '${counts}', '{}')))`
 }
 
-/** A run that is still small is counted while it goes on; a large one when it has ended. */
+/** Up to this size, a run under way is counted live; a larger one when it has ended. */
 const COUNTED_LIVE = 2000
 
-/** What a running run has come to so far; null where counting that would take too long. */
+/** The outcomes of a running run so far; null if counting them would take too long. */
 export async function resultSoFar(
   db: Pool,
   { id, planned }: Pick<RunStory, 'id' | 'planned'>,
@@ -199,9 +199,9 @@ export async function resultSoFar(
   return onlyRow(rows).result
 }
 
-// What the sanity gate saw
+// What the sanity gate measured
 
-/** HR as a run found it, beside HR as the last good run before it had found it. */
+/** HR as a run found it, compared with the last good run before. */
 export const GateView = z.object({
   rows: z.number(),
   keyless: z.number().describe('Rows without a user id'),
@@ -216,7 +216,7 @@ export const GateView = z.object({
 })
 export type GateView = z.infer<typeof GateView>
 
-/** Null where the run did not read every row of HR. */
+/** Null if the run did not read every row of HR. */
 export async function readGate(db: Pool, id: number): Promise<GateView | null> {
   const { rows } = await db.query<{ id: number; at: Date; source: SourceStatistics }>(
     `(select id, planned_at as at, source from dirsync.sync_run where id = $1 and source is not null)

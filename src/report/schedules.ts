@@ -14,7 +14,7 @@ export const Tick = z.object({
 })
 export type Tick = z.infer<typeof Tick>
 
-/** A cron job as its schedule stands, with its latest ticks. */
+/** A cron job with its schedule and its latest ticks. */
 export const Schedule = z.object({
   job: z.string(),
   expression: z.string().describe('Cron expression; six fields begin with seconds'),
@@ -37,10 +37,10 @@ export const Schedule = z.object({
 })
 export type Schedule = z.infer<typeof Schedule>
 
-/** Ticks that are listed for each job. */
+/** How many ticks are listed for each job. */
 const TICKS = 10
 
-/** Every cron job that a scheduler has ever had, the next one first. */
+/** Every cron job that any scheduler has had, the next one due first. */
 export async function listSchedules(db: Pool): Promise<Schedule[]> {
   const [{ rows: schedules }, { rows: ticks }] = await Promise.all([
     db.query<Omit<Schedule, 'words' | 'ticks'>>(
@@ -66,7 +66,7 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
   }))
 }
 
-/** A cron expression in plain words; the expression itself where there are none for it. */
+/** A cron expression in plain words; the expression itself if it cannot be described. */
 function inWords(expression: string): Schedule['words'] {
   const words = (locale: string) => {
     try {

@@ -1,7 +1,7 @@
 import type { Pool } from '../lib/database.ts'
 import { type FoundEmployee, searchEmployees } from './employee-search.ts'
 
-/** What somebody may mean by a few characters. */
+/** Everything that a search text may refer to. */
 export interface SearchResult {
   cases: { id: number; state: string; category: string; entity: string; entity_key: string; field: string }[]
   runs: { id: number; kind: string; state: string; requested_at: Date }[]
@@ -14,7 +14,10 @@ const CASE = /^#?\s*(\d{1,15})$/
 /** `run 17` is that of a run, in either language. */
 const RUN = /^(?:run|(?:第\s*)?(?:同步)?(?:任务)?)\s*#?\s*(\d{1,15})(?:\s*号(?:同步)?任务)?$/iu
 
-/** Everything of that name or number: cases, runs, employees and departments by the beginning of their keys. */
+/**
+ * Everything with that name or number: cases and runs by number, employees and departments by the beginning of their
+ * keys.
+ */
 export async function searchEverything(db: Pool, text: string, limit: number): Promise<SearchResult> {
   const wanted = text.trim()
   if (wanted === '' || wanted.includes('\0')) return { cases: [], runs: [], employees: [], departments: [] }
@@ -37,7 +40,7 @@ export async function searchEverything(db: Pool, text: string, limit: number): P
             [runNumber],
           )
           .then(({ rows }) => rows),
-    // Nobody's user id begins with the sign of a case's number.
+    // No user id begins with #.
     wanted.startsWith('#') ? [] : searchEmployees(db, wanted, { limit }),
     db
       .query<SearchResult['departments'][number]>(

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import { ALIVE } from '../sync/process.ts'
 
-/** Why work stands still, for everything or for one enterprise. */
+/** Why work is halted, for everything or for one enterprise. */
 export const HaltReport = z.object({
   scope: z.string().describe('`*`: everything; else the code of an enterprise'),
   category: z.string(),
@@ -48,7 +48,7 @@ export const Process = z.object({
 })
 export type Process = z.infer<typeof Process>
 
-/** Processes that live, and those that died without a word, the living ones first. */
+/** Running processes, and those that died without signing off, the running ones first. */
 export async function listProcesses(db: Pool): Promise<Process[]> {
   const { rows } = await db.query<Process>(
     `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive, pacer

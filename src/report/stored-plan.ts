@@ -14,18 +14,18 @@ import {
   rowsOf,
 } from '../sync/stored-plan.ts'
 
-/** The stored plan of a held run, for whoever decides about it. Values are masked. */
+/** The stored plan of a held run, for the person who decides about it. Values are masked. */
 
-/** One entity of a stored plan, beside HR as it is now. */
+/** One entity of a stored plan, compared with HR as it is now. */
 export interface PlanEntry {
   enterpriseCode: string
   entityKey: string
   reason: string
-  /** Department that HR has for the employee, else the one that the platform last showed. */
+  /** The department in HR, else the one that the platform last showed. */
   department: string | null
-  /** Of a changed employee: the columns that differ from what the platform last confirmed. */
+  /** For a changed employee: the columns that differ from what the platform last confirmed. */
   changed: { field: string; value: string | null }[]
-  /** HR has another row by now than the plan saw: approval does not send this one. */
+  /** HR's row has changed since the plan: approval does not send it. */
   changedSince: boolean
 }
 
@@ -33,20 +33,20 @@ export interface PlanEntry {
 export interface PlanOverview {
   run: number
   kind: string
-  /** The HR source that it is about; empty where there is only one. */
+  /** The HR source; empty if there is only one. */
   source: string
   state: string
   message: string | null
   inScope: number | null
-  /** Whom the plan is about, those who leave among them. */
+  /** Employees that the plan covers, including leavers. */
   total: number | null
   planned: number | null
   reasons: Record<string, number>
-  /** Of a first run that is held because so many have left; else null. */
+  /** For a first run that is held because so many have left; else null. */
   leavers: { left: number; of: number } | null
   /** Whether the plan is stored: only held runs keep theirs. */
   stored: boolean
-  /** Rows that HR has changed since, as the planner found when it judged HR again; null: it has not yet. */
+  /** Rows that HR has changed since, as counted when HR was last checked again; null if it has not been. */
   changedSince: number | null
   judgedAt: Date | null
   approved: boolean
@@ -57,11 +57,11 @@ export interface PlanOverview {
   figures: PlanReading | null
 }
 
-/** What HR tells about a plan. */
+/** The part of a plan's figures that needs HR. */
 export interface PlanReading {
   state: 'running' | 'done' | 'failed' | 'stopped'
   lookedAt: number
-  /** Rows that were another in HR already when they were read. */
+  /** Rows that had already changed in HR when they were read. */
   changedSince: number
   /** Why HR could not be read. */
   message: string | null
@@ -105,9 +105,9 @@ const HR_MS = 3000
 /** One page of a plan. */
 export interface PlanPage {
   entries: PlanEntry[]
-  /** Where the next page begins; null: there is none. */
+  /** The position of the next page; null on the last page. */
   next: PlanCursor | null
-  /** Why HR cannot be read: then the names of changed fields are those read in the background, and values are missing. */
+  /** Why HR cannot be read: then changed fields are those found in the background, without values. */
   hrError: string | null
 }
 
@@ -143,7 +143,7 @@ export async function planPage(
 const PAGE = 1000
 
 /**
- * The stored plan of a run, page by page, with the columns that changed as far as HR still has the rows that were planned.
+ * The stored plan of a run, page by page, with the changed columns of rows that are still in HR as planned.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function* readStoredPlan(

@@ -3,23 +3,22 @@ import { MIRRORS } from '../sync/mirror-kind.ts'
 import { countPending } from '../sync/tally.ts'
 import { type Pace, readPace } from './figures.ts'
 
-/** With fewer queries in the last minutes, nobody can tell how many of them an update follows. */
+/** With fewer queries in the last minutes, the share of updates cannot be estimated. */
 const TELLING_QUERIES = 20
 
-/** How many rows of the outbox to look at. Looking takes no longer when there are more. */
+/** How many rows of the outbox are sampled, so that the cost is bounded. */
 const LOOKED_AT = 2000
 
-/** Calls of an entity when none of its kind was looked at. */
+/** Calls per entity if none of its kind was sampled. */
 const CALLS_EACH = 2
 
 /**
- * What the running runs still need. An employee needs one query, and one update where HR's row is not the one that the
- * platform confirmed; where it never confirmed any, as often as an update followed a query lately. Everything else needs one
- * call. Work of a halted enterprise makes none: a run that has no other work is halted.
+ * What the running runs still need. An employee needs one query, plus one update if HR's row is not the one that the
+ * platform confirmed; if the platform never confirmed any row, as often as updates recently followed queries.
+ * Everything else needs one call. Work of a halted enterprise makes no calls; a run that has no other work is halted.
  *
- * The tally knows how much is left. What each row needs is looked up for the smallest runs whole, the wanted one ($1)
- * first. For the others, it is looked up in the same share ($4, in per cent) of the table's pages each time, so that the
- * answer does not waver.
+ * The tally knows how much is left. The smallest runs are read completely, the wanted one ($1) first. Of the others,
+ * the same share ($4, in per cent) of the table's pages is sampled each time, so that the answer does not waver.
  */
 const DEMANDS = `
   with strata as (
@@ -76,7 +75,7 @@ const DEMANDS = `
                            and w.run_id is distinct from own.id), 0))::int as ahead
   from own order by id`
 
-/** How long running runs still take, without mirrors. */
+/** The remaining time of all running runs except mirrors. */
 export async function timesLeft(
   db: Pool,
   pace: Pace,
@@ -93,7 +92,7 @@ export async function timesLeft(
   return rows.map(({ run, halted, ...demand }) => ({ run, ...timeLeft(demand, { ...supply, halted }) }))
 }
 
-/** How long one run still takes; null when it is not running, or a mirror. */
+/** The remaining time of one run; null if it is not running, or a mirror. */
 export async function runTimeLeft(db: Pool, run: number): Promise<TimeLeft | null> {
   const [found] = await timesLeft(db, await readPace(db), run)
   if (!found) return null
@@ -113,7 +112,7 @@ function supplyOf(pace: Pace): Omit<Supply, 'halted'> {
   }
 }
 
-/** How often an update followed a query in the last minutes: 0 to 1; 1 while there were too few queries to tell. */
+/** How often an update followed a query in the last minutes: 0 to 1; 1 if there were too few queries to tell. */
 function updateShare({ operations }: Pace): number {
   const calls = (name: string) => operations.find(({ operation }) => operation === name)?.calls ?? 0
   const queries = calls('employee/get')
@@ -126,7 +125,7 @@ interface Demand {
   calls: number
   /** Calls of more urgent work, which go first. */
   ahead: number
-  /** Entities that are tried again later. */
+  /** Entities that will be retried later. */
   later: number
 }
 
@@ -136,15 +135,15 @@ export interface Supply {
   /** Everything is halted, or all that the run has left. */
   halted: boolean
   pausedForMs: number
-  /** Calls per second that the pacer permits, of all processes together; null while that is not known. */
+  /** Calls per second that the pacer permits, of all processes together; null while that is unknown. */
   permittedPerSecond: number | null
-  /** Calls that may be in flight at a time, of all processes together; null where nothing limits them. */
+  /** Calls that may be in flight at a time, of all processes together; null if unlimited. */
   concurrency: number | null
-  /** How long a call takes; null when none was made lately. */
+  /** How long a call takes; null if none was made recently. */
   callMs: number | null
 }
 
-/** How long a run still takes, or why that cannot be told. */
+/** The remaining time of a run, or why it is unknown. */
 export type TimeLeft = Demand &
   (
     | { state: 'estimated'; seconds: number; callsPerSecond: number }
@@ -153,8 +152,8 @@ export type TimeLeft = Demand &
   )
 
 /**
- * How long a run still takes at the present rate of the pacer, whatever the rate was before. Where the platform is too slow
- * for that rate, the calls in flight give the rate (Little's law).
+ * The remaining time of a run at the present rate of the pacer, whatever the rate was before. If the platform is too
+ * slow for that rate, the calls in flight determine the rate (Little's law).
  */
 export function timeLeft(demand: Demand, supply: Supply): TimeLeft {
   const { workers, halted, pausedForMs, permittedPerSecond, concurrency, callMs } = supply

@@ -65,7 +65,7 @@ async function startProcess(
   return { stop }
 }
 
-/** Waits until somebody has judged twice from now on: what is wrong now has been seen. */
+/** Waits for two evaluations from now on, so that the present problems have been seen. */
 async function judged(): Promise<void> {
   const from = judgements
   await until(async () => judgements >= from + 3)
@@ -130,7 +130,7 @@ describe('what is wrong', () => {
     wrong = [finding(rule, FACTS[rule])]
     await startProcess([inbox.channel()])
     await judged()
-    // What nobody watched until now may mend by itself for some minutes.
+    // Problems that existed before the first evaluation may clear by themselves for some minutes.
     await store.pool.query(`update dirsync.alert_judgement set watched_since = now() - interval '1 day'`)
     expect(said(await inbox.arrival(1))).toBe(`${rule} raised`)
     await until(async () => (await store.value('select state from dirsync.alert_message')) === 'sent')
@@ -290,7 +290,7 @@ describe('a channel that is away', () => {
     await until(isSent)
     await judged()
     expect(inbox.arrivals).toHaveLength(failed + 1)
-    // It says something else than what was refused, so that nobody takes it for the same.
+    // It has other contents than the refused one, so it must have another id.
     expect(arrived.id).not.toBe(inbox.arrivals[0]?.id)
   })
 
@@ -352,7 +352,7 @@ describe('people', () => {
       `select dirsync.acknowledge_alert(id, ' we are on it ') as taken from dirsync.alert`,
     )
     expect(rows).toEqual([{ taken: true }])
-    // Whoever is second is told so.
+    // The second person is told so.
     expect(await store.rows('select dirsync.acknowledge_alert(id) as taken from dirsync.alert')).toEqual([
       { taken: false },
     ])
@@ -486,7 +486,7 @@ describe('while the database is away', () => {
     const { proxy } = await proxied([inbox.channel()])
     await judged()
     await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '30 seconds'`)
-    // Nobody judges any more; from now on the row says that another one did last.
+    // This process stops evaluating; from now on the row says that another one was the last.
     await store.pool.query('update dirsync.alert_judgement set judged_by = gen_random_uuid()')
     await delay(200)
     await proxy.refuse()

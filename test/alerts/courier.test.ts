@@ -232,7 +232,7 @@ test('what another process is sending is left alone until its lease ends', async
   await until(async () => (await state(beside)) === 'sent')
   expect(await row(id)).toMatchObject({ leased: true, attempts: 1 })
   await itIsTime()
-  // Nobody tells the courier: it looks by itself.
+  // No notification is sent: the courier polls.
   await until(async () => (await state(id)) === 'sent')
 })
 

@@ -2,7 +2,7 @@ import type { Facts } from '../../src/alerts/facts.ts'
 import type { AlertLimits } from '../../src/alerts/findings.ts'
 import { loadConfig } from '../../src/config.ts'
 
-/** The figures of the rules as they are when nobody sets one, or but for these settings. */
+/** The default thresholds of the rules, except for these settings. */
 export function alertLimits(settings: Record<string, string> = {}): AlertLimits {
   return loadConfig({
     DATABASE_URL: 'postgres://dirsync@db/dirsync',

@@ -35,7 +35,7 @@ beforeEach(async () => {
 /** The tests' own server is busy with other tests, too. */
 const PATIENT = { ALERT_DATABASE_SLOW: 'off', ALERT_DATABASE_FULL: 'off' }
 
-/** What is found now, at the figures that nobody has set but for these. */
+/** The present findings, at the default thresholds except for these settings. */
 async function found(settings: Record<string, string> = {}): Promise<Finding[]> {
   const facts = await readAlertFacts(store.pool)
   const now = await store.value<Date>('select now()')
@@ -134,7 +134,7 @@ describe('held runs', () => {
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
     const held = await under.plan()
     expect(held.state).toBe('held')
-    // It tells of whoever waits for the decision; out_of_step does not tell of them once more.
+    // It reports employees who wait for the decision, so out_of_step does not report them again.
     expect(await found()).toMatchObject([
       { rule: 'held_run', subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
     ])
@@ -151,7 +151,7 @@ describe('a source that looks wrong', () => {
     const first = await under.plan()
     expect(first.state).toBe('source_suspect')
     const second = await under.plan()
-    // A run that somebody named and one that could not be planned say nothing of HR as a whole.
+    // A run of named employees, or one that could not be planned, says nothing about HR as a whole.
     await plantRun(store, { kind: 'changes', state: 'done', keys: ['e1'], planned_at: new Date() })
     await plantRun(store, {
       kind: 'changes',
@@ -552,7 +552,7 @@ describe('jobs', () => {
     expect(finding).toMatchObject({ subject: job, facts: { error: 'refused 100' } })
     expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(200).getTime(), -4)
     await sql(`update dirsync.job_schedule set interval_seconds = 60`)
-    expect(await found()).toEqual([]) // it has not been run since: nobody wants it any more
+    expect(await found()).toEqual([]) // it has not been run since: it is no longer wanted
     await sql(`update dirsync.job_schedule set interval_seconds = 86400`)
     await ended('done', 0)
     expect(await found()).toEqual([])

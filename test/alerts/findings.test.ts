@@ -67,7 +67,7 @@ describe.each(BORDERS)('$rule: $name', ({ rule, beyond, at, found }) => {
 
 test('every rule that evaluates facts has its threshold tested here', () => {
   const missing = RULE_NAMES.filter(name => !BORDERS.some(({ rule }) => rule === name))
-  expect(missing).toEqual(['database_away']) // whoever judged last tells it from memory
+  expect(missing).toEqual(['database_away']) // told from memory by the process that evaluated last
 })
 
 describe('settings change the thresholds', () => {

@@ -110,7 +110,7 @@ test('killed between sending and recording it, the message is repeated once', as
   expect(await inbox.arrival(2)).toMatchObject({ key })
   await until(isSent)
   await next.kill('SIGKILL')
-  // Whoever comes later knows that it was told.
+  // A later process knows that it was told.
   await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '1 minute'`)
   startProcess(inbox.url)
   await until(

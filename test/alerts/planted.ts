@@ -48,7 +48,7 @@ export const FACTS = {
 /** A halt of everything, from which other alerts follow. */
 export const EVERYTHING = { subject: '*', facts: { ...FACTS.halt.facts, scope: '*' } }
 
-/** Somebody has just judged, or did so long ago. */
+/** Plants an evaluation that was made just now, or long ago. */
 export async function judged(db: pg.Pool, secondsAgo = 5): Promise<void> {
   await db.query(
     `insert into dirsync.alert_judgement (judged_at, judged_by)

@@ -56,7 +56,7 @@ test('installed in an empty folder, `npx dirsync start --once` makes the first s
   expect(await json(child.stdout)).toMatchObject({ ok: true, employees: { updated: 44 }, dead_letters })
 })
 
-/** Puts the dependencies there as `npm ci` left them in the checkout, so that npm need not ask anybody for them. */
+/** Copies the dependencies that `npm ci` installed in the checkout, so that npm needs no registry. */
 async function bringDependencies(folder: string): Promise<void> {
   await mkdir(folder)
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'))

@@ -112,7 +112,7 @@ test('the trial is one account, whatever port its emulator gets', { timeout: 240
   expect(await service.kill()).toMatchObject({ code: 0 })
   const first = await port()
   await using taken = createServer()
-  // Somebody else may have taken it already.
+  // Another program may have taken it already.
   await once(taken.listen(first, '127.0.0.1'), 'listening').catch(() => {})
   const get = ['platform', 'employee/get', '--userid', 'e10172', '--enterprise_code', 'E100']
   expect(await spawnDirsync(get, { cwd }).exited).toMatchObject({ code: 0 })

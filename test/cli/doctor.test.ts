@@ -19,7 +19,7 @@ beforeAll(async () => {
   await dirsync(['migrate'], deployment.settings)
 })
 
-// The platform is asked about its token once in a second, by whoever asks: no test waits for the one before it.
+// The platform is asked about its token once a second: no test waits for the one before it.
 beforeEach(() => deployment.own.pool.query('delete from dirsync.pacer'))
 
 afterAll(() => deployment[Symbol.asyncDispose]())

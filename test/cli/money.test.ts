@@ -13,7 +13,7 @@ import { atTerminal } from './terminal.ts'
 const APP = 'test-application'
 const ACCOUNT = 'a'.repeat(32)
 
-/** A platform with merchant orders; nobody of dirsync is at work, so nothing is settled by itself. */
+/** A platform with merchant orders. No process of dirsync is running, so nothing is settled by itself. */
 let deployment: Deployment
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)

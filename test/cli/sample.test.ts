@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 
-/** One deployment of the sample, synced once; nobody is at work afterwards. */
+/** One deployment of the sample, synced once; no process runs afterwards. */
 let deployment: Deployment
 let once: Run
 
@@ -88,7 +88,7 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
   expect(await counted('--assignee', '-')).toBe(total)
   expect(await counted('--older-than', '1h')).toBe(0)
 
-  // One of an attribute is the employee's own: nobody else was refused.
+  // An attribute's case is the employee's own: no other employee was refused.
   const features = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--json')
   const { id } = features.json().items.find((row: { entity: string }) => row.entity === 'enterprise')
   const enterprise = await dirsync('dead-letters', 'show', String(id))

@@ -94,7 +94,7 @@ async function until(command: string, wanted: (said: Said) => boolean): Promise<
   }
 }
 
-/** A copy of what git knows, and of what is new, that nobody else may read. */
+/** A private copy of the files that git knows, and of new ones. */
 async function copyCheckout(): Promise<void> {
   mkdirSync(FOLDER, { mode: 0o700 })
   const { text } = await run(`git -C '${ROOT}' ls-files --cached --others --exclude-standard`)

@@ -27,7 +27,7 @@ export interface TestApp extends AsyncDisposable {
   routes: RouteOptions[]
 }
 
-/** Settings of a deployment whose HR and platform nobody asks. */
+/** Settings of a deployment whose HR and platform are never asked. */
 export function consoleConfig(databaseUrl: string, settings: Record<string, string> = {}): Config {
   return loadConfig({
     DATABASE_URL: databaseUrl,
@@ -139,7 +139,7 @@ export function recordLog(): { logger: Logger; lines: LogLine[] } {
 
 const cookies = new WeakMap<TestApp, Map<AccessRole, string>>()
 
-/** The cookie of somebody with that role, who has signed in by the form: once per console and role. */
+/** The cookie of a user with that role, who has signed in by the form: once per console and role. */
 export async function signInAs(console: TestApp, role: AccessRole): Promise<string> {
   const known = cookies.get(console) ?? new Map<AccessRole, string>()
   cookies.set(console, known)

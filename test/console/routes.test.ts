@@ -6,7 +6,7 @@ import { accessOf, keyOf, openApp, signInAs } from './console-under-test.ts'
 const database = await createTestDatabase({ migrated: true })
 const console = await openApp(database.url, {
   publicUrl: 'http://localhost',
-  // Its routes are there only with a provider, which nobody asks here.
+  // Its routes exist only with a provider, which is never asked here.
   oidc: {
     issuer: 'https://login.example',
     clientId: 'c',

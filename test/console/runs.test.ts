@@ -33,7 +33,7 @@ async function api(
   })
 }
 
-/** A run as somebody or something asked for it, in any state. */
+/** A run in any state, requested by anything. */
 async function addRun(run: Record<string, unknown>): Promise<number> {
   const { rows } = await database.pool.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at)

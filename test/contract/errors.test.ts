@@ -104,7 +104,7 @@ describe.each(OPERATION_NAMES)('planted on %s', operation => {
     expectFailure(watched, operation, code, request)
     expect(watched.error.platformMessage).toBe(message)
     const { calls } = watched
-    // Whoever was refused for time or token did nothing, so that even a refund may be repeated: once.
+    // A call that was refused because of its time or token had no effect, so even a refund may be repeated once.
     const isTokenRenewed = code === TOKEN && operation !== 'token/create'
     const times = code === TIMESTAMP || isTokenRenewed ? 2 : 1
     expect(codesOf(calls, operation)).toEqual(Array(times).fill(code))

@@ -77,7 +77,7 @@ test('a refund whose sender is killed before it has the answer, or before it has
   await until(async () => (await stateOf(1)) === 'accepted' && (await stateOf(2)) === 'accepted')
   await service.stop()
 
-  // Whoever tries again is refused, and the platform hears nothing of it.
+  // A second try is refused, and the platform hears nothing of it.
   const again = sender(company, 1)
   expect((await again.exited).code).toBe(1)
   expect(again.stderr).toMatch(

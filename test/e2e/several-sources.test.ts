@@ -153,7 +153,7 @@ test('--once does what can be done, and ends with 1 where a source is away', asy
   expect(messages[0]).toMatchObject({ message: expect.stringContaining('does not answer') })
   const names = await group.names()
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
-  // Whom nobody knows who could be asked, the other one may know.
+  // An employee who is unknown in the sources that answer may be in the other one.
   const looking = await dirsync(['employee', 'b9'], group.settings)
   expect(looking).toMatchObject({ code: 1 })
   expect(looking.stderr).toBe(

@@ -22,7 +22,7 @@ describe('two deployments on one Redis', { tags: 'redis' }, () => {
       ).rows
     const queue = async () => (await dirsync(['status', '--json'], first.settings)).json().queue
 
-    // Nobody of the first deployment works, so whoever takes its jobs is of the other one.
+    // The first deployment has no worker, so only the other one could take its jobs.
     await first.start(['scheduler'])
     const { rows } = await first.db.query(`select dirsync.resync('full')::int as run`)
     const fed = await until(async () => {

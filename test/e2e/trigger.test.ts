@@ -89,7 +89,7 @@ test('a process that listened and died is followed by another, which reads what 
   const listener = services.find(one => `${one.stdout}${one.stderr}`.includes('trigger is heard'))
   const other = services.find(one => one !== listener)
   if (!listener || !other) throw new Error('No process said that it hears the trigger.')
-  // The other one stands still meanwhile: nobody hears of the change.
+  // The other process is stopped meanwhile, so the change is not heard.
   process.kill(other.pid, 'SIGSTOP')
   await listener.kill('SIGKILL')
   await rename('Meanwhile', `userid = 'e0004'`)

@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { loadSampleHr, SAMPLE } from '../../src/trial/environment.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
-/** The sample company as somebody would deploy it: two databases, a platform, and the settings that name them. */
+/** The sample company as a real deployment: two databases, a platform, and the settings that name them. */
 export interface Deployment extends AsyncDisposable {
   own: TestDatabase
   hr: TestDatabase

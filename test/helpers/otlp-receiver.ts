@@ -30,7 +30,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly requests: { path: string; headers: IncomingHttpHeaders }[]
   /** How it answers: well, with this status, or never. */
   behaviour: 'takes' | 'hangs' | number
-  /** Requests that are not answered, and that nobody has given up yet. */
+  /** Requests that are not answered, and not given up yet. */
   readonly hanging: number
   /** Waits for a span. */
   find(wanted: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>

@@ -8,7 +8,7 @@ export interface TestDatabase extends AsyncDisposable {
   readonly url: string
   readonly name: string
   readonly pool: pg.Pool
-  /** Drops the database, whoever is still connected. Idempotent. */
+  /** Drops the database, even with clients connected. Idempotent. */
   close(): Promise<void>
 }
 

@@ -123,7 +123,7 @@ test('where NOTIFICATION_URL is set, dirsync start receives notifications; else 
   expect(metrics).toContain('dirsync_notifications_total{outcome="stored"} 1')
   expect(metrics).toContain('dirsync_notifications_total{outcome="wrong_signature"} 1')
   expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
-  // Where no terminal is there, whoever collects the log finds one format in it.
+  // Without a terminal, a log collector finds a single format.
   for (const line of service.stderr.trimEnd().split('\n'))
     expect(JSON.parse(line)).toMatchObject({ level: expect.any(Number), msg: expect.any(String) })
   // The settler names a refund whose sender it has found dead; the receiver tells nothing of what came.

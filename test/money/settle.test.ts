@@ -30,7 +30,7 @@ const writtenDown = () =>
     refund_amount: REQUEST.refundAmount,
   })
 
-/** The refund reaches the platform, by the hand of the process that died, and nobody hears of it. */
+/** The refund reaches the platform, sent by the process that died, and its answer is lost. */
 const carryOut = (over: Partial<typeof REQUEST> = {}) =>
   refunds.deps.client.refunds.create({ ...REQUEST, ...over })
 

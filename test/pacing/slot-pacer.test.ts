@@ -113,7 +113,7 @@ function expectWithin(ratePerSecond: number, started: number, passed: number[], 
   }
 }
 
-/** Checks that a hold-off was kept that somebody asked for after `begun`: it cannot have ended before. */
+/** Checks that a hold-off requested after `begun` was kept: it cannot have ended before. */
 function expectHeld(begun: number, ms: number): void {
   // The clocks of Node.js and PostgreSQL may run differently by a little.
   expect(performance.now() - begun).toBeGreaterThan(ms - 5)

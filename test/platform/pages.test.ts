@@ -190,7 +190,7 @@ describe('fetching ahead', () => {
     }
     const rows = everyRow({ fetch, keyOf: ({ id }) => id, pageSize: 2 })
     await rows.next()
-    await new Promise(resolve => setImmediate(resolve)) // it has failed by now, and nobody asked yet
+    await new Promise(resolve => setImmediate(resolve)) // it has failed by now, but has not been read yet
     expect((await rows.next()).value).toEqual({ id: '2' })
     await expect(rows.next()).rejects.toThrow('page 2 failed')
   })

@@ -81,7 +81,7 @@ export async function openPostgresStore(): Promise<TestStore> {
   }
 }
 
-/** Stores of each kind. `openOwn`: nobody else uses the server, or notices its failures. */
+/** Stores of each kind. `openOwn`: a server of its own, whose failures affect no other test. */
 export const STORES = {
   redis: { open: redisStore, openOwn: ownRedisStore },
   postgres: { open: openPostgresStore, openOwn: openPostgresStore },

@@ -224,10 +224,10 @@ describe('another account', () => {
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'run_count', 'halt'],
       ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source'],
-      // Whoever may use the console may do so still; a lower rate that a person asked for ends by itself.
+      // Access to the console stays; a lower rate that a person set ends by itself.
       ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],
       ...['idempotency_key', 'rate_cap', 'text'],
-      // The limit of creations holds for an hour, whoever asks.
+      // The limit of creations holds for an hour, for all accounts.
       'token_creation',
       // What people were told. An alert about the old account is over once it is no longer found.
       ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_judgement', 'alert_mute'],

@@ -518,7 +518,10 @@ describe('the process that reads HR for a dry run', () => {
   })
 })
 
-/** HR behind a proxy that puts a message before an answer, at which pg throws where nobody waits: a description of rows. */
+/**
+ * HR behind a proxy that sends an unrequested message before an answer, on which pg throws where no caller waits: a
+ * description of rows.
+ */
 async function withRowsThatNobodyAskedFor(hr: HrSource): Promise<AsyncDisposable & { url: string }> {
   const { url } = (await hr.settings()).server
   const { hostname, port } = new URL(url)

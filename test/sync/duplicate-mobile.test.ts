@@ -11,7 +11,7 @@ test('the holder of a mobile is found although the number is wanted with another
     `select category, field, blocked_by from dirsync.dead_letter where entity_key = 'e0001'`,
   )
   expect(rows).toEqual([{ category: 'duplicate_mobile', field: 'mobile', blocked_by: 'e0002' }])
-  // Refused once: nobody had to try again to find out who it is.
+  // Refused once: finding the holder took no further try.
   const { 'employee/update': updates } = await company.calls()
   expect(updates).toBe(1)
 })

@@ -336,7 +336,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
       expect(run.state).toBe('done')
     }
     await costCenter(12)
-    // The answer is lost after the effect, and HR goes back to the old value before anybody asks again.
+    // The answer is lost after the effect, and HR goes back to the old value before the platform is asked again.
     await faults({ operation: 'employee/update', match: { userid: 'e0015' }, loseAnswer: true, times: 1 })
     await hr(`update person set cost_center_id = 13 where userid = 'e0015'`)
     const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
@@ -398,7 +398,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     await until(
       async () => (await company.db.query(`select * from dirsync.halt where scope = '*'`)).rowCount === 1,
     )
-    // Somebody whom the platform answers for shows that it is there.
+    // An employee for whom the platform answers shows that it is there.
     await hr(`update person set entry_day = '2021-05-06' where userid = 'e0046'`)
     await company.db.query(`select dirsync.resync('changes')`)
     await until(async () => {

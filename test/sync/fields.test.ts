@@ -33,7 +33,7 @@ const retry = async (id: number) => {
   const { rows } = await company.db.query('select dirsync.retry($1) as run', [id])
   return endOf(company.db, Number(rows[0].run))
 }
-/** Somebody changes an employee in the platform's back office. */
+/** Changes an employee in the platform's back office. */
 const edit = async (userid: string, fields: Record<string, unknown>) => {
   const { employees } = await company.control<{ employees: object[] }>('GET', `state?userid=${userid}`)
   await company.control('POST', 'employees', [{ ...employees[0], ...fields }])

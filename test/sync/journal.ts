@@ -22,7 +22,7 @@ export const TOP_UP = {
   although_open: [] as string[],
 }
 
-/** Writes a refund down; nobody is sending it. */
+/** Records a refund without sending it. */
 export async function writeDown(store: StoreUnderTest, over: Partial<typeof REFUND> = {}): Promise<string> {
   const refund = { ...REFUND, ...over }
   const client = await store.pool.connect()

@@ -161,7 +161,7 @@ test('a plan that PostgreSQL ends to break a circle repeats what it writes, and 
     return scan(options)
   }
 
-  // Whoever waits longest without looking for a circle is not the one who is ended.
+  // PostgreSQL ends the backend that finds the circle, not the one that waits longest without checking for one.
   const database = new URL(store.url).pathname.slice(1)
   await store.pool.query(`alter database ${database} set deadlock_timeout = '5s'`)
   const before = await deadlocks('planning')

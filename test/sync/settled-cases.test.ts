@@ -299,7 +299,7 @@ describe('cases that wait for each other', () => {
       message: string
       remedy: string
     }>('select entity_key, swap_id, state, message, remedy from dirsync.dead_letter order by entity_key')
-  /** Everybody is refused, in any order, by whoever has the number. */
+  /** Every employee is refused because of the given holder, in any order. */
   const refuse = async (...edges: [string, string][]) => {
     for (const [userid, holder] of edges) await execute(employee(userid), refusedBy(holder))
   }
@@ -366,7 +366,7 @@ describe('cases that wait for each other', () => {
     )
     const tried = await withConnection(store.pool, db => beginRetry(db, [id], null))
     expect(tried.map(({ entityKey }) => entityKey).sort()).toEqual(['e1', 'e2'])
-    // Refused both, they are the same group again, and nobody is tried for the other's sake.
+    // Refused both, they are the same group again, and neither is retried for the other's sake.
     await refuse(['e1', 'e2'])
     expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
       [null, 'open'],

@@ -454,7 +454,7 @@ describe('the sources change', () => {
       state: 'rejected',
       message: expect.stringContaining('not among those of the settings any more'),
     })
-    // Nobody decides about what it had changed, and it is not in step.
+    // No decision is made about its change, and it is not in sync.
     expect(
       await store.rows(`select standing, count(*)::int as n from dirsync.employee group by 1 order by 1`),
     ).toEqual([
@@ -532,7 +532,7 @@ describe('the sources change', () => {
         'HR delivers none of the 2 employees who are known of enterprise E3: check the mapping query, or enterprise_codes in the file of HR_SOURCES. Nothing was enqueued.',
     })
     expect(await pending()).toEqual([])
-    // Where it is read as a whole once, whoever leaves is a leaver, the last one of an enterprise, too.
+    // Once it has been read completely, missing employees are leavers, even the last one of an enterprise.
     await hire(beijing.admin, people('E3', 2, 'c'))
     expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
     await beijing.admin.query(`delete from person where enterprise_code = 'E3'`)
@@ -622,7 +622,7 @@ test('an update without an answer is asked about once the enterprise has a sourc
 
   const without = await settle([source('shanghai', ['E1'], shanghai.url)])
   const locks = new SessionLocks(store.url, SILENT)
-  // Nobody answers there: no call is made for an enterprise without a source.
+  // Nothing answers there: no call is made for an enterprise without a source.
   const client = new PlatformClient({
     baseUrl: 'http://127.0.0.1:1',
     appId: 'a',

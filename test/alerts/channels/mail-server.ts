@@ -36,7 +36,7 @@ export function ownCertificate(): Promise<{ private: string; cert: string }> {
   })
 }
 
-/** A mail server that knows the user `dirsync` and refuses mail for whoever is called nobody. */
+/** A mail server that has the user `dirsync` and refuses mail for recipients called nobody. */
 export class MailServer implements AsyncDisposable {
   readonly arrivals: Arrival[] = []
   readonly #server: SMTPServer

@@ -16,7 +16,7 @@ import { MailServer, ownCertificate, PASSWORD } from './mail-server.ts'
 
 const AUTH = `dirsync:${encodeURIComponent(PASSWORD)}@`
 const PLAIN: SMTPServerOptions = { authOptional: true, disabledCommands: ['STARTTLS'] }
-/** That of a company's own authority, which this process trusts; and one that nobody trusts. */
+/** The certificate of a company's own authority, which this process trusts, and an untrusted one. */
 let trusted: { private: string; cert: string }
 let unknown: { private: string; cert: string }
 
@@ -76,7 +76,7 @@ describe('a mail', () => {
           for (const wanted of [message.title, what, when, remedy ?? '', message.note ?? ''])
             expect(part).toContain(wanted)
       expect(mail.html).toContain(`<html lang="${language}">`)
-      // Nothing to load, and nobody to tell that it was read.
+      // Nothing to load, and no tracking.
       expect(mail.html).not.toMatch(/<img|<link|<script|url\(|@import/)
     }
     expect(server.arrivals).toHaveLength(5)

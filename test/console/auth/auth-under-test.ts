@@ -12,7 +12,7 @@ import { createTestDatabase } from '../../helpers/postgres.ts'
 export const PASSWORD = 'correct horse battery'
 const silent = pino({ level: 'silent' })
 
-/** A console with nothing but the sign-in and two pages: one for whoever is signed in, one for anybody. */
+/** A console with only the sign-in and two pages: one for signed-in users, one public. */
 export interface AuthUnderTest extends AsyncDisposable {
   url: string
   app: FastifyInstance

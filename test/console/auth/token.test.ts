@@ -126,7 +126,7 @@ describe('a one-time key', () => {
   test('signs in as local, an admin, by a click, and once', async () => {
     const key = await createSignInKey(auth.pool)
     const browser = new Browser()
-    // Whoever reads the link for a preview does not use it up.
+    // A reader of the link's preview does not use it up.
     for (const reader of [new Browser(), new Browser(), browser]) {
       const page = await reader.get(`${auth.url}/sign-in/key?key=${key}`)
       expect(page.status).toBe(200)

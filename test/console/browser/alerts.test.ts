@@ -28,7 +28,7 @@ import {
   visit,
 } from './browser.ts'
 
-/* What is wrong, who is told of it, and muting. The console runs alone: nobody judges over what is planted. */
+/* Alerts in the browser. The console runs alone: no process evaluates the planted data. */
 
 let browser: Browser
 let database: TestDatabase

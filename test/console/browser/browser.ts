@@ -46,7 +46,7 @@ export async function startConsoleService(
 const TIMEOUT_MS = 30_000
 
 export interface Visit {
-  /** Null: somebody who has not signed in. */
+  /** Null: not signed in. */
   role?: AccessRole | null
   language?: 'en-US' | 'zh-CN'
   width?: number
@@ -54,7 +54,7 @@ export interface Visit {
   javaScript?: boolean
 }
 
-/** A browser window of somebody, who has signed in with a role unless it is null. What goes wrong in a page fails the test. */
+/** A browser window of a user who has signed in with a role, unless it is null. Errors in a page fail the test. */
 export async function visit(browser: Browser, url: string, options: Visit = {}): Promise<Page> {
   const { role = 'admin', language = 'en-US', width = 1360, height = 900 } = options
   const context = await browser.newContext({
@@ -156,7 +156,7 @@ export async function expectAccessible(page: Page, name?: string): Promise<void>
 const checked = new Map<string, number>()
 let found = 0
 
-// Whoever wants to know how much was looked at names a file: each test file adds its line to it.
+// To know how much was checked, name a file: each test file adds its line to it.
 afterAll(async () => {
   const report = process.env.ACCESSIBILITY_REPORT
   if (!report || checked.size === 0) return
@@ -165,7 +165,7 @@ afterAll(async () => {
   await appendFile(report, `${file}: ${pages.join(', ')}; violations ${found}\n`)
 })
 
-/** Where somebody who wants to look at pages has them written; nowhere otherwise. */
+/** The folder for screenshots; none are taken without it. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })

@@ -122,7 +122,7 @@ test('two browsers act on the same case: the second is told who was quicker, and
     visit(browser, service.url, { role: 'reviewer', language: 'zh-CN' }),
   ])
   await Promise.all([first.goto(`/cases/${id}`), second.goto(`/cases/${id}`)])
-  // A form that somebody has opened is not taken away from them.
+  // A form that a user has opened is not replaced.
   await second.locator('summary', { hasText: '暂缓' }).click()
   await first.locator('summary', { hasText: 'Ignore' }).click()
   await first.getByLabel('Reason', { exact: true }).fill('agreed with them')

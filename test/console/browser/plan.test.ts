@@ -74,7 +74,7 @@ async function unfold(page: Page, action: string): Promise<void> {
 
 test('held, looked at, approved: exactly what the plan shows is sent', async () => {
   const run = await hold('held.example', 0, 9)
-  // Somebody leaves the plan's state behind before it is approved: that one is for the next plan.
+  // One row changes before the approval: it is left to the next plan.
   await company.hr.query(`update person set email = 'later@example.com' where userid = 'e0004'`)
   const page = await visit(browser, service.url, { role: 'operator' })
   await page.goto('/')

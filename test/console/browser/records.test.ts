@@ -65,7 +65,7 @@ async function seedPlatform(): Promise<void> {
 
 const refundNo = (i: number) => `${APP}-R${i}`
 
-/** A refund that reaches the platform, and whose answer is lost; nobody asks about it until somebody does it by hand. */
+/** A refund that reaches the platform, and whose answer is lost; it is not settled until a person does it. */
 async function loseRefund(i: number): Promise<void> {
   const logger = pino({ level: 'silent' })
   const client = connectPlatform(loadConfig(company.settings), company.db, logger)

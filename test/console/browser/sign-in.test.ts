@@ -21,7 +21,10 @@ import {
   visit,
 } from './browser.ts'
 
-/* Signing in and out as people do it, and the pages of whoever cannot go on: the real service, a real identity provider. */
+/*
+ * Signing in and out as people do it, and the pages for those who cannot go on: the real service, a real identity
+ * provider.
+ */
 
 const FIXTURE = join(import.meta.dirname, '../auth/fixtures/identity-provider.ts')
 
@@ -33,7 +36,7 @@ let company: Company
 let provider: DirsyncProcess
 let providerUrl: string
 let service: Awaited<ReturnType<typeof startConsoleService>>
-/** A case that somebody else has acted on meanwhile, as its forms of yesterday see it. */
+/** A case that another person has changed meanwhile; its old forms are outdated. */
 let caseId: number
 
 beforeAll(async () => {
@@ -76,7 +79,7 @@ const ANNA = { preferred_username: 'anna', groups: ['dirsync-admins'] }
 const CLEO = { preferred_username: 'cleo', groups: ['lunch'] }
 beforeEach(() => accounts({ anna: ANNA, cleo: CLEO }))
 
-/** A window of somebody who has not signed in here, and who is at the provider the account that is named. */
+/** A window of a person who has not signed in here, but is signed in at the provider as the named account. */
 async function stranger(options: Visit & { account?: string } = {}): Promise<Page> {
   const page = await visit(browser, service.url, { ...options, role: null })
   if (options.account)
@@ -90,7 +93,7 @@ async function fillIn(page: Page, password = PASSWORD, name = userOf('viewer')):
   await page.locator('form.sign-in button').click()
 }
 
-/** A form that is not on the page, as somebody makes it who knows the routes; answers with the status. */
+/** A form that is not on the page, sent by a person who knows the routes; returns the status. */
 async function sendForm(page: Page, action: string, fields: Record<string, string>): Promise<number> {
   const [response] = await Promise.all([
     page.waitForEvent('response', answer => answer.request().method() === 'POST'),

@@ -5,7 +5,7 @@ import { type Ability, type Cell, type ColumnType, type Contract, key, linesOf }
 const keysOf = (found: Map<string, unknown>) => [...found.keys()].sort()
 const texts = (keys: EmployeeKey[]) => keys.map(keyText).sort()
 
-/** Texts that nobody has as a user id, and that must do no harm. */
+/** Texts that are no one's user id, and must do no harm. */
 const ODD = [
   '',
   ' ',

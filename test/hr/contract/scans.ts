@@ -22,7 +22,7 @@ const SOME = 30_000
 const WIDE = 'x'.repeat(200)
 const never = new AbortController().signal
 
-/** What nobody needs any more does not count as kept. */
+/** Unreachable objects do not count as kept. */
 const collectGarbage = () => {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

@@ -53,24 +53,24 @@ export type Ability =
 export interface SourceUnderTest extends AsyncDisposable {
   /** Address of a user who may read every table and nothing else. */
   readonly url: string
-  /** The server at an address; whoever asks closes it. */
+  /** The server at an address; the caller closes it. */
   serverAt(url: string): HrServer
   /** Makes a table, in place of one of that name. Returns how a mapping names it. */
   table(name: string, columns: Columns, rows: readonly Cell[][]): Promise<string>
-  /** Puts other rows into a table, all at once, whoever reads it. */
+  /** Replaces the rows of a table, all at once, even while it is read. */
   replaceRows(name: string, rows: readonly Cell[][]): Promise<void>
   /** What a mapping selects from to get a column `n` with the numbers from 1 on, made as they are read. */
   numbers(count: number): string
 
   /** How many connections the user of `url` has. */
   connections(): Promise<number>
-  /** Whether the server waits until somebody takes what it sends. */
+  /** Whether the server waits until its output is read. */
   isHeldBack(): Promise<boolean>
   /** Has the server end the connections of that user. */
   endConnections(): Promise<void>
-  /** Stops the server without a word to anybody, and starts it again at the same address. */
+  /** Stops the server without notice, and starts it again at the same address. */
   restart(): Promise<void>
-  /** How many rows of a table were read since it was made, once nobody is connected any more. */
+  /** How many rows of a table were read since it was made, once no client is connected any more. */
   rowsRead(table: string): Promise<number>
   /** Takes the right to read a table away. */
   forbid(table: string): Promise<void>
@@ -90,7 +90,7 @@ export interface KindUnderTest {
   cannot: Partial<Record<Ability, string>>
   /** Addresses at which nothing can be read. */
   wrong: {
-    /** Nobody is there. */
+    /** Nothing listens there. */
     address: string
     password?(url: string): string
     database?(url: string): string

@@ -5,7 +5,10 @@ import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { linesOf } from '../contract/source-under-test.ts'
 import { delivered } from './delivered.ts'
 
-/* What somebody can do who chooses the SELECT: as test/hr/postgres/attacks.test.ts tries it, and what only DuckDB has. */
+/*
+ * Attacks by a person who chooses the SELECT: those of test/hr/postgres/attacks.test.ts, and those specific to
+ * DuckDB.
+ */
 
 const never = new AbortController().signal
 

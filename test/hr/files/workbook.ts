@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** A cell as its XML, such as `<c r="A1" t="n"><v>1</v></c>`; whoever tests decides what stands there. */
+/** A cell as its XML, such as `<c r="A1" t="n"><v>1</v></c>`; the test decides its content. */
 export interface SheetXml {
   name: string
   rows: string[]

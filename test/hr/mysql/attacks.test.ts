@@ -3,7 +3,10 @@ import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { linesOf } from '../contract/source-under-test.ts'
 import { hrSource } from '../hr-database.ts'
 
-/* What somebody can do who chooses the SELECT, and whose HR user may write: as test/hr/postgres/attacks.test.ts tries it. */
+/*
+ * Attacks by a person who chooses the SELECT, with an HR user who may write: those of
+ * test/hr/postgres/attacks.test.ts.
+ */
 
 const never = new AbortController().signal
 

@@ -8,8 +8,8 @@ import { errorOf, key, linesOf } from '../contract/source-under-test.ts'
 import { hrDatabase, hrSource } from '../hr-database.ts'
 
 /*
- * What somebody can do who chooses the SELECT. HR's user is a superuser here, which is as bad as it can be: what is refused is
- * refused by the way in which HR is read, and not for want of rights.
+ * Attacks by a person who chooses the SELECT. HR's user is a superuser here, the worst case: whatever is refused is
+ * refused by the way in which HR is read, and not for lack of rights.
  */
 
 const never = new AbortController().signal

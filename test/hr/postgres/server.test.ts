@@ -270,7 +270,7 @@ test('connections that are cut at any moment fail the look-ups in hand, and neve
       )
   }
   const working = Promise.all([lookUp(), lookUp(), lookUp(), lookUp()])
-  // Between two statements nobody waits for an answer: there the end of a connection is an event.
+  // Between two statements nothing waits for an answer: there the end of a connection is an event.
   for (let time = 0; time < 150; time += 1)
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
