@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
-import { type ChangedRow, readChangedRows } from './changed-rows.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
 import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
@@ -24,6 +23,7 @@ import type {
 import { HrSnapshot } from './snapshot.ts'
 import type { Mapping, MappingFile } from './statement.ts'
 import { singleSelect } from './statement.ts'
+import { type ChangedRow, readChangedRows } from './updated-times.ts'
 
 export { HrDataError, HrDeliveryError, HrUnavailableError, isOfHr, MappingError } from './errors.ts'
 export type { EmployeeMapping } from './mapping.ts'

@@ -2,8 +2,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
-import { ScanRows } from './lines.ts'
-import type { HrEmployeeRow, HrScan } from './scan.ts'
+import { type HrEmployeeRow, type HrScan, ScanRows } from './scan.ts'
 
 const LINE_END = 10
 

@@ -1,4 +1,8 @@
+import { hash } from 'node:crypto'
+import { keyText } from '../directory/employee.ts'
 import { CHINA_MS } from '../directory/hash.ts'
+import { type EmployeeMapping, scanColumns } from './mapping.ts'
+import type { HrReader } from './server.ts'
 
 /** Facts about `updated_at`: its newest time against our clock, and rows that it does not cover. */
 export interface UpdatedTimes {
@@ -76,4 +80,46 @@ export function judgeTimes({ newest, inFuture, missing }: UpdatedTimes, now: Dat
     findings.push({ key: 'doctor.in_future', remedy: 'doctor.correct_times', count: inFuture })
   if (missing > 0) findings.push({ key: 'doctor.undated', remedy: 'doctor.let_hr_date', count: missing })
   return findings
+}
+
+// Changed rows
+
+/** More rows are not compared one by one. */
+export const MOST_CHANGED = 20_000
+
+/** A row of HR that was written recently. */
+export interface ChangedRow {
+  userid: string
+  /** Enterprise and user id. */
+  key: string
+  /** Changes with every column of the row: clocks are too coarse to tell two changes within a second apart. */
+  hash: string
+  /** Invalid without a time. */
+  updatedAt: Date
+}
+
+/**
+ * The rows whose `updated_at` is at or after a time, and with `datedOnly` false those without one; more than `MOST_CHANGED`
+ * means at least that many. Null where `updated_at` is not mapped.
+ */
+export async function readChangedRows(
+  reader: HrReader,
+  mapping: EmployeeMapping,
+  defaultEnterprise: string,
+  since: Date,
+  datedOnly: boolean,
+): Promise<ChangedRow[] | null> {
+  if (!mapping.columns.has('updated_at')) return null
+  const columns = scanColumns(mapping)
+  const limit = MOST_CHANGED + 1
+  const rows = await reader.rows({ mapping, columns, defaultEnterprise, since, datedOnly, limit })
+  const updated = columns.indexOf('updated_at')
+  return rows.flatMap(values => {
+    const [enterpriseCode, userid] = values
+    // A row without a user id belongs to no employee; a run that reads every row reports it.
+    if (!userid) return []
+    const key = keyText({ enterpriseCode: enterpriseCode ?? '', userid })
+    const updatedAt = updatedAtOf(values[updated])
+    return [{ userid, key, hash: hash('sha256', JSON.stringify(values), 'base64url'), updatedAt }]
+  })
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ChangedRow, MOST_CHANGED } from '../hr/changed-rows.ts'
 import type { HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
+import { type ChangedRow, MOST_CHANGED } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'

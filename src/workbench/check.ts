@@ -13,7 +13,7 @@ import {
 import { parseActive } from '../directory/field-rules.ts'
 import { hideValue, maskKey, maskValue } from '../directory/masking.ts'
 import { HrDataError } from '../hr/errors.ts'
-import { ScanRows } from '../hr/lines.ts'
+import { ScanRows } from '../hr/scan.ts'
 import type { HrDelivery, HrKind, TableReadWhole } from '../hr/server.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import type { EmployeeMapping, HrEmployeeRow, HrScan, HrSource } from '../hr/source.ts'

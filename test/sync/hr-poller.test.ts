@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ChangedRow, MOST_CHANGED } from '../../src/hr/changed-rows.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
+import { type ChangedRow, MOST_CHANGED } from '../../src/hr/updated-times.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { HrPoller, SeenRows } from '../../src/sync/hr-poller.ts'
 import { until } from '../helpers/company.ts'

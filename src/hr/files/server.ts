@@ -21,9 +21,8 @@ import type { MappingFile } from '../statement.ts'
 import { Deliveries, type Kept, type Tables, tablesOf } from './delivery.ts'
 import { type Connection, DUCKDB, duckDb, quoted } from './duckdb.ts'
 import { toHrError } from './errors.ts'
-import { linesStatement, rowsStatement, shapeOf } from './query.ts'
+import { linesStatement, rowsStatement, shapeOf, tablesIn } from './query.ts'
 import { folderOf } from './settings.ts'
-import { tablesIn } from './tables.ts'
 
 /** HR in files that are delivered to a folder. Reads the last good delivery. */
 export class FilesServer implements HrServer {

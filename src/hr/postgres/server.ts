@@ -18,8 +18,14 @@ import {
   type TableReadWhole,
 } from '../server.ts'
 import type { MappingFile } from '../statement.ts'
-import { connectClient, connectionSettings, ONE_STATEMENT, prepareSession, textRows } from './connection.ts'
-import { copyOut } from './copy.ts'
+import {
+  connectClient,
+  connectionSettings,
+  copyOut,
+  ONE_STATEMENT,
+  prepareSession,
+  textRows,
+} from './connection.ts'
 import { toHrError } from './errors.ts'
 import { readWhole } from './explain.ts'
 import { FunctionGate } from './gate.ts'
