@@ -1,4 +1,4 @@
-import { en } from './en/index.ts'
+import { en } from './sections.ts'
 import { isTextKey, type Language, type TextKey, type TextValues, textOr, translator } from './texts.ts'
 
 /**

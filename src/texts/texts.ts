@@ -1,6 +1,5 @@
 import { IntlMessageFormat } from 'intl-messageformat'
-import { en } from './en/index.ts'
-import { zhCN } from './zh-CN/index.ts'
+import { en, zhCN } from './sections.ts'
 
 /** The languages that operators are spoken to in. */
 export const LANGUAGES = ['en', 'zh-CN'] as const
