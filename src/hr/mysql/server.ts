@@ -38,8 +38,7 @@ import {
   run,
 } from './connection.ts'
 import { toHrError } from './errors.ts'
-import { readWhole } from './explain.ts'
-import { readFacts, readTables } from './facts.ts'
+import { readFacts, readTables, readWhole } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
 import { MYSQL, rowsStatement, scanStatement } from './query.ts'
 import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types.ts'
