@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { inject } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -15,8 +16,7 @@ export interface Run {
   json(): any
 }
 
-// Where `dirsync` would be started: files of tests have absolute names, and nothing is left in the project.
-process.chdir(inject('runFolder'))
+const ROOT = join(import.meta.dirname, '../..')
 
 /**
  * Runs a command to its end in this process, several at once if need be. As in a process of its own it knows nothing of the
@@ -28,6 +28,8 @@ export async function dirsync(
   env: Record<string, string> = {},
   input = '',
 ): Promise<Run> {
+  // Where `dirsync` would be started: files of tests have absolute names, and nothing is left in the project.
+  if (process.cwd() === ROOT) process.chdir(inject('runFolder'))
   const stdout = new Text()
   const stderr = new Text()
   const io = Object.assign(new EventEmitter(), {

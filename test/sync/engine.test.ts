@@ -4,7 +4,9 @@ import { type Company, createCompany, endOf, until } from '../helpers/company.ts
 
 const EMPLOYEES = 60
 
-describeBackends('the engine with its queue in', {}, ({ redis }) => {
+describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
+  /** What is the same wherever the queue is, is shown with one of the two. */
+  const once: (name: string, work: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
   let company: Company
 
   beforeAll(async () => {
@@ -44,7 +46,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
       jobs as (update dirsync.pending set not_before = now() where not_before > now())
       select pg_notify('dirsync', 'feed')`)
 
-  test('an unchanged HR costs no calls and makes no jobs', async () => {
+  once('an unchanged HR costs no calls and makes no jobs', async () => {
     const calls = await spent(async () => {
       const run = await company.run('changes')
       expect(run).toMatchObject({ state: 'done', result: { outcomes: {} } })
@@ -74,43 +76,52 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await company.onPlatform()).get('e0002')).toMatchObject({ entry_day: '2020-01-03' })
   })
 
-  test('a full run with a max age asks only about whom the platform has not confirmed within it', async () => {
-    await hr(`update person set name = 'Another' where userid = 'e0001'`)
-    await company.db.query(
-      `update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002'`,
-    )
-    const calls = await spent(async () => {
-      const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
-      const run = await endOf(company.db, rows[0].id)
-      expect(run.result?.outcomes).toEqual({ updated: 1, in_step: 1 })
-    })
-    expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
-  })
+  once(
+    'a full run with a max age asks only about whom the platform has not confirmed within it',
+    async () => {
+      await hr(`update person set name = 'Another' where userid = 'e0001'`)
+      await company.db.query(
+        `update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002'`,
+      )
+      const calls = await spent(async () => {
+        const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
+        const run = await endOf(company.db, rows[0].id)
+        expect(run.result?.outcomes).toEqual({ updated: 1, in_step: 1 })
+      })
+      expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
+    },
+  )
 
-  test('a duplicate mobile is dead-lettered with its holder, the rest is sent, and the holder giving it up heals it', async () => {
-    await hr(`update person set mobile = '19900000004', name = 'Taker' where userid = 'e0003'`)
-    const run = await company.run('changes')
-    expect(run.result?.outcomes).toEqual({ partly_updated: 1 })
-    expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Taker', mobile: '19900000003' })
-    const [open] = await cases('e0003')
-    expect(open).toMatchObject({
-      category: 'duplicate_mobile',
-      field: 'mobile',
-      blocked_by: 'e0004',
-      state: 'open',
-      platform_code: '1002218007',
-    })
-    expect(JSON.stringify(open)).not.toContain('19900000004')
+  once(
+    'a duplicate mobile is dead-lettered with its holder, the rest is sent, and the holder giving it up heals it',
+    async () => {
+      await hr(`update person set mobile = '19900000004', name = 'Taker' where userid = 'e0003'`)
+      const run = await company.run('changes')
+      expect(run.result?.outcomes).toEqual({ partly_updated: 1 })
+      expect((await company.onPlatform()).get('e0003')).toMatchObject({
+        name: 'Taker',
+        mobile: '19900000003',
+      })
+      const [open] = await cases('e0003')
+      expect(open).toMatchObject({
+        category: 'duplicate_mobile',
+        field: 'mobile',
+        blocked_by: 'e0004',
+        state: 'open',
+        platform_code: '1002218007',
+      })
+      expect(JSON.stringify(open)).not.toContain('19900000004')
 
-    // The same HR row is not tried again.
-    expect(await spent(() => company.run('changes'))).toEqual({})
+      // The same HR row is not tried again.
+      expect(await spent(() => company.run('changes'))).toEqual({})
 
-    await hr(`update person set mobile = '19955550004' where userid = 'e0004'`)
-    const freed = await company.run('changes')
-    expect(freed.result?.outcomes).toEqual({ updated: 2 })
-    expect((await cases('e0003'))[0]).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
-    expect((await company.onPlatform()).get('e0003')).toMatchObject({ mobile: '19900000004' })
-  })
+      await hr(`update person set mobile = '19955550004' where userid = 'e0004'`)
+      const freed = await company.run('changes')
+      expect(freed.result?.outcomes).toEqual({ updated: 2 })
+      expect((await cases('e0003'))[0]).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
+      expect((await company.onPlatform()).get('e0003')).toMatchObject({ mobile: '19900000004' })
+    },
+  )
 
   test('an update whose answer was lost releases those who wait for it, even if it was requested anew meanwhile', async () => {
     await hr(`update person set mobile = '19900000051' where userid = 'e0050'`)
@@ -132,7 +143,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await company.onPlatform()).get('e0050')).toMatchObject({ mobile: '19900000051' })
   })
 
-  test('repeats count up one case, and a person may ignore it until the HR row changes', async () => {
+  once('repeats count up one case, and a person may ignore it until the HR row changes', async () => {
     await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0005'`)
     await company.run('changes')
     const [first] = await cases('e0005')
@@ -150,7 +161,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('e0005')).toMatchObject([{ id: first.id, state: 'resolved' }])
   })
 
-  test('an invalid HR row is a case, and no call is made for it', async () => {
+  once('an invalid HR row is a case, and no call is made for it', async () => {
     await hr(`update person set mobile = 'ask her' where userid = 'e0006'`)
     const calls = await spent(() => company.run('changes'))
     expect(calls).toEqual({})
@@ -162,49 +173,60 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('e0006')).toMatchObject([{ state: 'resolved' }])
   })
 
-  test('an employee whom the platform lacks awaits activation, and the first success resolves it', async () => {
-    await hr(
-      `insert into person select 'new1', 'New One', '19912340001', 'new1@example.com', 'D1', date '2024-01-01', null, null, true`,
-    )
-    const run = await company.run('changes')
-    expect(run.result?.outcomes).toEqual({ awaiting_activation: 1 })
-    expect(await cases('new1')).toMatchObject([{ category: 'not_on_platform', state: 'awaiting_activation' }])
-    await company.control('POST', 'employees', [{ userid: 'new1', name: 'New', dept_code: 'D1' }])
-    await company.run('employees', 'new1')
-    expect(await cases('new1')).toMatchObject([{ state: 'resolved' }])
-    expect((await company.onPlatform()).get('new1')).toMatchObject({ name: 'New One', mobile: '19912340001' })
-  })
+  once(
+    'an employee whom the platform lacks awaits activation, and the first success resolves it',
+    async () => {
+      await hr(
+        `insert into person select 'new1', 'New One', '19912340001', 'new1@example.com', 'D1', date '2024-01-01', null, null, true`,
+      )
+      const run = await company.run('changes')
+      expect(run.result?.outcomes).toEqual({ awaiting_activation: 1 })
+      expect(await cases('new1')).toMatchObject([
+        { category: 'not_on_platform', state: 'awaiting_activation' },
+      ])
+      await company.control('POST', 'employees', [{ userid: 'new1', name: 'New', dept_code: 'D1' }])
+      await company.run('employees', 'new1')
+      expect(await cases('new1')).toMatchObject([{ state: 'resolved' }])
+      expect((await company.onPlatform()).get('new1')).toMatchObject({
+        name: 'New One',
+        mobile: '19912340001',
+      })
+    },
+  )
 
-  test('the open ids of an account that the platform calls absent go, and one that comes back is bound anew', async () => {
-    const bindings = async () =>
-      (
-        await company.db.query(
-          `select seller_appid, open_userid from dirsync.openid_binding where userid = 'e0055' order by 1`,
-        )
-      ).rows
-    const inService = async (in_service: boolean) => {
-      const [account] = (await company.control<{ employees: object[] }>('GET', 'state?userid=e0055'))
-        .employees
-      await company.control('POST', 'employees', [{ ...account, in_service }])
-      await company.run('employees', 'e0055')
-    }
-    await company.run('openids')
-    const [first] = await bindings()
-    expect(first).toMatchObject({ seller_appid: 'mall0001' })
+  once(
+    'the open ids of an account that the platform calls absent go, and one that comes back is bound anew',
+    async () => {
+      const bindings = async () =>
+        (
+          await company.db.query(
+            `select seller_appid, open_userid from dirsync.openid_binding where userid = 'e0055' order by 1`,
+          )
+        ).rows
+      const inService = async (in_service: boolean) => {
+        const [account] = (await company.control<{ employees: object[] }>('GET', 'state?userid=e0055'))
+          .employees
+        await company.control('POST', 'employees', [{ ...account, in_service }])
+        await company.run('employees', 'e0055')
+      }
+      await company.run('openids')
+      const [first] = await bindings()
+      expect(first).toMatchObject({ seller_appid: 'mall0001' })
 
-    await inService(false)
-    expect(await cases('e0055')).toMatchObject([{ category: 'not_on_platform' }])
-    expect(await bindings()).toEqual([])
+      await inService(false)
+      expect(await cases('e0055')).toMatchObject([{ category: 'not_on_platform' }])
+      expect(await bindings()).toEqual([])
 
-    await company.control('POST', 'openids', [
-      { enterprise_code: '', userid: 'e0055', seller_appid: 'mall0001', open_userid: 'of-the-new-account' },
-    ])
-    await inService(true)
-    await company.run('openids')
-    expect(await bindings()).toEqual([{ seller_appid: 'mall0001', open_userid: 'of-the-new-account' }])
-  })
+      await company.control('POST', 'openids', [
+        { enterprise_code: '', userid: 'e0055', seller_appid: 'mall0001', open_userid: 'of-the-new-account' },
+      ])
+      await inService(true)
+      await company.run('openids')
+      expect(await bindings()).toEqual([{ seller_appid: 'mall0001', open_userid: 'of-the-new-account' }])
+    },
+  )
 
-  test('an account that turns out absent while an open id is bound loses the open ids it had', async () => {
+  once('an account that turns out absent while an open id is bound loses the open ids it had', async () => {
     const [account] = (await company.control<{ employees: object[] }>('GET', 'state?userid=e0056')).employees
     await company.db.query(
       `update dirsync.openid_binding set seller_appid = 'mall0000' where userid = 'e0056'`,
@@ -225,7 +247,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('e0056')).toMatchObject([{ state: 'resolved' }])
   })
 
-  test('someone who left HR and is still in service on the platform is a finding', async () => {
+  once('someone who left HR and is still in service on the platform is a finding', async () => {
     await hr(`delete from person where userid = 'e0007'`)
     await hr(`update person set active = false where userid = 'e0008'`)
     await company.run('changes')
@@ -282,7 +304,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await attempts('e0011')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'parked'])
   })
 
-  test('a switched-off feature is not sent again for any employee until a retry gets through', async () => {
+  once('a switched-off feature is not sent again for any employee until a retry gets through', async () => {
     await company.control('POST', 'enterprises', [
       { enterprise_code: '', features: { level: false, category: true, employee_attribute: [] } },
     ])
@@ -313,7 +335,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('e0012')).toEqual([])
   })
 
-  test('a corrected grade is tried although the feature seemed to be off for everybody', async () => {
+  once('a corrected grade is tried although the feature seemed to be off for everybody', async () => {
     await faults({
       operation: 'employee/update',
       match: { userid: 'e0014', level: 'WRONG' },
@@ -329,27 +351,30 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await company.onPlatform()).get('e0014')).toMatchObject({ level: 'P5' })
   })
 
-  test('a field that the platform does not tell is sent again while the outcome of sending it is unknown', async () => {
-    const costCenter = async (id: number) => {
-      await hr(`update person set cost_center_id = $1 where userid = 'e0015'`, [id])
-      const run = await company.run('changes')
-      expect(run.state).toBe('done')
-    }
-    await costCenter(12)
-    // The answer is lost after the effect, and HR goes back to the old value before the platform is asked again.
-    await faults({ operation: 'employee/update', match: { userid: 'e0015' }, loseAnswer: true, times: 1 })
-    await hr(`update person set cost_center_id = 13 where userid = 'e0015'`)
-    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
-    await until(async () => (await attempts('e0015')).at(-1)?.outcome === 'retry')
-    await hr(`update person set cost_center_id = 12 where userid = 'e0015'`)
-    // The worker finds another row than the plan saw; the next plan passes it.
-    expect((await endOf(company.db, Number(rows[0].id))).result?.outcomes).toEqual({ replan: 1 })
-    await company.run('changes')
-    await until(async () => (await attempts('e0015')).at(-1)?.outcome === 'updated')
-    expect((await company.onPlatform()).get('e0015')).toMatchObject({ cost_center_id: 12 })
-  })
+  once(
+    'a field that the platform does not tell is sent again while the outcome of sending it is unknown',
+    async () => {
+      const costCenter = async (id: number) => {
+        await hr(`update person set cost_center_id = $1 where userid = 'e0015'`, [id])
+        const run = await company.run('changes')
+        expect(run.state).toBe('done')
+      }
+      await costCenter(12)
+      // The answer is lost after the effect, and HR goes back to the old value before the platform is asked again.
+      await faults({ operation: 'employee/update', match: { userid: 'e0015' }, loseAnswer: true, times: 1 })
+      await hr(`update person set cost_center_id = 13 where userid = 'e0015'`)
+      const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+      await until(async () => (await attempts('e0015')).at(-1)?.outcome === 'retry')
+      await hr(`update person set cost_center_id = 12 where userid = 'e0015'`)
+      // The worker finds another row than the plan saw; the next plan passes it.
+      expect((await endOf(company.db, Number(rows[0].id))).result?.outcomes).toEqual({ replan: 1 })
+      await company.run('changes')
+      await until(async () => (await attempts('e0015')).at(-1)?.outcome === 'updated')
+      expect((await company.onPlatform()).get('e0015')).toMatchObject({ cost_center_id: 12 })
+    },
+  )
 
-  test('an accepted case outlives an HR row that breaks a rule', async () => {
+  once('an accepted case outlives an HR row that breaks a rule', async () => {
     await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0016'`)
     await company.run('changes')
     const [first] = await cases('e0016')
@@ -430,7 +455,7 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(calls.map(call => call.params.dept_code)).toEqual(['C', 'P'])
   })
 
-  test('a refused deletion is one case, which ends when HR keeps the department after all', async () => {
+  once('a refused deletion is one case, which ends when HR keeps the department after all', async () => {
     await faults({
       operation: 'department/delete',
       match: { dept_code: 'X' },
@@ -448,20 +473,23 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect(await cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })
 
-  test('an employee named by a person is in sync once the run has succeeded, as HR has them, or has left', async () => {
-    const standing = async (userid: string) =>
-      (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows
-    await hr(
-      `update person set name = 'Named' where userid = 'e0050'; delete from person where userid = 'e0051'`,
-    )
-    for (const userid of ['e0050', 'e0051'])
-      expect(await company.run('employees', userid)).toMatchObject({ state: 'done' })
-    expect(await standing('e0050')).toEqual([{ standing: 'in_step' }])
-    expect(await standing('e0051')).toEqual([{ standing: 'vanished' }])
-    expect(await spent(() => company.run('changes'))).toEqual({})
-  })
+  once(
+    'an employee named by a person is in sync once the run has succeeded, as HR has them, or has left',
+    async () => {
+      const standing = async (userid: string) =>
+        (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows
+      await hr(
+        `update person set name = 'Named' where userid = 'e0050'; delete from person where userid = 'e0051'`,
+      )
+      for (const userid of ['e0050', 'e0051'])
+        expect(await company.run('employees', userid)).toMatchObject({ state: 'done' })
+      expect(await standing('e0050')).toEqual([{ standing: 'in_step' }])
+      expect(await standing('e0051')).toEqual([{ standing: 'vanished' }])
+      expect(await spent(() => company.run('changes'))).toEqual({})
+    },
+  )
 
-  test('a planned deletion waits while HR has lost its employees', async () => {
+  once('a planned deletion waits while HR has lost its employees', async () => {
     await hr(`insert into department values ('L', null, false, now() - interval '2 days');
               create table lost as select * from person; delete from person`)
     await company.db.query(
@@ -477,12 +505,12 @@ describeBackends('the engine with its queue in', {}, ({ redis }) => {
     expect((await outcomes())[1]).toEqual(['deleted', 'the platform had no such department'])
   })
 
-  test('naming an unknown employee fails the run with a sentence', async () => {
+  once('naming an unknown employee fails the run with a sentence', async () => {
     const run = await company.run('employees', 'nobody')
     expect(run).toMatchObject({ state: 'failed', message: 'neither HR nor dirsync knows an employee nobody' })
   })
 
-  test('HR away: the run fails and says so, and the next one works', async () => {
+  once('HR away: the run fails and says so, and the next one works', async () => {
     const { rows } = await company.hr.query('select current_database() as name')
     const hrName = rows[0].name
     await company.db.query(`alter database ${hrName} allow_connections false`)
