@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -162,8 +163,8 @@ test('the help of the program loads no package but the one that reads the comman
 })
 
 test('the version is the one of package.json', async () => {
-  const version = await dirsyncProcess(['--version'])
-  expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await dirsyncProcess(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
 })
 
 const REFUND = ['refund', 'send', '--order', 'app-1', '--amount', '1.00', '--reason', 'x']
