@@ -27,23 +27,23 @@ import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
 import { type Deployment, serviceEnvironment, startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
-/** Employees whom the emulator has too; the others are in outbox, HR and memory alone. */
+/** Employees that the emulator has, too; the others exist only in outbox, HR and memory. */
 const WORKED_ON = 40_000
 const CASES = 100_000
 const OLD_RUNS = 1_000_000
 const HIGH_WATER = 1000
 const RATE_PER_SECOND = 5000
 const ROUNDS = 20
-/** Workers have this long to be in full swing before they are looked at. */
+/** How long workers run before measuring, to reach full speed. */
 const WARM_UP_MS = 8000
 
-/** The employees whom the emulator has not are in a group of eight enterprises. */
+/** The employees that the emulator lacks are in a group of eight enterprises. */
 const GROUP_SQL = EMPLOYEES_SQL.replace(
   'select ',
   `select case when e.staff_id > '${useridOf(WORKED_ON)}' then 'G' || right(e.staff_id, 1)::int % 8 else '' end as enterprise_code, `,
 )
 
-/** What the same costs where the tables are counted, as a baseline: all of metrics and status that grows. */
+/** The baseline: the same figures of metrics and status, counted from the tables. */
 const COUNTED = `
   select (select jsonb_agg(x) from (select operation, enqueued_at is null, count(*), min(created_at) from dirsync.pending group by 1, 2) x),
          (select jsonb_agg(x) from (select category, state, count(*) from dirsync.dead_letter group by 1, 2) x),
@@ -56,10 +56,10 @@ const COUNTED_CALLS = `
   from dirsync.pending p
   left join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key group by 1, 2`
 
-/** What can be run alone, each with all that it stands on. */
+/** Parts that can be run alone, each with its prerequisites. */
 const PARTS = ['at-scale-sql', 'at-scale-scheduler', 'at-scale-writers', 'at-scale-service'] as const
 
-/** What looking and the scheduler's steps cost with a million of everything. */
+/** What reading status and the scheduler's steps cost with a million of everything. */
 export function atScale(workshop: Workshop, employees: number, logger: Logger): RunBenchmark {
   const [many, cases, runs] = [employees, CASES, OLD_RUNS].map(n => n.toLocaleString('en'))
   return {
@@ -100,7 +100,10 @@ export function atScale(workshop: Workshop, employees: number, logger: Logger): 
   }
 }
 
-/** The outbox in the middle of a full run, cases and old runs. Returns the number of the run. */
+/**
+ * Fills the tables as in the middle of a full run, with cases and old runs.
+ * @returns the number of the run
+ */
 async function fillTables(pool: Pool): Promise<number> {
   await pool.query(
     `insert into dirsync.sync_run (kind, state, sweep, keys, planned, planned_at, finished_at, requested_at)
@@ -130,7 +133,7 @@ async function fillTables(pool: Pool): Promise<number> {
   return run
 }
 
-/** What people and Prometheus look at, by its statements alone. */
+/** The statements behind what people and Prometheus read. */
 async function lookedAt(pool: Pool, run: number, report: Report): Promise<Figure[]> {
   const counted = await times(() => pool.query(COUNTED), 3)
   const calls = await times(() => pool.query(COUNTED_CALLS), 3)
@@ -195,7 +198,7 @@ async function scheduled(
     }
     return [
       median('at-scale-claim', claims, { valueAtMost: 5 }, report),
-      // The first pays for what is first: a connection to HR, its columns.
+      // The first one includes a connection to HR and reading its columns.
       median('at-scale-trigger-run', triggered.slice(1), { valueAtMost: 20 }, report),
       median('at-scale-tick', await times(tick), { valueAtMost: 5 }, report),
     ]
@@ -207,7 +210,7 @@ async function scheduled(
   }
 }
 
-/** What the tally costs whoever writes: batches of outcomes, and rows that come into the outbox. */
+/** What the tally costs the writers: batches of outcomes, and new outbox rows. */
 async function written(pool: Pool, run: number, report: Report): Promise<Figure[]> {
   const { rows } = await pool.query<{ userid: string }>(
     `select entity_key as userid from dirsync.pending where priority = 7 limit ${12 * ROUNDS * BATCH}`,
@@ -239,7 +242,7 @@ async function written(pool: Pool, run: number, report: Report): Promise<Figure[
   ]
 }
 
-/** Jobs whose outcomes a busy worker writes at a time. */
+/** How many outcomes a busy worker writes at a time. */
 const BATCH = 20
 const INSERTED = 100_000
 
@@ -290,7 +293,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
   await settle(pool, settlements)
 }
 
-/** Metrics and status of a whole service: alone, then with workers in full swing. */
+/** Metrics and status of a whole service: alone, then with workers at full speed. */
 async function served(
   pool: Pool,
   workshop: Workshop,
@@ -317,7 +320,7 @@ async function served(
   const whole = await times(status, 5)
   await alone.stop()
   report(
-    `dirsync --version, which asks nobody, takes ${Math.min(...help).toFixed()} ms of what dirsync status takes`,
+    `dirsync --version, which asks no server, takes ${Math.min(...help).toFixed()} ms of what dirsync status takes`,
   )
 
   const busy = await startService(
@@ -349,7 +352,7 @@ async function served(
 
 type Report = (line: string) => void
 
-/** What something takes each time, in milliseconds. */
+/** How long each repetition takes, in milliseconds. */
 async function times(work: () => Promise<unknown>, rounds = ROUNDS): Promise<number[]> {
   const taken: number[] = []
   for (let i = 0; i < rounds; i += 1) {
@@ -376,7 +379,7 @@ function median(name: string, ms: number[], goal: Goal, report: Report): Figure 
   return { name, value: middle(ms), unit: 'ms', baseline: null, goal }
 }
 
-/** The same with the triggers of the tally and without, in turn; the tally is wrong afterwards by what was written without. */
+/** The same with the triggers of the tally and without, alternately. The tally is wrong afterwards. */
 async function withAndWithout(
   pool: Pool,
   name: string,

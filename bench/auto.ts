@@ -10,12 +10,12 @@ import type { Workshop } from './workshop.ts'
 const KINDS: RateLimitKind[] = ['sliding-log', 'fixed-window', 'token-bucket']
 const LIMITS = [3, 20, 80]
 const PROCESSES = 2
-/** Calls that each process has waiting or under way. */
+/** Calls that each process has waiting or in flight. */
 const CALLERS = 8
 const MINUTES = 5
 
 /**
- * Calls accepted of those permitted, and the share of rejected ones, where nobody told the limit.
+ * The share of the permitted calls that are accepted, and the share of rejected ones, with an unknown limit.
  * @param minute seconds that a minute has
  */
 export function auto(workshop: Workshop, minute: number, results: string): RunBenchmark {

@@ -5,8 +5,8 @@ import type { PlatformAccess } from './workshop.ts'
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /**
- * Calls the platform as somebody would who writes it by hand and well: one pool of connections, undici's `request`, the
- * parameters joined and signed in place, the answer parsed, and nothing checked but its code.
+ * Calls the platform like a good hand-written program: one connection pool, undici's `request`, the parameters joined
+ * and signed inline, the answer parsed, and only its code checked.
  */
 export class BareCaller {
   readonly #access: PlatformAccess
@@ -31,7 +31,7 @@ export class BareCaller {
     return this.#pool.close()
   }
 
-  /** Writes a signed request out. */
+  /** Prepares a signed request. */
   prepare(operation: string, params: Record<string, string>): PreparedRequest {
     const { appId, appSecret } = this.#access
     const open: Record<string, string> = {
@@ -62,7 +62,7 @@ export class BareCaller {
   }
 }
 
-/** A request as it travels. */
+/** A request as it is sent. */
 export interface PreparedRequest {
   path: string
   body: string

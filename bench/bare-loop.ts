@@ -6,8 +6,8 @@ const FIRST_BACKOFF_MS = 500
 const LONGEST_BACKOFF_MS = 8000
 
 /**
- * What one writes first: so many calls at a time with `fetch`, each repeated after a 429, once `Retry-After` is over or,
- * where there is none, after a time that doubles from try to try. Ends when the signal aborts.
+ * The obvious loop: a number of concurrent calls with `fetch`, each repeated after a 429, either after `Retry-After`
+ * or after a time that doubles from try to try. Ends when the signal aborts.
  */
 export async function loopWithBackoff(
   { baseUrl }: PlatformAccess,
@@ -41,7 +41,7 @@ export async function loopWithBackoff(
   await Promise.all(Array.from({ length: concurrency }, () => run().catch(unlessOver(signal))))
 }
 
-/** What fails after the end is no failure. */
+/** Failures after the end are ignored. */
 export function unlessOver(signal: AbortSignal): (error: unknown) => void {
   return error => {
     if (!signal.aborted) throw error

@@ -11,13 +11,16 @@ import pg from 'pg'
 
 const NAME = 'bare'
 
-/** Where a queue lives: `redisUrl`, or the database where that is null. */
+/** Where a queue is: at `redisUrl`, or in the database if that is null. */
 export interface QueuePlace {
   redisUrl: string | null
   databaseUrl: string
 }
 
-/** Queues a job per user id on bare BullMQ, so many in a call. Returns the seconds that took. */
+/**
+ * Adds a job per user id to bare BullMQ, in bulk.
+ * @returns the seconds that this took
+ */
 export async function fillBareQueue(
   place: QueuePlace,
   userids: readonly string[],
@@ -51,8 +54,8 @@ export async function emptyBareQueue(place: QueuePlace): Promise<void> {
 }
 
 /**
- * Starts BullMQ's worker as it is.
- * @param perSecond limit of all workers together, kept by BullMQ's own limiter; none where it is absent
+ * Starts a plain BullMQ worker.
+ * @param perSecond limit of all workers together, kept by BullMQ's own limiter; no limit if absent
  */
 export function workBareQueue(
   place: QueuePlace,
@@ -82,7 +85,7 @@ function settings({ redisUrl, databaseUrl }: QueuePlace): Settings {
       options: { connection: { url: redisUrl } },
       backend: createRedisBackend as Settings['backend'],
     }
-  // As ours: a commit of the queue does not wait for the disk.
+  // As in ours, a commit of the queue does not wait for the disk.
   const url = new URL(databaseUrl)
   url.searchParams.set('options', '-c search_path=bullmq -c synchronous_commit=off')
   return {

@@ -11,10 +11,10 @@ import { startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
 const RATE = 5000
-/** Of whom one in a hundred has changed; calls per change are the same for more. */
+/** One in a hundred of them has changed; with more employees, calls per change are the same. */
 const NAIVE_EMPLOYEES = 2000
 
-/** How many calls the whole service makes for a change, and for none. */
+/** How many calls the whole service makes per change, and without changes. */
 export function callsPerChange(workshop: Workshop, employees: number, logger: Logger): RunBenchmark {
   return {
     name: 'calls-per-change',

@@ -9,12 +9,12 @@ import type { Workshop } from './workshop.ts'
 const SET = 200
 const PERMITTED = 60
 const PROCESSES = 2
-/** Calls that each process has waiting or under way. */
+/** Calls that each process has waiting or in flight. */
 const CALLERS = 8
 const MINUTES = 3
 
 /**
- * What a rate that was set far too high costs: refused calls, and permitted ones that were not made.
+ * The cost of a rate that was set far too high: refused calls, and permitted calls that were not made.
  * @param minute seconds that a minute has
  */
 export function ceiling(workshop: Workshop, minute: number, results: string): RunBenchmark {

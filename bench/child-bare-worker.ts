@@ -3,7 +3,7 @@ import { workBareQueue } from './bare-queue.ts'
 import { answerParent } from './child.ts'
 import type { WorkTask } from './worker.ts'
 
-// BullMQ's worker with one signed call per job. Answers with the seconds from its start to the last answer.
+// A BullMQ worker with one signed call per job. Answers with the seconds from its start to the last answer.
 answerParent<WorkTask, number>(async task => {
   const caller = new BareCaller(task.platform, task.concurrency)
   await caller.createToken()
@@ -14,7 +14,7 @@ answerParent<WorkTask, number>(async task => {
     task,
     async userid => {
       const employee = await caller.getEmployee(userid)
-      if (employee.userid !== userid) throw new Error('the platform answered about somebody else')
+      if (employee.userid !== userid) throw new Error('the platform answered about another employee')
       left -= 1
       if (left === 0) finish()
     },

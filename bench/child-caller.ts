@@ -11,7 +11,7 @@ import type { CallerTask } from './trial.ts'
 
 type Run = (signal: AbortSignal) => Promise<void>
 
-// Calls the platform as fast as it is let, for some seconds; there is always somebody who wants to call.
+// Calls the platform as fast as permitted for some seconds; there are always callers waiting.
 answerWhenTold<CallerTask, null>(async task => {
   const run = await { dirsync, bullmq, loop }[task.caller](task)
   return async () => {
@@ -20,7 +20,7 @@ answerWhenTold<CallerTask, null>(async task => {
   }
 })
 
-/** The client as every process of dirsync composes it. */
+/** The client, composed as in every process of dirsync. */
 async function dirsync(task: CallerTask): Promise<Run> {
   const { platform, databaseUrl, userids, concurrency } = task
   const logger = createLogger({ level: 'error', pretty: false })
@@ -52,7 +52,7 @@ async function dirsync(task: CallerTask): Promise<Run> {
   }
 }
 
-/** BullMQ's worker with its own limiter. A job that is refused fails, and the next one is tried. */
+/** A BullMQ worker with its own limiter. A refused job fails, and the next one is tried. */
 async function bullmq(task: CallerTask): Promise<Run> {
   const caller = new BareCaller(task.platform, task.concurrency)
   await caller.createToken()

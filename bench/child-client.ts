@@ -9,12 +9,12 @@ const ACCOUNT = { appId: 'bench', appSecret: 'bench-secret' }
 const USERIDS = 1000
 /** Calls per second, more than any machine makes. */
 const NO_LIMIT = 1_000_000
-/** Share of the calls that is made before the clock starts, so that it finds compiled code. */
+/** Share of the calls that are made before the clock starts, so that the code is compiled. */
 const WARM_UP = 0.2
 
 type Call = (userid: string) => Promise<unknown>
 
-// Makes calls, so many at a time, and answers with the seconds they took.
+// Makes concurrent calls, and answers with the seconds they took.
 answerParent<CallTask, number>(async task => {
   const userids = Array.from({ length: USERIDS }, (_, i) => `e${String(i).padStart(8, '0')}`)
   const { call, close } = await open(task, userids)

@@ -4,7 +4,7 @@ import { answerParent } from './child.ts'
 import type { Checked, CheckTask } from './hr-check.ts'
 import { openHr } from './planned-database.ts'
 
-// Checks once and answers with what that took.
+// Runs one check and answers with its time and memory.
 answerParent<CheckTask, Checked>(async ({ hr: url, employees }) => {
   const hr = openHr(url, createLogger({ level: 'warn', pretty: false }))
   const started = performance.now()

@@ -6,8 +6,8 @@ import type { NaiveTask } from './naive.ts'
 
 const FIRST_WAIT_MS = 1000
 
-// The script that one writes first: for every row of HR ask the platform, and update what differs. So many employees at a
-// time; who is told that there are too many calls waits as long as he is told, or twice as long each time, and tries again.
+// The obvious script: for every row of HR, query the platform and update what differs, for a number of employees at a
+// time. After a 429, a caller waits as long as asked, or twice as long each time, and tries again.
 answerParent<NaiveTask, number>(async task => {
   const caller = new BareCaller(task.platform, 1)
   await caller.createToken()

@@ -2,10 +2,11 @@ import { annotate, traced, UNTRACED } from '../src/lib/tracing.ts'
 import { answerParent } from './child.ts'
 import type { SeamTask } from './traces.ts'
 
-/** Share of the jobs that is made before the clock starts, so that it finds compiled code. */
+/** Share of the jobs that are made before the clock starts, so that the code is compiled. */
 const WARM_UP = 0.2
 
-// Does the steps of jobs that do nothing, through the seam while tracing is off or without it. Answers with seconds.
+// Does the steps of empty jobs, either through the tracing seam with tracing off, or without it. Answers with
+// seconds.
 answerParent<SeamTask, number>(async ({ jobs, seam }) => {
   const job = seam ? jobThroughSeam : bareJob
   const run = async (count: number) => {
@@ -26,7 +27,7 @@ async function bareJob(): Promise<void> {
   await step()
 }
 
-/** As many calls of the seam as a job makes that asks the platform once. */
+/** As many calls of the seam as a job with one query makes. */
 function jobThroughSeam(): Promise<void> {
   return UNTRACED.trace('update-employee', { kind: 'consumer' }, async trace => {
     await traced('lock', step)

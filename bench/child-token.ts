@@ -10,15 +10,15 @@ import type { TokenCall, TokenTask } from './tokens.ts'
 let client: PlatformClient | undefined
 
 /**
- * One process of a deployment as `src/connections.ts` composes it, or one that knows no other. Makes so many calls at a time
- * as it is told, answers when all have succeeded, and goes on until it is killed.
+ * One process of a deployment as `src/connections.ts` composes it, or one that shares nothing with others. Makes the
+ * requested number of concurrent calls, answers when all have succeeded, and runs until it is killed.
  */
 process.on('message', async ({ task, userids }: TokenCall) => {
   client ??= connect(task)
   const { employees } = client
   try {
     await Promise.all(userids.map(userid => employees.get({ userid })))
-    flushCompileCache() // a process that is killed leaves nothing to the next one otherwise
+    flushCompileCache() // otherwise a killed process leaves no compile cache to the next one
     process.send?.({})
   } catch (error) {
     process.send?.({ error: String(error) })

@@ -19,7 +19,7 @@ import type { WorkTask } from './worker.ts'
 /** Calls per second, more than any machine makes. */
 const NO_LIMIT = 1_000_000
 
-// The worker role as the service composes it. Answers with the seconds from its start to the last outcome.
+// The worker role, composed as in the service. Answers with the seconds from its start to the last outcome.
 answerParent<WorkTask, number>(async task => {
   const logger = createLogger({ level: 'info', pretty: false })
   const { databaseUrl, platform, concurrency } = task

@@ -5,15 +5,15 @@ import { registerChild } from '../test/helpers/children.ts'
 
 type Answer<Result> = { ready: true } | { result: Result } | { error: string }
 
-/** A child that is prepared and waits for its word. */
+/** A child that is prepared and waits for the start signal. */
 interface ReadyChild<Result> {
-  /** Gives the word; resolves with what the child answers. */
+  /** Gives the signal; resolves with the child's answer. */
   go(): Promise<Result>
 }
 
 /**
- * Runs one of this folder's `child-*.ts` in a process of its own and resolves with what it answers.
- * @param runFolder where the process is noted, so that it is ended with the run
+ * Runs one of this folder's `child-*.ts` in a process of its own and resolves with its answer.
+ * @param runFolder where the process is registered, so that it ends with the run
  */
 export async function askChild<Task extends object, Result>(
   runFolder: string,
@@ -34,7 +34,7 @@ export async function readyChild<Task extends object, Result>(
   registerChild(runFolder, child)
   const ready = Promise.withResolvers<void>()
   const result = Promise.withResolvers<Result>()
-  result.promise.catch(() => {}) // whoever waits is told by one of the two
+  result.promise.catch(() => {}) // one of the two reports it to whoever waits
   const fail = (error: Error) => {
     ready.reject(error)
     result.reject(error)
@@ -56,12 +56,12 @@ export async function readyChild<Task extends object, Result>(
   }
 }
 
-/** The child's half: does the task it is sent, answers and ends. */
+/** The child's side: carries out the task that it is sent, answers and ends. */
 export function answerParent<Task, Result>(work: (task: Task) => Promise<Result>): void {
   answerWhenTold<Task, Result>(async task => () => work(task))
 }
 
-/** The child's half where several begin together: prepares itself for the task it is sent, and works at the word. */
+/** The child's side if several start together: prepares for the task that it is sent, and starts at the signal. */
 export function answerWhenTold<Task, Result>(prepare: (task: Task) => Promise<() => Promise<Result>>): void {
   process.once('message', async (task: Task) => {
     const told = once(process, 'message')

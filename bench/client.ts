@@ -4,7 +4,7 @@ import type { Workshop } from './workshop.ts'
 
 const CONCURRENCY = 32
 
-/** What a client's process is told. */
+/** The task of a client's process. */
 export interface CallTask {
   url: string
   calls: number
@@ -39,7 +39,7 @@ const BASELINES: Record<ClientBaseline, { name: string; against: string; atLeast
   },
 }
 
-/** Calls per second of the platform client against what one would write without it. */
+/** Calls per second of the platform client, compared with code that one would write without it. */
 export function client(workshop: Workshop, calls: number, baseline: ClientBaseline): Benchmark {
   const { name, against, atLeast } = BASELINES[baseline]
   return {

@@ -1,7 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A collector of traces that takes whatever comes and keeps nothing. Asked by GET, it tells how many bytes it took. */
+/**
+ * A collector of traces that accepts everything and keeps nothing. Answers GET with the number of bytes it has
+ * received.
+ */
 let bytes = 0
 const server = createServer(async (request, response) => {
   for await (const chunk of request) bytes += chunk.length

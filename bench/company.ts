@@ -6,11 +6,11 @@ import { hashFields } from '../src/directory/hash.ts'
 import { DEPARTMENTS } from './people.ts'
 import { openHr } from './planned-database.ts'
 
-/** Employees that are read and acknowledged at a time. */
+/** Employees that are read and acknowledged together. */
 const CHUNK = 5000
 
 /**
- * Has dirsync believe what is true: that the platform confirmed every field of every employee who is in no group.
+ * Makes dirsync remember that the platform confirmed every field of every employee who is in no group.
  * @param hr where they are, if not in the same database; it is closed
  */
 export async function acknowledgeAll(
@@ -53,7 +53,7 @@ export async function acknowledgeAll(
   }
 }
 
-/** What an emulator holds that is in step with these employees. */
+/** The seed of an emulator that is in sync with these employees. */
 export function seedOf(people: readonly DesiredEmployee[]) {
   return {
     departments: DEPARTMENTS.map(code => ({ dept_code: code, dept_name: code })),

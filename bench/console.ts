@@ -12,7 +12,7 @@ import { type Deployment, serviceEnvironment, startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
 const CASES = 100_000
-/** A deployment where everything is small: what the same pages cost there is the baseline. */
+/** A small deployment: the cost of the same pages there is the baseline. */
 const SMALL = { employees: 1000, cases: 100 }
 const STREAMS = 50
 const ROUNDS = 40
@@ -20,7 +20,7 @@ const WARM_UP_ROUNDS = 3
 const GOAL_MS = 100
 const GOAL_KB = 100
 
-/** Pages as an operator opens them, by name. */
+/** Pages that an operator opens, by name. */
 const PAGES: Record<string, string> = {
   overview: '/overview',
   runs: '/runs',
@@ -44,12 +44,12 @@ const PAGES: Record<string, string> = {
   api: '/api',
 }
 
-/** What a page of the console costs with a million employees, while browsers follow what happens. */
+/** The cost of console pages with a million employees, while browsers receive live updates. */
 export function consolePages(workshop: Workshop, employees: number, logger: Logger): RunBenchmark {
   const [many, cases] = [employees, CASES].map(n => n.toLocaleString('en'))
   return {
     name: 'console',
-    measures: `each page with ${many} employees, ${cases} cases, as many attempts and commands, a plan of everybody held, and ${STREAMS} event streams open: request to last byte, 95th percentile of ${ROUNDS}, in ms; the largest page in kB`,
+    measures: `each page with ${many} employees, ${cases} cases, as many attempts and commands, a held plan of all employees, and ${STREAMS} event streams open: request to last byte, 95th percentile of ${ROUNDS}, in ms; the largest page in kB`,
     against: `the same pages of a deployment of ${SMALL.employees} employees and ${SMALL.cases} cases`,
     async run(_parts, report) {
       const large = await measured(workshop, { employees, cases: CASES }, logger, report)
@@ -121,7 +121,7 @@ async function measured(
           if (statusCode !== 200 && statusCode !== 303)
             throw new Error(`${path}: ${statusCode} ${text.slice(0, 300)}`)
           bytes = Buffer.byteLength(text)
-          // Somebody works meanwhile: the browsers' streams are told.
+          // Meanwhile something changes, so that the browsers' streams are active.
           if (round % 10 === 0) await pool.query(`select dirsync.note_command('bench', null, '{}')`)
         }
         const ms = times.sort((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? Number.NaN
@@ -138,7 +138,9 @@ async function measured(
   }
 }
 
-/** Cases of several causes, their events and attempts, a held run with a plan of everybody, and what else pages list. */
+/**
+ * Cases of several causes with events and attempts, a held run with a plan of everyone, and whatever else pages list.
+ */
 async function fillTables(pool: Pool, cases: number): Promise<{ held: number; employee: string }> {
   await pool.query(
     `insert into dirsync.sync_run (kind, state, sweep, planned, planned_at, finished_at, requested_at)

@@ -1,7 +1,10 @@
 import type { CallRecord } from '../emulator/call-log.ts'
 import type { PlatformAccess } from './workshop.ts'
 
-/** Asks an emulator's control interface. @throws Error with what it answered unless it did as it was told */
+/**
+ * Sends a request to an emulator's control interface.
+ * @throws Error with its answer, unless it succeeds
+ */
 export async function control(platform: PlatformAccess, path: string, body?: object): Promise<unknown> {
   const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
   const answer = await fetch(`${platform.baseUrl}/_emulator/${path}`, init)
@@ -9,7 +12,7 @@ export async function control(platform: PlatformAccess, path: string, body?: obj
   return await answer.json()
 }
 
-/** Permits so many calls in any second, all operations together; over that it answers 429 with Retry-After. */
+/** Limits the calls per second, all operations together; above that it answers 429 with Retry-After. */
 export async function limitCalls(platform: PlatformAccess, perSecond: number): Promise<void> {
   const rateLimit = { kind: 'sliding-log', limit: perSecond, windowMs: 1000, scope: 'all' }
   await control(platform, 'faults', { operation: '*', rateLimit })

@@ -18,7 +18,7 @@ const HIGH_WATER = 1000
 const CHUNK = 1000
 const DRAIN_MS = 15_000
 
-/** How fast work comes from the outbox into the queue, against bare `addBulk` of as many jobs. */
+/** How fast work gets from the outbox into the queue, compared with a bare `addBulk` of as many jobs. */
 export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logger: Logger): PairBenchmark {
   return {
     name: `feeding-${kind}`,
@@ -53,7 +53,7 @@ export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logge
   }
 }
 
-/** How deep the queue gets while a million rows wait: a feeder that never rests, and a worker that drains. */
+/** How deep the queue gets while a million rows wait, with a feeder that never rests and a worker that drains it. */
 export function queueDepth(workshop: Workshop, logger: Logger): RunBenchmark {
   const kinds = ['redis', 'postgres'] as const
   return {
@@ -137,7 +137,7 @@ async function openQueue(kind: QueueKind, workshop: Workshop, logger: Logger): P
   return { place, pool, queue, close }
 }
 
-/** So many employees to be updated, and nothing else. */
+/** Puts a number of employees to update into the outbox. */
 async function fillOutbox(pool: Pool, count: number): Promise<void> {
   await pool.query('truncate dirsync.pending')
   await pool.query(

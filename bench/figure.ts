@@ -10,12 +10,12 @@ export interface Figure {
   name: string
   value: number
   unit: string
-  /** The same of what we are compared with, from the same run; null where there is nothing to compare with. */
+  /** The same for the thing we compare with, from the same run; null if there is none. */
   baseline: number | null
   goal: Goal
 }
 
-/** A figure as `npm run bench -- --json` prints it; `goal` is the bound alone. */
+/** A figure as printed by `npm run bench -- --json`; `goal` is only the bound. */
 export interface FigureJson {
   name: string
   value: number
@@ -25,37 +25,37 @@ export interface FigureJson {
   met: boolean
 }
 
-/** What a benchmark measures, and against what. */
+/** What a benchmark measures, and its baseline. */
 interface Description {
   name: string
-  /** What `value` is. */
+  /** The meaning of `value`. */
   measures: string
-  /** What `baseline` is. */
+  /** The meaning of `baseline`. */
   against: string
 }
 
-/** One figure from measurements of two sides in turn. */
+/** One figure from alternating measurements of two sides. */
 export interface PairBenchmark extends Description {
   unit: string
   goal: Goal
-  /** Builds what all pairs share, then hands over how to measure each side once. */
+  /** Prepares what all pairs share, and returns how to measure each side once. */
   prepare(): Promise<Sides>
 }
 
 /** Several figures from one run. */
 export interface RunBenchmark extends Description {
-  /** Parts that may be run alone: names of figures, or what they begin with. */
+  /** Parts that may be run alone: names of figures, or their beginnings. */
   parts?: readonly string[]
   /**
-   * @param parts those to run; all without any
-   * @param report is told how it goes, a line at a time
+   * @param parts the parts to run; all if empty
+   * @param report called with each line of progress
    */
   run(parts: readonly string[], report: (line: string) => void): Promise<Figure[]>
 }
 
 export type Benchmark = PairBenchmark | RunBenchmark
 
-/** Each side measures once and answers in the benchmark's unit. */
+/** Each side measures once and returns a value in the benchmark's unit. */
 interface Sides {
   ours(): Promise<number>
   baseline(): Promise<number>
@@ -69,8 +69,9 @@ interface Pair {
 }
 
 /**
- * Measures both sides in turn, which begins changing from pair to pair, so that what else the machine does meets both.
- * @param report is told of each pair
+ * Measures both sides alternately, beginning with the other side in each pair, so that disturbances of the machine
+ * affect both.
+ * @param report called with each pair
  */
 export async function measurePairs(
   sides: Sides,
@@ -97,7 +98,7 @@ export function medianFigure({ name, unit, goal }: PairBenchmark, pairs: readonl
   return { name, value: pair.ours, unit, baseline: pair.baseline, goal }
 }
 
-/** The value as a share of the baseline; null without one, or where the baseline is nothing. */
+/** The value as a share of the baseline; null without one, or if the baseline is 0. */
 export function ratioOf({ value, baseline }: Figure): number | null {
   return baseline === null || baseline === 0 ? null : value / baseline
 }
@@ -130,7 +131,7 @@ function boundOf(goal: Goal): number {
   return 'valueAtLeast' in goal ? goal.valueAtLeast : goal.valueAtMost
 }
 
-/** Four digits: more of them say nothing. */
+/** Rounds to four digits; more would be meaningless. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(4))
 }

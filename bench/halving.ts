@@ -9,11 +9,11 @@ import type { Workshop } from './workshop.ts'
 
 const LIMITS = [20, 80]
 const PROCESSES = 4
-/** Calls that each process has waiting or under way. */
+/** Calls that each process has waiting or in flight. */
 const CALLERS = 8
-/** A refusal out of nothing that asks for so many seconds, every so many seconds, while a known rate is kept. */
+/** Unfounded refusals that ask for `seconds` of silence, every `every` seconds, with a known rate. */
 const ADVICE = { rate: 40, seconds: 3, every: 6 }
-/** More than anybody calls. */
+/** More than is ever called. */
 const UNLIMITED = 10_000
 
 interface Cell {
@@ -24,7 +24,7 @@ interface Cell {
 }
 
 /**
- * How long it takes until a limit that halves is kept again, and how many calls arrive while everybody was asked to stay away.
+ * How long it takes until a halved limit is kept again, and how many calls arrive while all were asked to stay away.
  * @param minute seconds after the limit has halved; twice as many come before
  */
 export function halving(workshop: Workshop, minute: number, results: string): RunBenchmark {

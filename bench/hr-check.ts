@@ -6,7 +6,7 @@ import { openHr } from './planned-database.ts'
 
 const FEW = 10_000
 
-/** @param database a filled database of so many employees */
+/** @param database a database filled with that many employees */
 export function hrCheckSeconds(
   database: () => Promise<string>,
   employees: number,
@@ -32,7 +32,7 @@ export function hrCheckSeconds(
   }
 }
 
-/** @param database a filled database of so many employees */
+/** @param database a database filled with that many employees */
 export function hrCheckMemory(
   database: (employees: number) => Promise<string>,
   employees: number,
@@ -66,9 +66,9 @@ export interface CheckTask {
   employees: number
 }
 
-/** What a check took. */
+/** The time and memory of a check. */
 export interface Checked {
   seconds: number
-  /** Its process' peak of resident memory. */
+  /** The process' peak of resident memory. */
   megabytes: number
 }

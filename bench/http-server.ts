@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** An answer of `employee/get`, as long as true ones are. */
+/** An answer of `employee/get`, of realistic length. */
 const BODY = JSON.stringify({
   code: 0,
   msg: 'OK',
@@ -38,8 +38,8 @@ const TOKEN = Buffer.from(
 )
 
 /**
- * The least that is an HTTP server: whatever is asked gets the same answer. It reads no more of a request than its length,
- * so that it answers faster than any client can ask, and a benchmark of clients measures the clients.
+ * The minimal HTTP server: every request gets the same answer. It reads only the length of a request, so that it is
+ * faster than any client, and a benchmark of clients measures the clients.
  */
 const server = createServer({ noDelay: true }, socket => {
   let rest = ''

@@ -2,7 +2,7 @@ import type { CallRecord } from '../emulator/call-log.ts'
 import type { RateLimitKind } from '../emulator/rate-limits.ts'
 import type { PlatformAccess } from './workshop.ts'
 
-/** Time that a call takes where it is not refused. */
+/** The time that an accepted call takes. */
 const LATENCY_MS = 20
 
 /** How the platform counts the calls of a second. */
@@ -22,7 +22,7 @@ export interface RecordedCall {
   retryAfterMs: number
 }
 
-/** An emulator that permits so many calls a second, of all operations together, and tells of every call. */
+/** An emulator that limits the calls per second, all operations together, and records every call. */
 export class LimitedPlatform {
   readonly access: PlatformAccess
   #since = 0
@@ -40,22 +40,22 @@ export class LimitedPlatform {
     ])
   }
 
-  /** Refuses one call, asking everybody to stay away for so many seconds. */
+  /** Refuses one call, with a `Retry-After` of so many seconds. */
   async refuseOne(retryAfter: number): Promise<void> {
     await this.#ask('POST', 'faults', [{ operation: '*', httpStatus: 429, retryAfter, times: 1 }])
   }
 
-  /** Permits everything. */
+  /** Lifts the limit. */
   async lift(): Promise<void> {
     await this.#ask('DELETE', 'faults')
   }
 
-  /** Has `calls` begin here. */
+  /** From here on, calls are recorded. */
   async begin(): Promise<void> {
     this.#since = (await this.#log(1)).lastId
   }
 
-  /** The calls since the beginning, in the order in which they arrived. */
+  /** The recorded calls, in the order of arrival. */
   async calls(): Promise<RecordedCall[]> {
     const { calls } = await this.#log()
     const unexpected = calls.find(({ httpStatus, code }) => httpStatus !== 429 && code !== 0)

@@ -37,7 +37,7 @@ import { Workshop } from './workshop.ts'
 const USAGE =
   'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--changed N] [--seconds N] [--json | --markdown] [--results FOLDER]]'
 
-/** Where figures and plots go. */
+/** The folder for figures and plots. */
 const RESULTS = join(import.meta.dirname, 'results')
 
 const log = (line: string) => process.stderr.write(`${line}\n`)
@@ -102,7 +102,7 @@ interface Options {
   results: string
 }
 
-/** Null, with a sentence on stderr, for a command line that is wrong. */
+/** Null for a wrong command line, after a sentence on stderr. */
 function optionsOf(args: string[]): Options | null {
   try {
     const { values } = parseArgs({

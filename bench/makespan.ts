@@ -17,10 +17,10 @@ import type { Workshop } from './workshop.ts'
 const PARTS = ['makespan-redis', 'makespan-postgres'] as const
 const RATE = 200
 const CALLS_PER_CHANGE = 2
-/** Of whom one in two has changed; the ratio is the same for more. */
+/** One in two of them has changed; with more employees, the ratio is the same. */
 const NAIVE_EMPLOYEES = 2000
 
-/** How long the whole service takes for many changes, against the time that the permitted rate alone takes. */
+/** How long the whole service takes for many changes, compared with the time that the permitted rate alone takes. */
 export function makespan(workshop: Workshop, changed: number, results: string, logger: Logger): RunBenchmark {
   const employees = changed * 2
   return {

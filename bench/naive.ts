@@ -5,17 +5,17 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 
 const CONCURRENCY = 32
 
-/** What the naive script's process is told. */
+/** The task of the naive script's process. */
 export interface NaiveTask {
   databaseUrl: string
   platform: PlatformAccess
-  /** The first ones of HR, by key. */
+  /** How many employees of HR, the first ones by key. */
   employees: number
   concurrency: number
 }
 
-/** What the naive script is, in a line. */
-export const NAIVE = `a script that asks the platform about everybody and updates what differs: ${CONCURRENCY} employees at a time with fetch, waiting after a 429 as long as Retry-After says`
+/** The naive script in one line. */
+export const NAIVE = `a script that asks the platform about every employee and updates what differs: ${CONCURRENCY} employees at a time with fetch, waiting after a 429 as long as Retry-After says`
 
 /** Runs the naive script. Resolves with its duration and the calls that the emulator saw. */
 export async function runNaive(

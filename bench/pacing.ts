@@ -10,9 +10,9 @@ import type { Workshop } from './workshop.ts'
 const LIMIT_KINDS: RateLimitKind[] = ['sliding-log', 'fixed-window', 'token-bucket']
 const RATES = [5, 20, 100]
 const PROCESSES = [1, 4]
-/** Calls that each process has waiting or under way. */
+/** Calls that each process has waiting or in flight. */
 const CALLERS = 8
-/** The cell whose rate and processes the baselines have too. */
+/** The cell with which the baselines share rate and processes. */
 const BASELINE = { rate: 20, processes: 4 }
 
 const CALLER_NAMES = {
@@ -26,7 +26,7 @@ interface Cell {
   trial: Trial
 }
 
-/** Calls accepted in a minute of those the platform permits, and calls rejected, for a rate that is known. */
+/** The share of the permitted calls that are accepted within a minute, and the rejected calls, with a known rate. */
 export function pacing(workshop: Workshop, seconds: number, results: string): RunBenchmark {
   const waves = LIMIT_KINDS.map(kind => cellsOf(kind, seconds))
   return {
@@ -65,7 +65,7 @@ interface Recorded extends Cell {
   calls: RecordedCall[]
 }
 
-/** Cells of one kind of limit, side by side with what they are compared with. */
+/** Runs cells of one kind of limit concurrently with their baselines. */
 async function runWave(trials: Trials, cells: readonly Cell[]): Promise<Recorded[]> {
   const all = [...cells, ...baselinesOf(cells[0] as Cell)]
   const recorded = await trials.run(all.map(({ trial }) => trial))
@@ -103,7 +103,7 @@ function figuresOf(recorded: readonly Recorded[], seconds: number, report: (line
     ])
 }
 
-/** The cell that the baselines are like, above both of them. */
+/** Plots the cell that matches the baselines, above both of them. */
 async function plotWave(recorded: readonly Recorded[], seconds: number, results: string): Promise<void> {
   const { rate, processes } = BASELINE
   const shown = recorded.filter(

@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { createConnection } from 'mysql2/promise'
 import type pg from 'pg'
 
-/** Syllables of which the sample names are made. */
+/** Syllables of the sample names. */
 const SYLLABLES = [
   'ba',
   'den',
@@ -29,13 +29,13 @@ select e.staff_id as userid, e.left_on is null as active, e.full_name as name, e
   e.born_on as birth_day, e.hired_on as entry_day, e.cost_center as cost_center_id
 from hr.employee e`
 
-/** The same of a MySQL server, where the table has a database of its own. */
+/** The same for a MySQL server, where the table has a database of its own. */
 export const MYSQL_EMPLOYEES_SQL = EMPLOYEES_SQL.replace('hr.employee', 'employee')
 
 /** Departments that the sample employees are in. */
 export const DEPARTMENTS = Array.from({ length: 200 }, (_, i) => `D${i}`)
 
-/** Makes an HR table of so many valid employees. */
+/** Creates an HR table with so many valid employees. */
 export async function createPeople(db: pg.Client, count: number): Promise<void> {
   const syllable = (divisor: number) => `($2::text[])[1 + (i / ${divisor}) % ${SYLLABLES.length}]`
   await db.query('create schema hr')
@@ -57,7 +57,7 @@ export async function createPeople(db: pg.Client, count: number): Promise<void> 
   await db.query('analyze hr.employee')
 }
 
-/** Makes the same people in a database of a MySQL server, with a column that tells when a row was written. */
+/** Creates the same people in a database of a MySQL server, with a column of the time of the last change. */
 export async function createMysqlPeople(url: string, count: number): Promise<void> {
   const { pathname, href } = new URL(url)
   const name = pathname.slice(1)
@@ -87,8 +87,8 @@ export async function createMysqlPeople(url: string, count: number): Promise<voi
 }
 
 /**
- * Writes the same people into a CSV file, one in a hundred with a note of this moment.
- * @returns how many those are
+ * Writes the same people into a CSV file, one in a hundred with a new note.
+ * @returns the number of those
  */
 export async function writePeopleCsv(path: string, count: number): Promise<number> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' })

@@ -8,15 +8,15 @@ import type { Benchmark, PairBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL, writePeopleCsv } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
 import type { PlanTask } from './plan-memory.ts'
-import { knowEverybody, openHr } from './planned-database.ts'
+import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
 
 const FEW = 10_000
 
-/** The mapping of the sample HR table, of a file. */
+/** The mapping of the sample HR table, for a file. */
 const FILES_EMPLOYEES_SQL = EMPLOYEES_SQL.replace('hr.employee', 'employee')
 
-/** A folder with HR as CSV, and a database of dirsync that knows everybody there. */
+/** A folder with HR as CSV, and a database of dirsync that knows all its employees. */
 interface FilesPlace {
   folder: string
   hr: string
@@ -24,8 +24,8 @@ interface FilesPlace {
 }
 
 /**
- * As `plan-rows`, with HR in CSV. Each plan is of a delivery that has just come: recognising its encoding and reading it in are
- * part of it.
+ * Like `plan-rows`, with HR in CSV. Each plan reads a new delivery: detecting its encoding and reading it in are
+ * included.
  */
 export function planFilesRows(workshop: Workshop, employees: number, logger: Logger): Benchmark {
   return {
@@ -55,7 +55,7 @@ export function planFilesRows(workshop: Workshop, employees: number, logger: Log
   }
 }
 
-/** As `plan-memory`, with HR in CSV. */
+/** Like `plan-memory`, with HR in CSV. */
 export function planFilesMemory(workshop: Workshop, employees: number, logger: Logger): PairBenchmark {
   return {
     name: 'plan-files-memory',
@@ -85,7 +85,7 @@ export function planFilesMemory(workshop: Workshop, employees: number, logger: L
 
 const places = new Map<number, Promise<FilesPlace>>()
 
-/** Made once for both benchmarks. */
+/** Created once for both benchmarks. */
 function prepared(workshop: Workshop, employees: number, logger: Logger): Promise<FilesPlace> {
   const place = places.get(employees) ?? prepare(workshop, employees, logger)
   places.set(employees, place)
@@ -99,12 +99,12 @@ async function prepare(workshop: Workshop, employees: number, logger: Logger): P
   const url = await workshop.database()
   const hr = `files:${folder}`
   const source = openHr(hr, logger, FILES_EMPLOYEES_SQL)
-  await knowEverybody(url, source, logger)
+  await knowEveryone(url, source, logger)
   await source.close()
   return { folder, hr, url }
 }
 
-/** Moves a new delivery into the folder, in which one in a hundred has another note. */
+/** Moves a new delivery into the folder, with a new note for one in a hundred. */
 async function deliver(folder: string, employees: number): Promise<number> {
   const next = join(folder, '.employee.csv')
   const changed = await writePeopleCsv(next, employees)

@@ -7,7 +7,7 @@ import { acknowledgePlanned, changeOnePercent } from './plan.ts'
 
 const FEW = 10_000
 
-/** @param database a filled database of so many employees */
+/** @param database a database filled with that many employees */
 export function planMemory(
   database: (employees: number) => Promise<string>,
   employees: number,

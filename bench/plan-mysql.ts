@@ -9,18 +9,18 @@ import type { Benchmark, PairBenchmark } from './figure.ts'
 import { createMysqlPeople, MYSQL_EMPLOYEES_SQL } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
 import type { PlanTask } from './plan-memory.ts'
-import { knowEverybody, openHr } from './planned-database.ts'
+import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
 
 const FEW = 10_000
 
-/** HR in a MariaDB, and a database of dirsync that knows everybody there. */
+/** HR in a MariaDB, and a database of dirsync that knows all its employees. */
 export interface MysqlPlace {
   hr: string
   url: string
 }
 
-/** As `plan-rows`, with HR in a MariaDB. */
+/** Like `plan-rows`, with HR in a MariaDB. */
 export function planMysqlRows(workshop: Workshop, employees: number, logger: Logger): Benchmark {
   return {
     name: 'plan-mysql-rows',
@@ -52,7 +52,7 @@ export function planMysqlRows(workshop: Workshop, employees: number, logger: Log
   }
 }
 
-/** As `plan-memory`, with HR in a MariaDB. */
+/** Like `plan-memory`, with HR in a MariaDB. */
 export function planMysqlMemory(workshop: Workshop, employees: number, logger: Logger): PairBenchmark {
   return {
     name: 'plan-mysql-memory',
@@ -84,14 +84,14 @@ export function planMysqlMemory(workshop: Workshop, employees: number, logger: L
 
 const places = new Map<number, Promise<MysqlPlace>>()
 
-/** Made once for both benchmarks. */
+/** Created once for both benchmarks. */
 function prepared(workshop: Workshop, employees: number, logger: Logger): Promise<MysqlPlace> {
   const place = places.get(employees) ?? prepareMysql(workshop, employees, logger)
   places.set(employees, place)
   return place
 }
 
-/** Makes so many people on a MariaDB, and dirsync's schema with all of them known and nothing to be done. */
+/** Creates so many people on a MariaDB, and dirsync's schema with all of them known and nothing to do. */
 export async function prepareMysql(
   workshop: Workshop,
   employees: number,
@@ -102,7 +102,7 @@ export async function prepareMysql(
   await createMysqlPeople(hr, employees)
   const url = await workshop.database()
   const source = openHr(hr, logger, sql)
-  await knowEverybody(url, source, logger)
+  await knowEveryone(url, source, logger)
   await source.close()
   return { hr, url }
 }
@@ -114,7 +114,7 @@ async function changeOnePercent(admin: Connection): Promise<number> {
   return (result as { affectedRows: number }).affectedRows
 }
 
-/** As anybody would who has read the driver's page. */
+/** The obvious way, from the driver's documentation. */
 async function streamSeconds(url: string): Promise<number> {
   const connection = createPlainConnection(url)
   const startedAt = performance.now()

@@ -10,7 +10,7 @@ import type { Benchmark } from './figure.ts'
 import { acknowledgePlanned, changeOnePercent, planChanges } from './plan.ts'
 import { openHr } from './planned-database.ts'
 
-/** @param database a filled database of so many employees */
+/** @param database a database filled with that many employees */
 export function planRows(database: () => Promise<string>, employees: number, logger: Logger): Benchmark {
   return {
     name: 'plan-rows',
@@ -41,7 +41,7 @@ export function planRows(database: () => Promise<string>, employees: number, log
   }
 }
 
-/** What the scan asks the server, word for word, as the server tells it. */
+/** The statement of the scan, exactly as the server receives it. */
 export async function scanStatement(url: string, hr: HrSource): Promise<string> {
   const scan = await hr.scan({})
   const client = new pg.Client({ connectionString: url })

@@ -6,7 +6,10 @@ import { Planner } from '../src/sync/planner.ts'
 import { requestRun } from '../src/sync/run.ts'
 import { LIMITS } from './planned-database.ts'
 
-/** Changes one HR row in a hundred. Returns how many those were. */
+/**
+ * Changes one HR row in a hundred.
+ * @returns the number of those
+ */
 export async function changeOnePercent(db: Pool): Promise<number> {
   await db.query('vacuum (analyze) hr.employee')
   const { rowCount } = await db.query(
@@ -16,8 +19,8 @@ export async function changeOnePercent(db: Pool): Promise<number> {
 }
 
 /**
- * Plans a `changes` run as the scheduler does: from the request that lies there to the work in the outbox.
- * @throws Error when the plan finds anything but so many changed employees of so many
+ * Plans a `changes` run like the scheduler: from the waiting request to the work in the outbox.
+ * @throws Error unless the plan finds exactly so many changed employees
  */
 export async function planChanges(
   db: Pool,
@@ -50,7 +53,7 @@ export async function planChanges(
   return { seconds }
 }
 
-/** Has dirsync believe that all work is done. */
+/** Marks all work as done. */
 export async function acknowledgePlanned(db: Pool): Promise<void> {
   await db.query('truncate dirsync.pending')
   await db.query(`update dirsync.sync_run set state = 'done', finished_at = now() where state = 'running'`)

@@ -10,7 +10,7 @@ import { planEmployees } from '../src/sync/plan-employees.ts'
 import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
 import { createPeople, EMPLOYEES_SQL } from './people.ts'
 
-/** Nothing is ever held, and every plan reads every row. */
+/** No run is ever held, and every plan reads every row. */
 export const LIMITS = {
   gate: { maxFewerRows: 100, maxEmptied: 100 },
   breaker: { count: Number.MAX_SAFE_INTEGER, percent: 100 },
@@ -21,7 +21,7 @@ export const LIMITS = {
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
   return new HrSource({
-    // What is moved into a folder is whole, and kept beside it.
+    // Deliveries are complete as soon as they are moved in, and are kept beside the folder.
     server: hrServer(url, logger, {
       ...FILES_DEFAULTS,
       complete: { restMs: 0 },
@@ -33,7 +33,7 @@ export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSour
   })
 }
 
-/** Makes HR of so many employees in a database, and dirsync's schema with all of them known and nothing to be done. */
+/** Creates HR with so many employees in a database, and dirsync's schema with all of them known and nothing to do. */
 export async function fillDatabase(
   url: string,
   employees: number,
@@ -45,7 +45,7 @@ export async function fillDatabase(
   const hr = openHr(url, logger, sql)
   try {
     await createPeople(client, employees)
-    await knowEverybody(url, hr, logger)
+    await knowEveryone(url, hr, logger)
     await client.query('vacuum (analyze) hr.employee')
     await client.query('checkpoint')
   } finally {
@@ -54,8 +54,8 @@ export async function fillDatabase(
   }
 }
 
-/** Makes dirsync's schema in a database, with everybody in HR known and nothing to be done. */
-export async function knowEverybody(url: string, hr: HrSource, logger: Logger): Promise<void> {
+/** Creates dirsync's schema in a database, with everyone in HR known and nothing to do. */
+export async function knowEveryone(url: string, hr: HrSource, logger: Logger): Promise<void> {
   const pool = createPool(url, { max: 2, name: 'bench', logger })
   try {
     await migrate(pool)
@@ -68,7 +68,7 @@ export async function knowEverybody(url: string, hr: HrSource, logger: Logger): 
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })
     await pool.query('truncate dirsync.pending')
-    // As after a first sync; the marks of the fields are as many and as long as true ones.
+    // As after a first sync; the marks of the fields have realistic number and length.
     const fields = EMPLOYEE_FIELDS.slice(0, 14)
     await pool.query(
       `update dirsync.employee set acknowledged_hash = source_hash, platform_state = 'in_service', acknowledged_at = now(), queried_at = now(),

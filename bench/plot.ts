@@ -2,7 +2,7 @@
 interface Series {
   name: string
   points: readonly (readonly [x: number, y: number])[]
-  /** Where several panels show the same thing, it has the same look. */
+  /** The same subject has the same look in all panels. */
   look: 'good' | 'bad' | 'bound'
 }
 
@@ -93,7 +93,7 @@ function ticks(max: number): number[] {
   return Array.from({ length: count + 1 }, (_, i) => Number((i * step).toPrecision(6)))
 }
 
-/** The highest value with a little air; 1 where there is none. */
+/** The highest value plus a margin; 1 if there is none. */
 function highest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), 0) * 1.02 || 1
 }

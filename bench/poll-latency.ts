@@ -10,11 +10,11 @@ import { openHr } from './planned-database.ts'
 import { at, EMPLOYEES, latencies, RATE_PER_SECOND } from './trigger-latency.ts'
 import type { Workshop } from './workshop.ts'
 
-/** With the column that tells when a row was written. */
+/** With the column of the time of the last change. */
 const SQL = MYSQL_EMPLOYEES_SQL.replace('as userid,', 'as userid, e.changed_at as updated_at,')
 const ROUNDS = 2
 
-/** As `trigger-latency`, with HR in a MariaDB that is looked at every second. */
+/** Like `trigger-latency`, with HR in a MariaDB that is polled every second. */
 export function pollLatency(workshop: Workshop, logger: Logger): RunBenchmark {
   return {
     name: 'poll-latency',

@@ -2,7 +2,7 @@ import type { Panel } from './plot.ts'
 import { type Arrival, perSecond } from './recording.ts'
 
 /**
- * Accepted and rejected calls of each second beside what is permitted.
+ * Accepted and rejected calls per second, with the permitted rate.
  * @param permitted calls per second from a second on, in order
  */
 export function ratePanel(

@@ -1,9 +1,9 @@
 import type { RecordedCall } from './limited-platform.ts'
 
-/** When a call came, and what came of it. */
+/** When a call arrived, and whether it was accepted. */
 export type Arrival = Pick<RecordedCall, 'arrivedAt' | 'accepted'>
 
-/** Part of the recorded calls that had come by `from` and not by `to`: seconds since the first accepted one. */
+/** The calls that arrived in [`from`, `to`), in seconds since the first accepted one. */
 export function between(calls: readonly RecordedCall[], from: number, to: number): RecordedCall[] {
   const start = calls.find(({ accepted }) => accepted)?.arrivedAt ?? Number.POSITIVE_INFINITY
   return calls.filter(({ arrivedAt }) => arrivedAt >= start + from * 1000 && arrivedAt < start + to * 1000)
@@ -32,8 +32,8 @@ export function perSecond(
 }
 
 /**
- * Seconds from `change` until rejections are at most 1 % of the calls in each stretch of five seconds that ends
- * within the next ten; infinite if that never comes.
+ * Seconds from `change` until rejections are at most 1 % of the calls in every five seconds that end within the next
+ * ten; infinite if that never happens.
  */
 export function secondsToSettle(calls: readonly RecordedCall[], change: number, end: number): number {
   let settledAt = change
@@ -45,7 +45,7 @@ export function secondsToSettle(calls: readonly RecordedCall[], change: number, 
   return Number.POSITIVE_INFINITY
 }
 
-/** Calls that arrived after a refusal had been answered and before the time was over that it asked for. */
+/** Calls that arrived during the wait that a refusal had asked for. */
 export function insideRetryAfter(calls: readonly RecordedCall[]): RecordedCall[] {
   const refusals = calls.filter(({ accepted }) => !accepted)
   return calls.filter(({ arrivedAt }) =>

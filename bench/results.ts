@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { FigureJson } from './figure.ts'
 import { drawPlot, type Plot } from './plot.ts'
 
-/** Keeps the last figure of every name in `figures.json`. */
+/** Stores the latest figure of each name in `figures.json`. */
 export async function saveFigures(folder: string, figures: readonly FigureJson[]): Promise<void> {
   await mkdir(folder, { recursive: true })
   const file = join(folder, 'figures.json')

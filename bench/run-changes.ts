@@ -6,8 +6,8 @@ const LOOK_EVERY_MS = 200
 
 /**
  * Requests a run of changes from a running service and waits for its end.
- * @returns seconds from its start, when the diff begins, to the last acknowledgement (of nobody: to its end), and what
- *   it left behind
+ * @returns seconds from its start, when the diff begins, to the last acknowledgement (or to its end if there is
+ * none), and what it left behind
  * @throws Error unless it is done and every changed employee was updated
  */
 export async function runChanges(

@@ -10,11 +10,11 @@ import type { PlatformAccess } from './workshop.ts'
 /** What the processes of a deployment share. */
 export interface Deployment extends QueuePlace {
   platform: PlatformAccess
-  /** Calls per second, as set. */
+  /** The configured calls per second. */
   ratePerSecond: number
 }
 
-/** The settings of a deployment: no cron job but the sweep is there, and no run is ever held. */
+/** The settings of a deployment: no cron job except the sweep, and no run is ever held. */
 export async function serviceEnvironment(
   runFolder: string,
   { databaseUrl, redisUrl, platform, ratePerSecond }: Deployment,
@@ -39,8 +39,8 @@ export async function serviceEnvironment(
 }
 
 /**
- * Starts `dirsync start` once for each entry of `roles` and resolves when all of them run.
- * @param settings others than these
+ * Runs `dirsync start` once for each entry of `roles`, and resolves when all are up.
+ * @param settings overrides
  */
 export async function startService(
   runFolder: string,

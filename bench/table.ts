@@ -1,10 +1,10 @@
 import { type Benchmark, type Figure, type Goal, isMet, ratioOf, rounded } from './figure.ts'
 
 const HEADER = ['name', 'value', 'baseline', 'unit', 'ratio', 'goal', 'met']
-/** Columns of numbers. */
+/** Numeric columns. */
 const NUMBERS = new Set([1, 2, 4])
 
-/** Prints figures aligned, then what each is and what it is compared with. */
+/** Prints figures aligned, then the meaning and baseline of each. */
 export function printTable(benchmarks: readonly Benchmark[], figures: readonly Figure[]): void {
   const table = [HEADER, ...figures.map(cellsOf)]
   const widths = HEADER.map((_, column) => Math.max(...table.map(row => row[column]?.length ?? 0)))

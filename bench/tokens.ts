@@ -11,27 +11,29 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 
 const PROCESSES = 4
 const RESTARTS = 50
-/** Of processes that know no other each creates a token: so many restarts show it, and stay below the platform's limit. */
+/**
+ * Processes that share nothing create a token each: this many restarts show it, and stay below the platform's limit.
+ */
 const ALONE_RESTARTS = 5
 const CALLS_EACH = 50
-/** Calls are under way for so long, so that all of them have gone before the first is answered. */
+/** Latency of a call, long enough for all calls to be in flight before the first is answered. */
 const LATENCY_MS = 500
 
-/** How a process is to be composed. */
+/** How to compose a process. */
 export interface TokenTask {
-  /** As the environment has them. */
+  /** The environment. */
   settings: Record<string, string>
   /** Whether it shares its token and its pacer with the others. */
   shared: boolean
 }
 
-/** What a process is told: to ask for these employees at the same time. */
+/** Tells a process to ask for these employees at the same time. */
 export interface TokenCall {
   task: TokenTask
   userids: string[]
 }
 
-/** How many tokens a deployment creates over restarts, and when all calls learn at once that theirs has expired. */
+/** How many tokens a deployment creates over restarts, and when all calls find at once that theirs has expired. */
 export function tokens(workshop: Workshop, logger: Logger): RunBenchmark {
   return {
     name: 'token-creations',
@@ -93,7 +95,10 @@ class TokenBench {
     }
   }
 
-  /** Starts all processes and kills them when each has made a call, over and over. Returns the creations. */
+  /**
+   * Starts all processes and kills them when each has made a call, repeatedly.
+   * @returns the number of tokens created
+   */
   async restart(times: number, shared: boolean): Promise<number> {
     const creations = await this.#watchCreations()
     for (let i = 0; i < times; i++) {
@@ -104,7 +109,10 @@ class TokenBench {
     return creations()
   }
 
-  /** Ends the token of all processes and has all calls learn of it at the same time. Returns the creations that follow. */
+  /**
+   * Expires the token of all processes and lets all calls find out at the same time.
+   * @returns the number of tokens created then
+   */
   async expire(shared: boolean): Promise<number> {
     const children = this.#start()
     await this.#call(children, shared, 1)
@@ -133,7 +141,10 @@ class TokenBench {
     })
   }
 
-  /** Has every process make so many calls at a time. @throws Error with the failure of one */
+  /**
+   * Has every process make a number of concurrent calls.
+   * @throws Error with the failure of one
+   */
   async #call(children: ChildProcess[], shared: boolean, count: number): Promise<void> {
     const task = { settings: this.#settings, shared }
     const answers = children.map((child, i) => {

@@ -4,14 +4,14 @@ import type { Benchmark } from './figure.ts'
 import { describeWork, prepareWork } from './worker.ts'
 import type { Workshop } from './workshop.ts'
 
-/** What the process is told that measures the seam. */
+/** The task of the process that measures the seam. */
 export interface SeamTask {
   jobs: number
   /** False: the same steps without the seam. */
   seam: boolean
 }
 
-/** What the seam of tracing costs a job while no collector is set, beside the same steps without it. */
+/** What the tracing seam costs a job while no collector is set, compared with the same steps without it. */
 export function tracesOff(workshop: Workshop): Benchmark {
   const jobs = 200_000
   const microseconds = async (seam: boolean) =>
@@ -31,7 +31,7 @@ export function tracesOff(workshop: Workshop): Benchmark {
   }
 }
 
-/** Throughput of a whole worker that sends every trace to a collector, against the same without one. */
+/** Throughput of a whole worker that sends every trace to a collector, compared with one without. */
 export function tracesOn(
   kind: 'redis' | 'postgres',
   workshop: Workshop,

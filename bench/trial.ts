@@ -6,7 +6,7 @@ import { readyChild } from './child.ts'
 import { type Limit, LimitedPlatform, type RecordedCall } from './limited-platform.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'
 
-/** The first seconds of a process are over, and the last answers come in, outside of what is counted. */
+/** Before and after the measured time, for the start of the process and the last answers. */
 const EXTRA_SECONDS = 2
 const USERIDS = Array.from({ length: 1000 }, (_, i) => `e${String(i).padStart(8, '0')}`)
 
@@ -15,16 +15,16 @@ export interface Trial {
   caller: 'dirsync' | 'bullmq' | 'loop'
   processes: number
   limit: Limit
-  /** What the callers are told. */
+  /** The rate in the callers' settings. */
   rate: number | 'auto'
-  /** Calls that each process has under way or waiting at a time. */
+  /** Calls that each process has waiting or in flight. */
   concurrency: number
   seconds: number
-  /** Done while the callers call, from their start on. */
+  /** Runs while the callers call, from their start on. */
   meanwhile?(platform: LimitedPlatform): Promise<void>
 }
 
-/** What a caller's process is told. */
+/** The task of a caller's process. */
 export interface CallerTask {
   caller: Trial['caller']
   platform: PlatformAccess
@@ -36,14 +36,14 @@ export interface CallerTask {
   seconds: number
 }
 
-/** A platform, a database and a Redis that one trial has for itself. */
+/** The platform, database and Redis of one trial. */
 interface Site {
   platform: LimitedPlatform
   databaseUrl: string
   redisUrl: string
 }
 
-/** Runs trials side by side, each with parts of its own. The parts are kept for the next ones. */
+/** Runs trials concurrently, each with parts of its own, which are reused for the next ones. */
 export class Trials {
   readonly #workshop: Workshop
   readonly #sites: Promise<Site>[] = []
@@ -52,7 +52,10 @@ export class Trials {
     this.#workshop = workshop
   }
 
-  /** Prepares all of them, then begins all at the same time. Resolves with each one's calls. */
+  /**
+   * Prepares all trials, then starts all at the same time.
+   * @returns the calls of each
+   */
   async run(trials: readonly Trial[]): Promise<RecordedCall[][]> {
     const prepared: Prepared[] = []
     for (const [i, trial] of trials.entries()) {
@@ -78,7 +81,7 @@ export class Trials {
       Array.from({ length: trial.processes }, (_, i) =>
         readyChild<CallerTask, null>(this.#workshop.folder, 'child-caller.ts', {
           ...task,
-          // Others than its neighbours', and more than it asks for at a time: no two look-ups are the same.
+          // Different from its neighbours', and more than its concurrency, so that no two look-ups are the same.
           userids: USERIDS.slice(i * 200, (i + 1) * 200),
         }),
       ),

@@ -15,7 +15,10 @@ export const EMPLOYEES = 20_000
 export const RATE_PER_SECOND = 10
 const ROUNDS = 2
 const CHANGES_A_ROUND = 20
-/** From one change to the next, so that each finds an idle system; off the second, so that a poll is met at any time. */
+/**
+ * The pause between two changes, so that each finds an idle system; not a whole second, so that polls are met at any
+ * phase.
+ */
 const PAUSE_MS = 1270
 
 const PARTS = ['trigger-latency-redis', 'trigger-latency-postgres'] as const
@@ -74,7 +77,7 @@ async function measure(
 }
 
 /**
- * What each change of a round took, in milliseconds.
+ * The latency of each change of a round, in milliseconds.
  * @param change writes a note into an employee's row in HR
  * @param settings of the service, which has no cron job that looks for changes unless they say so
  */
@@ -86,7 +89,7 @@ export async function latencies(
 ): Promise<number[]> {
   const service = await startService(runFolder, deployment, ['scheduler,worker'], settings)
   const measured: number[] = []
-  // The first change pays for what is first: connections, plans, compiled code.
+  // The first change includes connections, plans and compilation.
   for (let i = 0; i <= CHANGES_A_ROUND; i += 1) {
     await sleep(PAUSE_MS)
     const watched = await watchCalls(deployment.platform)
@@ -116,7 +119,7 @@ async function connected(url: string): Promise<AsyncDisposable & { client: pg.Cl
   return { client, [Symbol.asyncDispose]: () => client.end() }
 }
 
-/** The value below which this share lies. */
+/** The value below which this share of values lies. */
 export function at(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN

@@ -15,16 +15,16 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 const CONCURRENCY = 32
 const LATENCY_MS = 5
 
-/** What a worker's process is told. */
+/** The task of a worker's process. */
 export interface WorkTask extends QueuePlace {
   platform: PlatformAccess
   jobs: number
   concurrency: number
-  /** Where traces are sent, if anywhere. */
+  /** Where traces are sent; absent for nowhere. */
   collector?: string
 }
 
-/** Throughput of a whole worker on employees who are in step, against bare BullMQ that only makes the same call. */
+/** Throughput of a whole worker on employees in sync, compared with bare BullMQ that only makes the same call. */
 export function worker(
   kind: 'redis' | 'postgres',
   workshop: Workshop,
@@ -51,12 +51,15 @@ export function worker(
   }
 }
 
-/** What the worker is measured at, in words. */
+/** Describes the measured work. */
 export function describeWork(jobs: number): string {
   return `dirsync's worker on ${jobs.toLocaleString('en')} employees in step (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`
 }
 
-/** Everybody in step, in HR, on the platform and in memory; `rate` plans a full run, lets a worker do it, and gives jobs per second. */
+/**
+ * Puts everyone in sync, in HR, on the platform and in memory; `rate` plans a full run, lets a worker do it, and
+ * returns jobs per second.
+ */
 export async function prepareWork(
   kind: 'redis' | 'postgres',
   workshop: Workshop,
@@ -86,7 +89,10 @@ async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {
   if (!answer.ok) throw new Error(`the emulator refuses a latency: ${await answer.text()}`)
 }
 
-/** Plans a full run and puts all of it into the queue. Returns the number of the run. */
+/**
+ * Plans a full run and puts all of it into the queue.
+ * @returns the number of the run
+ */
 async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
   const hr = openHr(place.databaseUrl, logger)
   const pool = createPool(place.databaseUrl, { max: 3, name: 'bench', logger })

@@ -20,8 +20,8 @@ export interface PlatformAccess {
 }
 
 /**
- * The real parts that benchmarks stand on, each started when first asked for. Everything lies in one folder and is ended
- * with it: by `close`, or by a watcher in a process of its own when the benchmark is killed.
+ * The real parts that benchmarks use, each started on first use. Everything is in one folder and ends with it: by
+ * `close`, or by a watcher process if the benchmark is killed.
  */
 export class Workshop {
   readonly folder: string
@@ -81,7 +81,7 @@ export class Workshop {
     return (await this.#redis).url
   }
 
-  /** URL of one more redis-server, for somebody who shall not hear what others publish. */
+  /** URL of another redis-server, for processes that must not hear what others publish. */
   async ownRedis(): Promise<string> {
     return (await launchRedis({ runFolder: this.folder })).url
   }

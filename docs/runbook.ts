@@ -7,13 +7,13 @@ import { LANGUAGES, type Language } from '../src/texts/texts.ts'
 import { table } from './settings.ts'
 
 /**
- * `npm run docs:runbook`: writes docs/runbook.md and docs/runbook.zh-CN.md from the rules and their texts, and the table of the
- * rules in docs/alerts.md.
+ * `npm run docs:runbook`: generates docs/runbook.md, docs/runbook.zh-CN.md, and the table of rules in docs/alerts.md,
+ * from the rules and their texts.
  */
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** By language: the page's name, and what it says besides the steps. */
+/** By language: the page's name, and its texts other than the steps. */
 const PAGES: Record<Language, { file: string; introduction: string; words: Words }> = {
   en: {
     file: 'runbook.md',
@@ -69,7 +69,7 @@ export function runbookPage(language: Language): { file: string; text: string } 
   return { file: `docs/${file}`, text: [introduction, ...sections].join('\n') }
 }
 
-/** In one line: how bad, from which figure on, and when it is not told. */
+/** A rule in one line: severity, threshold, and when it is suppressed. */
 function factsOf(rule: RuleName, { severity, setting, inhibited, separator, end }: Words): string {
   const name = settingOf(rule)
   const others = RULES[rule].inhibitedBy?.map(other => `\`${other}\``).join(', ')
@@ -77,7 +77,7 @@ function factsOf(rule: RuleName, { severity, setting, inhibited, separator, end 
   return [...facts, ...(others ? [inhibited(others)] : [])].join(separator) + end
 }
 
-/** docs/alerts.md with the table of the rules as they are. */
+/** docs/alerts.md with an up-to-date table of the rules. */
 export function alertsPage(): { file: string; text: string } {
   const file = 'docs/alerts.md'
   const rows = RULE_NAMES.map(rule => {

@@ -9,7 +9,7 @@ import { openEmbedded } from '../src/trial/environment.ts'
 import { program } from '../test/helpers/programs.ts'
 
 /**
- * `npm run screenshots`: writes docs/images/*.png from the trial as it is after its first sync, with a held run and decisions,
+ * `npm run screenshots`: takes docs/images/*.png from the trial after its first sync, with a held run and decisions,
  * so that the pictures stay true. Needs Chromium.
  */
 
@@ -22,7 +22,7 @@ const MOVE = `
                  where u.company = 'E100' and u.code <> 'D220' and e.status = 'A' order by e.ctid limit 70)`
 const SIZE = { width: 1280, height: 800 }
 
-/** A file, and the page that it shows. */
+/** An image file, and the page in it. */
 interface Picture {
   file: string
   path: string
@@ -119,7 +119,7 @@ async function take(
   await page.setViewportSize(options.phone ? { width: 390, height: 800 } : SIZE)
   if (options.chinese) await context.addCookies([{ name: 'dirsync_lang', value: 'zh-CN', url: origin }])
   await page.goto(path)
-  // A list that has one row only: what it leads to is the picture.
+  // The list has one row only, so the picture shows the page behind it.
   if (file === 'case') await page.locator('tbody a[href^="/cases/"]').first().click()
   await page.locator('h1').waitFor()
   await page.waitForLoadState('networkidle').catch(() => undefined)

@@ -5,7 +5,10 @@ import { settingName } from '../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../src/alerts/channel-settings.ts'
 import { ESSENTIAL, SETTINGS } from '../src/config.ts'
 
-/** `npm run docs:settings`: writes docs/settings.md from src/config.ts, src/alerts/channel-settings.ts and jobs/index.ts. */
+/**
+ * `npm run docs:settings`: generates docs/settings.md from src/config.ts, src/alerts/channel-settings.ts and
+ * jobs/index.ts.
+ */
 
 const FILE = join(import.meta.dirname, 'settings.md')
 

@@ -10,7 +10,7 @@ import type { Clock, Platform } from './platform.ts'
 export interface Attempt {
   /** The platform's time, ISO 8601. */
   at: string
-  /** Null when nobody answered. */
+  /** Null if there was no answer. */
   httpStatus: number | null
   /** The beginning of the answer's body. */
   answer: string | null

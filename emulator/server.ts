@@ -81,7 +81,7 @@ function answerError(
   closing: AbortSignal,
   send: (status: number, contentType: string, body: string, headers?: Record<string, string>) => void,
 ): void {
-  // Nobody is left to be told: the caller has gone, or the emulator is closing its connections.
+  // There is no one to answer: the caller has gone, or the emulator is closing its connections.
   if (response.destroyed || closing.aborted) return
   if (error instanceof HttpError) {
     send(error.status, 'text/plain; charset=utf-8', error.message, error.headers)

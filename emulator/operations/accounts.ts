@@ -4,7 +4,7 @@ import { BusinessError } from '../errors.ts'
 import { amountNumber, decimal, enterpriseCode, integer, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
-/** Query enterprise limit accounts (section 4.9). An account_openid that nobody has gives an empty list. */
+/** Query enterprise limit accounts (section 4.9). An unknown account_openid gives an empty list. */
 export const listAccounts = defineOperation({
   name: 'assets/limit/enterprise/get',
   parameters: object =>

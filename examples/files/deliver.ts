@@ -19,7 +19,7 @@ const DEPARTMENTS: [code: string, name: string, above: string][] = [
   ['D4', '旧部门', 'D1'],
 ]
 
-/** Named after the years of the old calendar, so that they are nobody. */
+/** Named after the years of the old calendar, so that they are fictitious. */
 function person(i: number) {
   const name = `${STEMS[i % 10]}${BRANCHES[i % 12]}`
   const day = (year: number) =>

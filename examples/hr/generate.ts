@@ -17,7 +17,7 @@ import { tradeSeed } from './generator/trade.ts'
  */
 
 const SEED = 2411
-/** Of its own, so that what is bought changes nobody. */
+/** A seed of its own, so that purchases do not change the employees. */
 const TRADE_SEED = 2412
 
 const folder = process.argv[2] ?? import.meta.dirname

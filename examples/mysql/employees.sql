@@ -1,4 +1,4 @@
--- One row per employee. Whoever is in no department today has left.
+-- One row per employee. An employee without a department today has left.
 select e.emp_no                               as userid,
   d.emp_no is not null                        as active,
   concat(e.first_name, ' ', e.last_name)      as name,

@@ -1,4 +1,4 @@
--- The platform as it might be today: it knows everybody who works here by name, number and department, and nothing else.
+-- The platform as it might be today: it has the name, number and department of everyone who works here, and nothing else.
 select json_object(
   'departments', (select json_arrayagg(json_object('dept_code', dept_no, 'dept_name', dept_name)) from departments),
   'employees', (select json_arrayagg(json_object('userid', cast(e.emp_no as char),

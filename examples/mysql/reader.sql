@@ -1,3 +1,3 @@
--- Whoever dirsync reads as: it needs no more than this.
+-- The user that dirsync reads as: it needs no more than this.
 create user if not exists hr_reader identified by 'a-secret';
 grant select on company.* to hr_reader;

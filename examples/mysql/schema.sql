@@ -1,5 +1,5 @@
 -- A company as MySQL's well-known sample has it: who works where, and as what, from when to when.
--- What holds today ends on 9999-01-01. The rows are made here, of numbers: they are nobody's.
+-- Present rows end on 9999-01-01. The rows are generated from numbers, and fictitious.
 
 drop database if exists company;
 create database company character set utf8mb4;

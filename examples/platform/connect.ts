@@ -3,8 +3,8 @@ import { PlatformClient } from 'dirsync/platform'
 const { PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_APP_SECRET, PLATFORM_ENTERPRISE_CODE } = process.env
 
 /**
- * A client for the application that the environment names; without any, for
- * `dirsync emulator --secret s3cret --seed examples/hr/platform.json`.
+ * A client for the application in the environment; by default, for `dirsync emulator --secret s3cret --seed
+ * examples/hr/platform.json`.
  */
 export function connect(): PlatformClient {
   return new PlatformClient({

@@ -1,7 +1,7 @@
 import { PlatformError } from 'dirsync/platform'
 import { connect, enterprise_code } from './connect.ts'
 
-/** Update an employee (4.3), and see what a refusal tells. */
+/** Update an employee (4.3), and see what a refusal contains. */
 await using client = connect()
 const userid = process.argv[2] ?? 'e10001'
 console.log(

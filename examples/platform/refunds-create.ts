@@ -1,7 +1,7 @@
 import { OutcomeUnknownError } from 'dirsync/platform'
 import { connect, enterprise_code } from './connect.ts'
 
-/** Refund part of an order (4.10). Money moves: it is sent once, and what became of it is found out, never guessed. */
+/** Refund part of an order (4.10). Money moves: it is sent once, and its outcome is looked up, never guessed. */
 await using client = connect()
 const [outerTradeNo, outerRefundNo] = process.argv.slice(2)
 if (outerTradeNo === undefined || outerRefundNo === undefined)

@@ -1,5 +1,5 @@
 -- An HR as one finds it, for PostgreSQL and for MySQL: everything that dirsync hr check can find wrong is in it once or twice.
--- Nobody in it exists.
+-- All of it is fictitious.
 create table yuangong (
   ygbh varchar(30),  -- 员工编号
   xm   varchar(80),  -- 姓名

@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } from './panels.ts'
 
 /**
- * `npm run ops:dashboards`: writes the dashboards as Grafana reads them, dirsync-*.json, from this file. A test compares them, and
- * asks a Prometheus that scraped a real service for each panel.
+ * `npm run ops:dashboards`: generates the dashboards, dirsync-*.json, from this file. A test compares them, and
+ * queries a Prometheus that scraped a real service for each panel.
  *
- * Figures of the whole deployment are shown by each of its processes: `max` takes one. What a process counts itself is summed up.
+ * Figures of the whole deployment are exposed by each of its processes, so `max` takes one of them. Counters of a
+ * process are summed up.
  */
 
-/** 0 while the figures are there; nothing while the database is away. */
+/** 0 while the figures are available; nothing while the database is down. */
 const NONE = '0 * (max(dirsync_database_up{job="$job"}) == 1)'
 /** By what they are not, so that a status that is added later counts as in scope and as not in sync. */
 const IN_SCOPE = 'standing!~"left|vanished"'
@@ -450,7 +451,7 @@ const PLATFORM_CALLS: Placed[] = [
   }),
 ]
 
-/** Every dashboard, by the file that holds it. */
+/** Every dashboard, by its file. */
 export const DASHBOARDS: Readonly<Record<string, PlainDashboard>> = {
   'dirsync-operations.json': dashboard(
     { uid: 'dirsync-operations', title: 'dirsync: operations' },

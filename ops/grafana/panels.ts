@@ -3,11 +3,11 @@ import type { Options as StatOptions } from '@grafana/schema/dist/esm/raw/compos
 import type { Options as TimeSeriesOptions } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen'
 
 /*
- * Panels of the dashboards in dashboards.ts, and how they lie on the page. The types are Grafana's own, so that the compiler
- * checks what Grafana will read.
+ * Panels of the dashboards in dashboards.ts, and their layout. The types are Grafana's own, so that the compiler
+ * checks the result.
  */
 
-/** A type as JSON holds it: without enums. */
+/** A type as JSON holds it, without enums. */
 type Plain<Type> = Type extends string
   ? `${Type}`
   : Type extends number
@@ -20,11 +20,11 @@ export type PlainDashboard = Plain<Dashboard>
 type PlainPanel = Plain<Panel>
 type PlainField = Plain<FieldConfig>
 
-/** A query in PromQL and how its series are called in the legend, such as `{{category}}`. */
+/** A query in PromQL, and the legend of its series, such as `{{category}}`. */
 export interface Query {
   expr: string
   legend: string
-  /** Name of a colour, where the series has one of its own. */
+  /** A colour, if the series has one of its own. */
   color?: string
   /** Drawn dashed: a limit rather than a measurement. */
   dashed?: true
@@ -35,9 +35,9 @@ type Steps = [color: string, ...(readonly [from: number, color: string])[]]
 
 interface Common {
   title: string
-  /** What the panel answers, and when to act. */
+  /** The question that the panel answers, and when to act. */
   description: string
-  /** Of Grafana: `s`, `percentunit`, `reqps`, `short` … */
+  /** Grafana's unit: `s`, `percentunit`, `reqps`, `short` … */
   unit: string
   width: number
   height: number
@@ -53,13 +53,13 @@ export interface Placed extends Omit<PlainPanel, 'gridPos' | 'id'> {
 export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
 const COLUMNS = 24
 
-/** One number of now, coloured by what it means. */
+/** One current number, coloured by its meaning. */
 export function stat(
   panel: Omit<Common, 'height' | 'width'> & {
     expr: string
     legend?: string
     steps: Steps
-    /** A word instead of a value. */
+    /** Words to show instead of values. */
     words?: Record<string, string>
     width?: number
     decimals?: number
@@ -90,18 +90,18 @@ export function stat(
   }
 }
 
-/** Curves over time. The legend tells the latest and the greatest value. */
+/** Curves over time. The legend shows the latest and the highest value. */
 export function curves(
   panel: Omit<Common, 'height' | 'width'> & {
     queries: Query[]
     stacked?: true
-    /** Values that stand until the next one, such as counts of processes. */
+    /** For values that last until the next one, such as counts of processes. */
     steps?: true
     /** Beyond it, the area is red. */
     limit?: number
     /** Below it, the area is red. */
     least?: number
-    /** Where the axis begins while nothing is below; 0 by default. */
+    /** The lower end of the axis, unless values are below; 0 by default. */
     softMin?: number
     max?: number
     width?: number
@@ -119,7 +119,7 @@ export function curves(
     lineWidth: 1,
     fillOpacity: panel.stacked ? 40 : 8,
     showPoints: 'never',
-    // A process that is not there must not look like one that stands still.
+    // A missing process must not look like one that is idle.
     spanNulls: false,
     stacking: { group: 'A', mode: panel.stacked ? 'normal' : 'none' },
     thresholdsStyle: { mode: area ? 'line+area' : 'off' },
@@ -168,7 +168,7 @@ function fieldOf({ unit, decimals }: { unit: string; decimals?: number }): Plain
 function thresholdsOf([first, ...rest]: Steps): Plain<NonNullable<FieldConfig['thresholds']>> {
   return {
     mode: 'absolute',
-    // Grafana writes the value of the first step as null, which its types do not know.
+    // Grafana writes the value of the first step as null, which its types do not allow.
     steps: [
       { value: null as unknown as number, color: first },
       ...rest.map(([value, color]) => ({ value, color })),

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
 
 /**
- * `npm run ops:rules`: writes the alerts of dirsync's own rules into dirsync.rules.yml, and what keeps which back into
- * alertmanager.yml, from src/alerts/rules. What else these files have is written by hand.
+ * `npm run ops:rules`: generates the alerts of dirsync's own rules in dirsync.rules.yml, and the inhibitions in
+ * alertmanager.yml, from src/alerts/rules. The rest of these files is written by hand.
  */
 
 /** `held_run` is DirsyncHeldRun. */
@@ -33,7 +33,10 @@ function durationOf(ms: number): string {
   return ms % 3_600_000 === 0 ? `${ms / 3_600_000}h` : `${ms / 60_000}m`
 }
 
-/** What alerts are about, as labels, where that is not everything: which of them, and what both must have alike. */
+/**
+ * The labels that identify the subject of alerts, unless they are about everything, with the labels that both alerts
+ * must share.
+ */
 const EXTENTS: Partial<Record<RuleName, { only?: string; equal: string[] }[]>> = {
   halt: [
     { only: 'scope="everything"', equal: [] },
@@ -42,7 +45,7 @@ const EXTENTS: Partial<Record<RuleName, { only?: string; equal: string[] }[]>> =
   source_suspect: [{ equal: ['kind', 'source'] }],
 }
 
-/** What a rule keeps back. A rule whose alerts lack a label that both must have alike goes on. */
+/** What a rule suppresses. Alerts that lack a shared label are not suppressed. */
 function inhibitionsOf(cause: RuleName): string[] {
   const effects = RULE_NAMES.filter(rule => RULES[rule].inhibitedBy?.includes(cause))
   if (effects.length === 0) return []
@@ -62,7 +65,7 @@ function inhibitionsOf(cause: RuleName): string[] {
   })
 }
 
-/** The files with what is made in them: from a line to another one, or to the end. */
+/** The files with their generated part: from a line to another one, or to the end. */
 export const FILES = [
   {
     name: 'dirsync.rules.yml',

@@ -47,7 +47,7 @@ export const CASE_TRANSITIONS: readonly CaseTransition[] = [
   { event: 'is part of a swap', by: 'dirsync', from: ['blocked'], to: ['open'] },
   { event: 'more is withheld', by: 'dirsync', from: ['ignored'], to: ['open'] },
   { event: 'is due', by: 'dirsync', from: [...WAITING, 'snoozed'], to: ['retrying'] },
-  { event: 'is not come to', by: 'dirsync', from: ['retrying'], to: ['open', 'retry_scheduled'] },
+  { event: 'is not reached', by: 'dirsync', from: ['retrying'], to: ['open', 'retry_scheduled'] },
   {
     event: 'succeeds, or is obsolete',
     by: 'dirsync',

@@ -32,7 +32,7 @@ interface OutboxTransition {
 
 /** Every transition between states. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
 export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
-  { event: 'is asked for', from: ['none', 'delayed', 'awaits_plan', 'queued'], to: ['due'] },
+  { event: 'is requested', from: ['none', 'delayed', 'awaits_plan', 'queued'], to: ['due'] },
   { event: 'is missing in HR', from: ['none'], to: ['awaits_plan'] },
   { event: 'is fed', from: ['due'], to: ['queued'] },
   { event: 'is claimed', from: ['queued', 'due'], to: ['begun'] },
@@ -41,7 +41,7 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'its source is known to others only', from: ['queued', 'due'], to: ['delayed'] },
   { event: 'is settled', from: ['begun'], to: ['none'] },
   { event: 'is settled, to be tried again', from: ['begun'], to: ['due', 'delayed'] },
-  { event: 'is settled, asked for anew meanwhile', from: ['begun'], to: ['due'] },
+  { event: 'is settled, requested anew meanwhile', from: ['begun'], to: ['due'] },
   { event: 'no plan has passed its HR row', from: ['begun'], to: ['awaits_plan'] },
   { event: 'its delay is over', from: ['delayed'], to: ['due'] },
   { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },

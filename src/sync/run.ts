@@ -10,7 +10,7 @@ import { tellWithheld } from './withheld.ts'
  * the statements to it, and the diagram in ARCHITECTURE.md, which is made from it.
  */
 export const RUN_TRANSITIONS = [
-  { from: ['new'], event: 'is asked for', to: 'requested', by: 'requestRun' },
+  { from: ['new'], event: 'is requested', to: 'requested', by: 'requestRun' },
   { from: ['new'], event: 'follows a decision', to: 'requested', by: 'decide' },
   { from: ['new'], event: 'begins in place of a held one', to: 'planning', by: 'beginRun' },
   { from: ['requested'], event: 'is taken by a planner', to: 'planning', by: 'claimRun' },

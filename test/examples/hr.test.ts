@@ -273,7 +273,8 @@ test('the README names every trouble and every sum', async () => {
   }
   for (const sums of [expected.employees, expected.departments]) {
     for (const [name, sum] of Object.entries(sums).filter(([each]) => each !== 'in_hr')) {
-      const label = name === 'dead_lettered' ? 'dead-lettered' : name.replaceAll('_', ' ')
+      const labels: Record<string, string> = { dead_lettered: 'dead-lettered', in_step: 'in sync' }
+      const label = labels[name] ?? name.replaceAll('_', ' ')
       expect(readme).toMatch(new RegExp(`^\\| ${label} +\\| ${sum} +\\|`, 'm'))
     }
   }

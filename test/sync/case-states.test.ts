@@ -115,7 +115,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
     ways: [retry('a person'), client => beginRetryOf(client, [{ enterpriseCode: '', userid: 'e1' }], 1)],
   },
   {
-    events: ['is not come to'],
+    events: ['is not reached'],
     ways: [
       client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } }]),
       async client => {

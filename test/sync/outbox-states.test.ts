@@ -93,7 +93,7 @@ type Way = (run: number) => Promise<unknown>
 
 /** How each event comes about. */
 const WAYS: Record<string, Way[]> = {
-  'is asked for': [() => transaction(store.pool, client => addWork(client, null, 3, [{ ...E1, wave: 0 }]))],
+  'is requested': [() => transaction(store.pool, client => addWork(client, null, 3, [{ ...E1, wave: 0 }]))],
   'is fed': [
     () => transaction(store.pool, client => takeForQueue(client, 10)),
     async () => {
@@ -119,7 +119,7 @@ const WAYS: Record<string, Way[]> = {
     settled(unfinished('halted', again(0))),
     settled(unfinished('retry', again(60_000))),
   ],
-  'is settled, asked for anew meanwhile': [
+  'is settled, requested anew meanwhile': [
     settled(finished('in_step'), 2),
     settled(unfinished('replan', again(0)), 2),
   ],

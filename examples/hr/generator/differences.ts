@@ -1,6 +1,6 @@
 import { mobileNumber, type Pair, type Person, type PlatformEmployee } from './people.ts'
 
-/** A person whom HR and the platform both have. */
+/** A person who is in HR and on the platform. */
 export type Planted = Pair & { platform: PlatformEmployee }
 
 /** What planting changes on either side; `platform: null` takes the employee off the platform. */
@@ -11,17 +11,17 @@ export interface Change {
   otherPlatform?: Partial<PlatformEmployee>
 }
 
-/** An ordinary difference: HR has moved on, and the first sync brings the platform after it. */
+/** An ordinary difference: HR has changed, and the first sync updates the platform. */
 export interface Difference {
   case: string
   count: number
-  /** Who can have this difference; anybody when it is left out. */
+  /** Who can have this difference; anyone if absent. */
   fits?(pair: Planted): boolean
   /** `n` counts from 0. */
   plant(pair: Planted, n: number): Change
 }
 
-/** Serials of mobiles that nobody in HR has any more. */
+/** Serials of mobiles that no one in HR has any more. */
 const OLD_MOBILES = 8000
 const OLD_PASSPORTS = 60_000_000
 
@@ -78,7 +78,7 @@ export const DIFFERENCES: Difference[] = [
     count: 2,
     plant: (pair, n) => ({ platform: { ...misspelt(pair), ...oldMobile(50 + n), ...oldDepartment(pair) } }),
   },
-  // These five are all that the platform lets one clear.
+  // Only these five can be cleared on the platform.
   {
     case: 'remark cleared',
     count: 1,

@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** Names are put together from syllables, so that they belong to nobody. */
+/** Names are put together from syllables, so that they are fictitious. */
 const EASTERN = {
   family: [
     'Bao',

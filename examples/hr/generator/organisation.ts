@@ -6,7 +6,7 @@ export interface Unit {
   parent: string | null
   /** A PostgreSQL interval before the moment of loading, e.g. `2 days`; null while the unit is open. */
   closedAgo: string | null
-  /** How the platform holds the department: under which enterprise, and whether as its base. Null: it lacks it. */
+  /** How the platform holds the department: under which enterprise, and whether as its base. Null if it lacks it. */
   platform: { enterprise: string; parent: string | null; base: boolean } | null
 }
 
@@ -25,7 +25,7 @@ const POOLS_PER_DIVISION = 17
 
 /** In HR and in use, but not on the platform yet. */
 export const NEW_UNIT = 'D630'
-/** Closed in HR, and yet people are still in it. */
+/** Closed in HR, although people are still in it. */
 export const CLOSED_UNIT_IN_USE = 'D530'
 
 /**

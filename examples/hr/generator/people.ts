@@ -71,7 +71,7 @@ const NOTES = ['Parking place 12', 'Key to the side entrance', 'Prefers calls in
 /** Provinces that exist; 99 does not. */
 const PROVINCES = ['11', '31', '33', '44', '51', '61']
 
-/** Mobile numbers nobody has: no mainland number starts with 100, and 555-01xx and 7700 900xxx are set aside. */
+/** Unassigned mobile numbers: no mainland number starts with 100, and 555-01xx and 7700 900xxx are reserved. */
 export function mobileNumber(serial: number): { area: string; number: string; typed: string } {
   const number = `1000001${String(serial).padStart(4, '0')}`
   const grouped = [number.slice(0, 3), number.slice(3, 7), number.slice(7)]

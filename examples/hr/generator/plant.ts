@@ -2,14 +2,14 @@ import { type Change, DIFFERENCES, type Planted } from './differences.ts'
 import type { Pair } from './people.ts'
 import { type ExpectedDeadLetter, type Outcome, TROUBLES } from './troubles.ts'
 
-/** One planted employee, and what the first full sync makes of them. */
+/** One planted employee, and the outcome in the first full sync. */
 export interface EmployeeCase {
   case: string
   enterprise_code: string
   userid: string
   outcome: Outcome
   dead_letters: ExpectedDeadLetter[]
-  /** The colleague who holds what is wanted, or held it before. */
+  /** The colleague who has the wanted value, or had it before. */
   other_userid?: string
 }
 

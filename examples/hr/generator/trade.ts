@@ -8,7 +8,7 @@ const ORDERS = 60
 
 /** The application id, which the emulator puts in. */
 const APP_ID = '{appid}'
-const NOBODY = ['e19998', 'e19999']
+const STRANGERS = ['e19998', 'e19999']
 const MALL = [7, 22, 37, 52]
 const SERVICE_FEES = [15, 30, 45]
 /** Payment order status of the orders that are not simply completed (3). */
@@ -29,7 +29,9 @@ const PRODUCTS = [
   { code: 'LAMP', name: 'Desk lamp', title: 'Desk lamp, dimmable', category: 'black', price: 15_900 },
 ]
 
-/** What the sample employees have bought; the payers are employees of E100 and E200, and two that HR does not know. */
+/**
+ * The purchases of the sample employees; the payers are employees of E100 and E200, and two that HR does not know.
+ */
 export function tradeSeed(random: Random, people: Pair[]) {
   const employees = people.flatMap(pair => pair.platform ?? [])
   const orders = Array.from({ length: ORDERS }, (_, index) => order(index + 1, random, employees))
@@ -73,7 +75,7 @@ function order(n: number, random: Random, employees: PlatformEmployee[]) {
       ? {}
       : payer
         ? { userid: payer.userid, payer_name: payer.name }
-        : { userid: NOBODY[n % 40 === 9 ? 0 : 1] }),
+        : { userid: STRANGERS[n % 40 === 9 ? 0 : 1] }),
     subject: fee ? 'Service fee' : mall ? 'New mall' : kind.subject,
     total_amount: amount(total),
     status,

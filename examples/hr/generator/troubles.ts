@@ -3,7 +3,7 @@ import { identityNumber, withWrongCheckDigit } from './identity-number.ts'
 import { NEW_UNIT } from './organisation.ts'
 import { mobileNumber, type Person } from './people.ts'
 
-/** What becomes of an employee in the first sync; defined in the README. */
+/** The outcome of an employee in the first sync; defined in the README. */
 export type Outcome =
   | 'in_step'
   | 'updated'
@@ -19,16 +19,16 @@ export interface ExpectedDeadLetter {
   field: string | null
 }
 
-/** Something planted once that is no ordinary difference. */
+/** A trouble that is planted once, not an ordinary difference. */
 export interface Trouble {
   case: string
   outcome: Outcome
   deadLetters?: ExpectedDeadLetter[]
-  /** E100 when it is left out. */
+  /** E100 if absent. */
   enterprise?: 'E200'
-  /** Who can have this trouble; anybody when it is left out. */
+  /** Who can have this trouble; anyone if absent. */
   fits?(pair: Planted): boolean
-  /** What becomes of the other employee who takes part, with a later userid; absent when there is none. */
+  /** The outcome of the other employee who takes part, with a later userid; absent if there is none. */
   other?: Outcome
   plant(pair: Planted, other: Planted): Change
 }
@@ -175,7 +175,7 @@ const COMING_AND_GOING: Trouble[] = [
   },
 ]
 
-/** What converges by itself, and what looks different and is not. */
+/** Differences that resolve themselves, and apparent differences that are none. */
 const HARMLESS: Trouble[] = [
   {
     case: 'takes over the mobile that a later colleague gives up',

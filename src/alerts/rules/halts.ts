@@ -63,7 +63,7 @@ export const HALTS = {
     prometheus: {
       expr: 'max by (job) (dirsync_halts{category="paused"}) > 0',
       summary: 'All calls of dirsync have been paused for 4 hours',
-      description: 'Somebody paused them and perhaps forgot to resume. Nothing is sent meanwhile.',
+      description: 'A person paused them and may have forgotten to resume. Nothing is sent meanwhile.',
     },
   },
 } as const satisfies Record<string, RuleDefinition>

@@ -34,7 +34,7 @@ export const MONEY = {
       expr: figure => `max by (job) (dirsync_notifications_refused_last_day) >= ${figure}`,
       summary: '{{ $value }} signed refund notification(s) within a day fit no refund',
       description:
-        "Somebody refunds by another way with the same application, or the refund is not in dirsync's journal.",
+        "Another system sends refunds with the same application, or the refund is not in dirsync's journal.",
     },
   },
 } as const satisfies Record<string, RuleDefinition>

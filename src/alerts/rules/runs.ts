@@ -127,7 +127,7 @@ export const RUNS = {
       isTimed: true,
       summary:
         'The job {{ $labels.schedule }} of dirsync has been paused for {{ $value | humanizeDuration }}',
-      description: 'Somebody paused its schedule and perhaps forgot to resume it.',
+      description: 'A person paused its schedule and may have forgotten to resume it.',
     },
   },
 
