@@ -24,7 +24,7 @@ interface Read<Result extends z.ZodType, Params extends Shape, Query extends Sha
 }
 
 /** The shell user may do everything, as they have the settings with all secrets. */
-function askOf({ asker }: CommandContext): Ask {
+export function shellAsk({ asker }: CommandContext): Ask {
   return {
     language: shellLanguage(),
     t: say,
@@ -46,7 +46,7 @@ export async function see<Result extends z.ZodType, Params extends Shape, Query 
   asked: Input<Params, Query>,
   { json }: { json?: true },
 ): Promise<void> {
-  const ask = askOf(context)
+  const ask = shellAsk(context)
   const result = await told(ask, read.run(ask, asked))
   if (json || !read.shown) printJson(z.encode(read.result, result))
   else printScreen(read.shown(ask, result, asked), context.program)
@@ -91,7 +91,7 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
   asked: Input<Params, Body>,
   { json }: { json?: true },
 ): Promise<void> {
-  const ask = askOf(context)
+  const ask = shellAsk(context)
   const result = await told(ask, action.run(ask, asked))
   const notice = action.next?.(ask, result, asked).notice
   if (json || !notice) printJson(z.encode(action.result, result))
@@ -104,7 +104,7 @@ export async function printLines<Params extends Shape, Query extends Shape>(
   download: { lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string> },
   asked: Input<Params, Query>,
 ): Promise<void> {
-  for await (const line of download.lines({ ...askOf(context), language: 'en' }, asked)) print(line)
+  for await (const line of download.lines({ ...shellAsk(context), language: 'en' }, asked)) print(line)
 }
 
 /** @throws UsageError, FailedError for what the console has an error page for */

@@ -31,7 +31,7 @@ export function who(actor: string): string {
 }
 
 /** A list of names in the catalogue: what stands before the last dot. */
-export type Names = Terms | 'mapping.one' | 'shell.compared' | 'shell.row_count'
+export type Names = Terms | 'mapping.one' | 'shell.compared'
 
 /** The name of a value. In English that is the stored value itself, which is also what options take. */
 export function named<Value extends string | null | undefined>(list: Names, value: Value): Value | string {

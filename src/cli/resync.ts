@@ -1,6 +1,8 @@
 import { type Command, Option } from 'commander'
+import { z } from 'zod'
+import { RunDetails, readRunDetails } from '../console/runs/query.ts'
+import { runEndShown } from '../console/runs/run-view.ts'
 import { io } from '../lib/io.ts'
-import { type RunStory, readRunStory } from '../report/run-story.ts'
 import { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
@@ -12,11 +14,12 @@ import {
   openContext,
   warnOfMissingRoles,
 } from './context.ts'
+import { shellAsk } from './definition.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { print, printJson } from './output.ts'
 import { followRun, isHrAway } from './progress.ts'
-import { printRunEnd } from './runs.ts'
+import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
 
 interface ResyncOptions {
@@ -122,17 +125,17 @@ async function wait(
   for (const run of runs) {
     const end = await waitFor(context, run, options, stopped)
     ends.push(end)
-    if (!options.json) printRunEnd(end.story, context.program)
+    if (!options.json) printScreen(runEndShown(shellAsk(context), end.story), context.program)
   }
   const ok = ends.every(end => end.ok)
-  const documents = ends.map(end => ({ ok: end.ok, ...end.story }))
+  const documents = ends.map(end => ({ ok: end.ok, ...z.encode(RunDetails, end.story) }))
   if (options.json) printJson(documents.length === 1 ? documents[0] : { ok, runs: documents })
   if (!ok) throw new FailedError('')
 }
 
 interface EndedRun {
   ok: boolean
-  story: RunStory
+  story: RunDetails
 }
 
 async function waitFor(
@@ -159,11 +162,10 @@ async function waitFor(
     check,
   })
   if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
-  const story = await readRunStory(pool, run)
-  if (!story) throw new FailedError(`run ${run} is gone`)
+  const story = await readRunDetails(pool, run)
   // A named employee that is unknown, or whose HR source went away, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
-  const isAway = (story.result?.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
+  const isAway = (story.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
   const ok = end.state === 'done' && !isUnknown && !isAway
   return { ok, story: { ...story, message: end.message } }
 }

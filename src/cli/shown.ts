@@ -1,6 +1,7 @@
 import type { Block, Shown, TableBlock, Words } from '../console/shown.ts'
 import { isNothing } from '../console/shown.ts'
 import type { Tone } from '../console/ui/parts.ts'
+import { capitalised } from '../lib/text.ts'
 import { longTime, shortTime } from '../lib/time-text.ts'
 import { type Names, named, namedWithValue, say } from './language.ts'
 import {
@@ -23,7 +24,7 @@ export function printScreen({ title, aside, blocks }: Shown, program: string): v
 
 function printBlocks(blocks: readonly Block[], program: string): void {
   for (const [i, block] of blocks.entries()) {
-    if (i > 0 && 'facts' in block) print('')
+    if (i > 0 && ('facts' in block || 'tiles' in block)) print('')
     printBlock(block, program)
   }
 }
@@ -35,9 +36,18 @@ function printBlock(block: Block, program: string): void {
     printFacts(block.facts.map(([name, value]) => [name, textOf(value, namedWithValue)]))
   } else if ('notice' in block) {
     printText(block.title)
-    if (!isNothing(block.todo)) printArrow(textOf(block.todo))
+    // What leads to a page is there as a command.
+    if (!isNothing(block.todo) && !isLink(block.todo)) printArrow(textOf(block.todo))
     if (!isNothing(block.next)) printText(textOf(block.next))
-  } else if ('table' in block) printRows(block.table)
+    for (const [i, item] of (block.list ?? []).entries()) printText(`${i + 1}. ${textOf(item)}`)
+  } else if ('tiles' in block)
+    printFacts(
+      block.tiles.map(({ name, value, note }) => [
+        capitalised(name),
+        textOf(isNothing(note) ? value : [value, ' (', note, ')']),
+      ]),
+    )
+  else if ('table' in block) printRows(block.table)
   else if ('steps' in block) {
     if (block.steps.length === 0) printText(block.empty)
     else showsTimes()
@@ -97,11 +107,14 @@ function textOf(words: Words, category: (list: Names, value: string) => string =
   if ('at' in words && words.at instanceof Date) return longTime(words.at) ?? ''
   if ('since' in words) return shortTime(words.since) ?? ''
   if ('named' in words) return (words.of === 'category' ? category : named)(words.of, words.named)
-  if ('tone' in words || 'to' in words) return textOf(words.text, category)
+  if ('tone' in words || 'to' in words || 'share' in words) return textOf(words.text, category)
+  if ('clip' in words) return words.clip
   if ('code' in words) return String(words.code)
   if ('soft' in words) return textOf(words.soft, category)
   return (words as readonly Words[]).map(part => textOf(part, category)).join('')
 }
+
+const isLink = (words: Words) => typeof words === 'object' && words !== null && 'to' in words
 
 function hasTime(words: Words): boolean {
   if (typeof words !== 'object' || words === null) return false

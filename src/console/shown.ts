@@ -27,6 +27,10 @@ export type Words =
   | { code: string | number }
   /** Beside the point: a page shows it paler, a table on a terminal leaves it out. */
   | { soft: Words }
+  /** A share of a whole, 0 to 1; a bar on a page. */
+  | { share: number; text: Words }
+  /** Cut to one line on a page. */
+  | { clip: string }
   /** Leads to another page. */
   | { to: string; text: Words }
 
@@ -42,7 +46,10 @@ export interface TableBlock {
 export type Block =
   | { text: Words }
   | { facts: readonly (readonly [name: string, value: Words])[] }
-  | { notice: 'warn' | 'bad' | 'info'; title: string; todo?: Words; next?: Words }
+  /** `todo`: what to do; `next`: what happens then. */
+  | { notice: 'warn' | 'bad' | 'info'; title: string; todo?: Words; list?: readonly Words[]; next?: Words }
+  /** The figures that matter most. */
+  | { tiles: readonly { value: Words; name: string; note?: Words; to?: string; tone?: Tone }[] }
   | { table: TableBlock }
   /** What has happened, the latest first. */
   | { steps: readonly { at: Date; what: Words; details: readonly Words[]; words: Words }[]; empty: string }

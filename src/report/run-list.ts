@@ -35,7 +35,7 @@ export const RUN_STATES = [
 export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
 
 /** Filters of the list; absent ones do not restrict it. */
-export interface RunFilter {
+interface RunFilter {
   kind?: (typeof RUN_KINDS)[number] | undefined
   state?: (typeof RUN_STATES)[number] | undefined
   /** `people`, `dirsync` (by itself), or the requester, such as `cron` or `console:anna`. */
@@ -118,7 +118,7 @@ export async function listRunsPage(
 }
 
 /** SQL: whether run `r` matches. It contains only the given conditions, so that each filter can use its index. */
-export function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
+function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
   const conditions = ['true']
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
   if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)

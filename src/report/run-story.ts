@@ -4,7 +4,6 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../sync/run.ts'
 import { CommandRow } from './audit.ts'
 import { DeadLetter } from './review.ts'
-import { type RunFilter, runMatches } from './run-list.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
@@ -79,17 +78,6 @@ export const MOST_CASES_COUNTED = 1000
 const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
   sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
-
-/** The latest runs that match, newest first. */
-export async function listRuns(db: Pool, filter: RunFilter, limit: number): Promise<RunRow[]> {
-  const values: unknown[] = [limit]
-  const conditions = runMatches(filter, value => `$${values.push(value)}`)
-  const { rows } = await db.query<RunRow>(
-    `select ${COLUMNS} from dirsync.sync_run r where ${conditions} order by id desc limit $1`,
-    values,
-  )
-  return rows
-}
 
 /**
  * One run and its outcome; null if there is none with this number.

@@ -30,8 +30,8 @@ test('a named employee is synced while one waits, and the result is told', async
   await mail('one.example.com', 1)
   const waited = await dirsync('resync', '--employee', 'e0000', '--wait')
   expect(waited.code).toBe(0)
-  expect(waited.stdout).toMatch(/^Run \d+ \(employees\): done\n/)
-  expect(waited.stdout).toMatch(/outcome +1 updated/)
+  expect(waited.stdout).toMatch(/^Run \d+: named employees · done\n/)
+  expect(waited.stdout).toMatch(/Outcome +Updated +1\n/)
   expect((await company.onPlatform()).get('e0000')).toMatchObject({ email: 'e0000@one.example.com' })
 })
 
@@ -44,20 +44,22 @@ test('a run of changes is waited for, as one JSON document', async () => {
     kind: 'changes',
     state: 'done',
     planned: 2,
-    result: { outcomes: { updated: 2 } },
+    outcomes: { updated: 2 },
   })
 })
 
 test('a full run with a max age tells how many it skipped', async () => {
   const waited = await dirsync('resync', '--full', '--max-age', '1h', '--wait')
   expect(waited.code).toBe(0)
-  expect(waited.stdout).toMatch(/skipped +\d+ confirmed recently enough/)
+  expect(waited.stdout).toMatch(/Skipped, confirmed recently +\d+\n/)
 })
 
 test('an unknown employee fails the wait, and the others are still synced', async () => {
   const unknown = await dirsync('resync', '--employee', 'nobody', '--wait')
   expect(unknown.code).toBe(1)
-  expect(unknown.stdout).toMatch(/failed\n +message +neither HR nor dirsync knows an employee nobody/)
+  expect(unknown.stdout).toMatch(
+    / · failed\n +This run failed\.\n +neither HR nor dirsync knows an employee nobody/,
+  )
   const mixed = await dirsync('resync', '--employee', 'e0001', 'nobody', '--wait', '--json')
   expect(mixed.code).toBe(1)
   expect(mixed.json()).toMatchObject({ ok: false, state: 'done', planned: 1, message: 'unknown: nobody' })
@@ -67,8 +69,10 @@ test('a dead letter of a named employee is shown with a hint for details', async
   await company.hr.query(`update person set mobile = '19900000003' where userid = 'e0002'`)
   const waited = await dirsync('resync', '--employee', 'e0002', '--wait')
   expect(waited.code).toBe(0)
-  expect(waited.stdout).toMatch(/Dead letters: 1\n.*\n.* e0002 +mobile +duplicate_mobile +open/)
-  expect(waited.stdout).toMatch(/Look closer: .*dirsync dead-letters show \d+/)
+  expect(waited.stdout).toMatch(
+    /Cases that failed in this run · all 1\n.*\n.* e0002 +mobile +duplicate_mobile +open/,
+  )
+  expect(waited.stdout).toMatch(/Details\n .*dirsync dead-letters show \d+/)
 })
 
 test('each dead letter of a swap mentions it', async () => {
@@ -101,7 +105,7 @@ describe('a run that its breaker holds', () => {
   test('ends the wait with exit 1, and says how to decide', async () => {
     const waited = await dirsync('resync', '--wait')
     expect(waited.code).toBe(1)
-    held = Number(/^Run (\d+) \(changes\): held/.exec(waited.stdout)?.[1])
+    held = Number(/^Run (\d+): changes · held/.exec(waited.stdout)?.[1])
     expect(waited.stdout).toMatch(
       new RegExp(`dirsync plan ${held}\n.*dirsync approve ${held}\n.*dirsync reject ${held}`),
     )
@@ -110,8 +114,8 @@ describe('a run that its breaker holds', () => {
 
   test('is told with its plan', async () => {
     const story = await dirsync('runs', String(held))
-    expect(story.stdout).toMatch(new RegExp(`^Run ${held}: changes, held`))
-    expect(story.stdout).toMatch(/plan +10 changed/)
+    expect(story.stdout).toMatch(new RegExp(`^Run ${held}: changes · held`))
+    expect(story.stdout).toMatch(/Plan +Changed in HR +10\n/)
     expect((await dirsync('runs')).stdout).toMatch(new RegExp(` ${held} +changes +held`))
   })
 
@@ -181,7 +185,7 @@ describe('a run that its breaker holds', () => {
     expect((await company.onPlatform()).get('e0009')).toMatchObject({ email: 'e0009@three.example.com' })
     const story = (await dirsync('runs', String(held), '--json')).json()
     expect(story).toMatchObject({ approved: true, decided_by: expect.stringContaining('cli:') })
-    expect((await dirsync('runs', String(held))).stdout).toMatch(/decided .* by \w+ \(shell\)\n/)
+    expect((await dirsync('runs', String(held))).stdout).toMatch(/Decided +.*, \w+ \(shell\)\n/)
     expect((await dirsync('plan', String(held))).stdout).toMatch(/decided .* by \w+ \(shell\)\n/)
   })
 
@@ -191,7 +195,7 @@ describe('a run that its breaker holds', () => {
     const rejected = await dirsync('reject', String(id), '--reason', 'import was broken', '--json')
     expect(rejected).toMatchObject({ code: 0 })
     expect(rejected.json()).toEqual({ run: id, decision: 'rejected' })
-    expect((await dirsync('runs', String(id))).stdout).toMatch(/reason +import was broken/)
+    expect((await dirsync('runs', String(id))).stdout).toMatch(/Decided .*: import was broken/)
     expect((await company.onPlatform()).get('e0009')).toMatchObject({ email: 'e0009@three.example.com' })
   })
 })

@@ -104,7 +104,7 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
 
 test.concurrent('runs are filtered as in the console', async () => {
   const listed = async (...filter: string[]) =>
-    (await dirsync('runs', '--limit', '10000', '--json', ...filter)).json().runs as Record<string, unknown>[]
+    (await dirsync('runs', '--limit', '10000', '--json', ...filter)).json().items as Record<string, unknown>[]
   const all = await listed('--since', '1d')
   const [{ kind, state, requested_by } = {}] = all
   expect(all.length).toBeGreaterThan(1)
@@ -115,7 +115,7 @@ test.concurrent('runs are filtered as in the console', async () => {
   ] as const)
     expect(await listed(option, String(value)), option).toEqual(all.filter(run => run[column] === value))
   const none = await dirsync('runs', '--by', 'nobody at all')
-  expect(none).toMatchObject({ code: 0, stdout: 'There are no such runs.\n' })
+  expect(none).toMatchObject({ code: 0, stdout: 'Runs\n  No run matches this filter.\n' })
 })
 
 test.concurrent('an unknown category lists the known ones; one without cases is empty', async () => {
@@ -171,7 +171,7 @@ test.concurrent.each([
 })
 
 test.concurrent.each([
-  [['runs', '9999'], 'there is no run 9999'],
+  [['runs', '9999'], 'There is no run 9999.'],
   [['approve', '1'], 'there is no held run 1'],
   [['reject', '9999'], 'there is no held run 9999'],
   [['dead-letters', 'show', '9999'], 'There is no case 9999.'],
@@ -325,7 +325,7 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
 test('a case is assigned and commented, and shows it', async () => {
   const id = String(await caseOf('missing_department'))
   const assigned = await dirsync('dead-letters', 'assign', id, '--to', 'mei')
-  expect(assigned).toMatchObject({ code: 0, stdout: `Case ${id} is in the hands of mei.\n` })
+  expect(assigned).toMatchObject({ code: 0, stdout: `Case ${id} is assigned to mei.\n` })
   const commented = await dirsync('dead-letters', 'comment', id, '--text', 'asked HR', '--json')
   expect(commented.json()).toEqual({ id: Number(id), comment: 'asked HR' })
   const shown = await dirsync('dead-letters', 'show', id)

@@ -111,8 +111,8 @@ describe('the list', () => {
       requested_by: 'dirsync (console:somebody-operator)',
     })
     const found = async (query: string) => {
-      const { runs } = (await api('GET', `/runs?${query}`)).json<{ runs: { id: number }[] }>()
-      return runs.map(({ id }) => id)
+      const { items } = (await api('GET', `/runs?${query}`)).json<{ items: { id: number }[] }>()
+      return items.map(({ id }) => id)
     }
     expect(await found('')).toEqual([stub, psql, trigger, anna, old])
     expect(await found('kind=full')).toEqual([anna, old])

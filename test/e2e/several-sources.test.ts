@@ -190,7 +190,7 @@ test('a run whose source goes away in the middle of its work is no success', asy
   const waiting = dirsync(['resync', '--source', 'beijing', '--wait'], settings)
   await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)
   await proxy.refuse()
-  expect(await waiting).toMatchObject({ code: 1, stdout: expect.stringMatching(/[1-5] halted/) })
+  expect(await waiting).toMatchObject({ code: 1, stdout: expect.stringMatching(/Halted +[1-5]\n/) })
 })
 
 test('beside a process that still has the single HR, no one vanishes, and that process reports that it stands by', async () => {

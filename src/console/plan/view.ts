@@ -7,7 +7,6 @@ import { PLAN_REASONS, type PlanFilter } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { stack } from '../runs/start-view.ts'
 import { whoText } from '../runs/words.ts'
 import {
   actionForm,
@@ -26,6 +25,7 @@ import {
   reasonField,
   section,
   since,
+  stack,
   state,
   table,
   time,

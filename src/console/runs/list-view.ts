@@ -4,19 +4,8 @@ import { BY_ITSELF, RUN_KINDS, RUN_STATES } from '../../report/run-list.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  bar,
-  duration,
-  empty,
-  figure,
-  filters,
-  head,
-  live,
-  pager,
-  percent,
-  since,
-  table,
-} from '../ui/parts.ts'
+import { type Shown, tableOf, term, type Words } from '../shown.ts'
+import { duration, filters, percent } from '../ui/parts.ts'
 import type { RunItem, RunsResult } from './query.ts'
 import { kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
 
@@ -31,57 +20,51 @@ interface Filter {
 const PERIODS = ['24h', '7d', '30d']
 
 /** What has been going on, and what needs a decision. */
-export function runsBody(ask: Ask, { runs, next, sources }: RunsResult, filter: Filter): SafeHtml {
+export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter: Filter): Shown {
   const { t } = ask
-  const start = ask.may('operator')
-    ? [html`<a class="button main" href="/runs/new">${t('runs.start')}</a>`]
-    : []
-  return html`${head(t('runs.title'), { actions: start })}
-    ${filterForm(ask, filter, sources)}
-    ${live(
-      ask,
-      'runs',
-      ['runs', 'work'],
-      html`${table(
-        runs,
+  return {
+    title: t('runs.title'),
+    actions: ask.may('operator')
+      ? [html`<a class="button main" href="/runs/new">${t('runs.start')}</a>`]
+      : [],
+    topics: ['runs', 'work'],
+    blocks: [
+      { drawn: filterForm(ask, filter, sources) },
+      tableOf(
+        items,
         [
+          { title: t('runs.run'), kind: 'number', only: 'shell', of: run => String(run.id) },
+          { title: t('runs.kind'), only: 'shell', of: run => term('run_kind', run.kind) },
           {
             title: t('runs.run'),
             kind: 'main',
-            cell: run => html`<span class="nowrap">#${run.id} ${kindName(ask, run.kind)}</span>`,
+            only: 'page',
+            of: run => `#${run.id}\u00a0${kindName(ask, run.kind)}`,
           },
-          ...(sources.length > 0
-            ? [{ title: t('runs.source'), cell: (run: RunItem) => run.hr_source || null }]
-            : []),
-          {
-            title: t('runs.state'),
-            cell: run => runStanding(ask, run),
-          },
-          { title: t('runs.what'), cell: run => whatOf(ask, run) },
-          {
-            title: t('runs.planned'),
-            kind: 'number',
-            cell: run => (isPlan(run) ? figure(ask, run.planned ?? 0) : null),
-          },
+          ...(sources.length > 0 ? [{ title: t('runs.source'), of: (run: RunItem) => run.hr_source }] : []),
+          { title: t('runs.state'), of: run => runStanding(ask, run) },
+          { title: t('runs.what'), gives: true, of: run => whatOf(ask, run) },
+          { title: t('runs.planned'), kind: 'number', of: run => (isPlan(run) ? run.planned : null) },
           {
             title: t('runs.calls'),
             kind: 'number',
-            cell: ({ calls, finished_at }) => (finished_at === null ? null : figure(ask, calls)),
+            spare: true,
+            of: ({ calls, finished_at }) => (finished_at === null ? null : calls),
           },
-          { title: t('runs.took'), kind: 'number', cell: run => tookOf(ask, run) },
-          { title: t('runs.asked'), kind: 'spare', cell: run => since(ask, run.requested_at) },
-          { title: t('runs.by'), kind: 'spare', cell: run => whoText(ask, run.requested_by) },
+          { title: t('runs.took'), kind: 'number', of: run => tookOf(ask, run) },
+          { title: t('runs.asked'), spare: true, of: run => ({ since: run.requested_at }) },
+          { title: t('runs.by'), spare: true, of: run => whoText(ask, run.requested_by) },
         ],
         {
           caption: t('runs.title'),
-          empty: isFiltered(filter)
-            ? empty(t('runs.none_match'), html`<a href="/runs">${t('common.clear')}</a>`)
-            : empty(t('runs.none'), t('runs.none.remedy')),
-          href: ({ id }) => `/runs/${id}`,
+          empty: isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
+          todo: isFiltered(filter) ? '' : t('runs.none.remedy'),
+          to: ({ id }) => `/runs/${id}`,
         },
-      )}
-      ${pager(ask, next)}`,
-    )}`
+      ),
+      { next },
+    ],
+  }
 }
 
 function isFiltered({ kind, state, by, source, since }: Filter): boolean {
@@ -145,38 +128,33 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
  * The most important fact about a run: the progress of one under way, the question of one that is held, else the
  * outcome.
  */
-function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
+function whatOf(ask: Ask, run: RunItem): Words {
   if (run.state === 'running') return progressOf(ask, run)
-  if (run.state === 'held') return html`<a href="/runs/${run.id}/plan">${ask.t('runs.look_at_plan')}</a>`
+  if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
   if (run.rows) return ask.t('runs.rows', run.rows)
   if (run.state === 'done' && !run.message)
     return outcomesText(ask, run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))
   const message = runMessage(ask.language, run)
-  return message === null
-    ? outcomesText(ask, run.outcomes)
-    : html`<span class="clip" title="${message}">${message}</span>`
+  return message === null ? outcomesText(ask, run.outcomes) : { clip: message }
 }
 
-/** The differences to a suspect source are not a plan. */
+/** A suspect source's differences are not a plan. */
 export function isPlan({ planned, state }: Pick<RunItem, 'planned' | 'state'>): boolean {
   return planned !== null && state !== 'source_suspect'
 }
 
-/** The progress of a running run, for a glance. */
+/** Progress of a running run, for a glance. */
 export function progressOf(
   ask: Ask,
   run: Pick<RunItem, 'planned' | 'left' | 'time_left' | 'cancelled_at'>,
-): SafeHtml {
+): Words {
   const { t } = ask
   const total = Math.max(run.planned ?? 0, run.left)
-  if (total === 0) return html`${timeLeftText(ask, run.time_left)}`
+  if (total === 0) return timeLeftText(ask, run.time_left)
   const share = (total - run.left) / total
   const left = run.cancelled_at ? t('runs.in_hand', { count: run.left }) : timeLeftText(ask, run.time_left)
-  return html`<span class="progress"><span>${t('runs.progress', {
-    done: total - run.left,
-    total,
-    percent: percent(ask, share),
-  })}${left ? html` <span class="soft">· ${left}</span>` : ''}</span>${bar(share, 'busy')}</span>`
+  const done = t('runs.progress', { done: total - run.left, total, percent: percent(ask, share) })
+  return { share, text: left ? [done, { soft: ` · ${left}` }] : done }
 }
 
 function tookOf(ask: Ask, run: RunItem): string | null {

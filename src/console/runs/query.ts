@@ -17,7 +17,9 @@ import {
 import type { TimeLeft } from '../../report/time-left.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { sourceNames } from '../../sync/sources.ts'
+import type { Ask } from '../ask.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { momentIn } from '../moment.ts'
 import { Problem } from '../problem.ts'
 
 const Counts = z.record(z.string(), z.number())
@@ -63,7 +65,7 @@ const RunItem = ListedRun.extend({ time_left: TimeLeftResult })
 export type RunItem = z.infer<typeof RunItem>
 
 export const RunsResult = z.object({
-  runs: z.array(RunItem),
+  items: z.array(RunItem),
   next: z.string().nullable(),
   sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
 })
@@ -72,8 +74,7 @@ export type RunsResult = z.infer<typeof RunsResult>
 export async function readRuns(
   db: Pool,
   query: RunQuery,
-  asker: { actor: string },
-  now: Date,
+  { asker, now, zone }: Pick<Ask, 'asker' | 'now' | 'zone'>,
 ): Promise<RunsResult> {
   const before = decodeCursor(z.tuple([rowNumber]), query.cursor)
   const { kind, state, by, source, since, limit } = query
@@ -85,21 +86,21 @@ export async function readRuns(
       state,
       source,
       by: by === 'me' ? asker.actor : by,
-      since: since === undefined ? undefined : sinceMoment(since, now),
+      since: since === undefined ? undefined : sinceMoment(since, now, zone),
     },
     { before: before?.[0] ?? null, limit },
   )
-  return { runs: runs.map(itemOf), next: next === null ? null : encodeCursor([next]), sources }
+  return { items: runs.map(itemOf), next: next === null ? null : encodeCursor([next]), sources }
 }
 
 const HOURS = { h: 1, d: 24, w: 168 }
 
-function sinceMoment(text: string, now: Date): Date {
+function sinceMoment(text: string, now: Date, zone: string): Date {
   const [, amount, unit] = /^(\d+)([hdw])$/.exec(text) ?? []
   const date =
     amount && unit
       ? new Date(now.getTime() - Number(amount) * HOURS[unit as keyof typeof HOURS] * 3_600_000)
-      : new Date(text)
+      : momentIn(zone, text.length === 10 ? `${text}T00:00` : text)
   if (Number.isNaN(date.getTime())) throw new Problem('invalid', 'since: there is no such moment')
   return date
 }

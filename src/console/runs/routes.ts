@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Commands } from '../../sync/commands.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
+import { action, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { runsBody } from './list-view.ts'
+import { runsShown } from './list-view.ts'
 import {
   RunDetails,
   RunQuery,
@@ -18,7 +18,7 @@ import {
   StartPageResult,
   startedRuns,
 } from './query.ts'
-import { runBody, runTitle } from './run-view.ts'
+import { runShown } from './run-view.ts'
 import { startBody } from './start-view.ts'
 
 export const RunParams = z.object({ id: rowNumber })
@@ -58,26 +58,23 @@ export const screen: Screen = {
         (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))
          from dirsync.plan_reading))`,
   },
-  endpoints: runs,
+  endpoints: services => Object.values(runs(services)),
 }
 
-function runs(services: Services): Endpoint[] {
+export function runs(services: Pick<Services, 'pool' | 'config'>) {
   const { pool } = services
-  return [
-    read({
+  return {
+    list: read({
       path: '/runs',
       tag: 'runs',
       role: 'viewer',
       summary: 'Runs, newest first, by kind, state, who asked and since when',
       query: RunQuery,
       result: RunsResult,
-      run: (ask, { input }) => readRuns(pool, input, ask.asker, ask.now),
-      page: (ask, result, { input }) => ({
-        title: ask.t('runs.title'),
-        body: runsBody(ask, result, input),
-      }),
+      run: (ask, { input }) => readRuns(pool, input, ask),
+      shown: (ask, result, { input }) => runsShown(ask, result, input),
     }),
-    read({
+    new: read({
       path: '/runs/new',
       tag: 'runs',
       role: 'operator',
@@ -86,7 +83,7 @@ function runs(services: Services): Endpoint[] {
       run: () => readStartPage(pool),
       page: (ask, result) => ({ title: ask.t('runs.start'), body: startBody(ask, result) }),
     }),
-    action({
+    start: action({
       path: '/runs',
       tag: 'runs',
       role: 'operator',
@@ -97,7 +94,7 @@ function runs(services: Services): Endpoint[] {
       run: async (ask, { input }) => startedRuns(await start(commandsOf(services, ask), input)),
       next: (_ask, started) => toStarted(started),
     }),
-    read({
+    one: read({
       path: '/runs/:id',
       tag: 'runs',
       role: 'viewer',
@@ -105,12 +102,9 @@ function runs(services: Services): Endpoint[] {
       params: RunParams,
       result: RunDetails,
       run: (_ask, { params }) => readRunDetails(pool, params.id),
-      page: (ask, result) => ({
-        title: runTitle(ask, result),
-        body: runBody(ask, result, services.config),
-      }),
+      shown: (ask, result) => runShown(ask, result, services.config),
     }),
-    action({
+    cancel: action({
       path: '/runs/:id/cancel',
       tag: 'runs',
       role: 'operator',
@@ -123,7 +117,7 @@ function runs(services: Services): Endpoint[] {
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.cancelled', values: { run } } }),
     }),
-  ]
+  }
 }
 
 /** Where the browser goes after runs were started. */
@@ -170,7 +164,7 @@ function namesOf(given: string | string[]): string[] {
 
 /** Decides about a run. If the run has moved on meanwhile, the error says what became of it. */
 export async function decided(
-  services: Services,
+  services: Pick<Services, 'pool'>,
   ask: Ask,
   id: number,
   decide: (commands: Commands) => Promise<number>,

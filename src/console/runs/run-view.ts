@@ -5,73 +5,80 @@ import { MOST_CASES_COUNTED } from '../../report/run-story.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  actionForm,
-  alert,
-  duration,
-  empty,
-  facts,
-  figure,
-  head,
-  live,
-  type Part,
-  percent,
-  reasonField,
-  section,
-  since,
-  state,
-  table,
-  tiles,
-  time,
-} from '../ui/parts.ts'
+import { caseKey } from '../cases/parts.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, duration, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
-import { caseState } from '../ui/states.ts'
+import { caseStatus } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
-import { missingProcessAlerts, stack } from './start-view.ts'
+import { missingProcesses } from './start-view.ts'
 import { kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
-export function runTitle(
-  ask: Ask,
-  { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>,
-): string {
+function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>): string {
   const named = kindName(ask, kind)
   return ask.t('runs.heading', { run: id, kind: hr_source ? `${named}, ${hr_source}` : named })
 }
 
 /** One run: its state, its outcome, and a comparison with earlier runs. */
-export function runBody(ask: Ask, run: RunDetails, gate: GateSettings): SafeHtml {
+export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
   const { t } = ask
-  const cases = casesOf(run)
-  return live(
-    ask,
-    'run',
-    ['runs', 'work', 'cases', 'processes', 'halts'],
-    html`${head(runTitle(ask, run), {
-      aside: runStanding(ask, { ...run, cases }),
-      actions: actionsOf(ask, run),
-    })}
-    ${stack(alertsOf(ask, run))}
-    ${run.state === 'running' ? progressOf(ask, run) : ''}
-    ${isBegun(run) ? figuresOf(ask, run) : ''}
-    ${run.gate ? section(t('runs.gate'), gateTable(ask, run.gate, gate), { aside: gateAside(ask, run.gate) }) : ''}
-    ${
-      isBegun(run) && run.state !== 'source_suspect'
-        ? html`<div class="columns">
-      ${section(t('runs.plan_and_outcome'), planAndOutcome(ask, run))}
-      ${section(t('runs.compared'), comparison(ask, run))}
-    </div>`
-        : ''
-    }
-    ${run.calls.length > 0 ? section(t('runs.calls_by_operation'), callsTable(ask, run)) : ''}
-    ${run.dead_letters.length > 0 ? section(t('runs.cases'), casesTable(ask, run), { aside: allCases(ask, run) }) : ''}
-    <div class="columns">
-      ${section(t('runs.about'), about(ask, run))}
-      ${section(t('runs.commands'), commandsTable(ask, run))}
-    </div>`,
-  )
+  return {
+    ...runEndShown(ask, run),
+    actions: actionsOf(ask, run),
+    topics: ['runs', 'work', 'cases', 'processes', 'halts'],
+    blocks: [
+      ...alertsOf(ask, run),
+      ...(run.state === 'running' ? [{ text: progressOf(ask, run) }] : []),
+      ...(isBegun(run) ? [figuresOf(ask, run)] : []),
+      ...(run.gate
+        ? [
+            {
+              section: t('runs.gate'),
+              aside: gateAside(ask, run.gate),
+              blocks: [gateTable(ask, run.gate, gate)],
+            },
+          ]
+        : []),
+      ...(isBegun(run) && run.state !== 'source_suspect'
+        ? [{ columns: [[planAndOutcome(ask, run)], [comparison(ask, run)]] }]
+        : []),
+      ...(run.calls.length > 0
+        ? [{ section: t('runs.calls_by_operation'), blocks: [callsTable(ask, run)] }]
+        : []),
+      ...casesOfRun(ask, run),
+      {
+        columns: [
+          [{ section: t('runs.about'), blocks: [about(ask, run)] }],
+          [{ section: t('runs.commands'), blocks: [commandsTable(ask, run)] }],
+        ],
+      },
+      ...decisionOf(ask, run),
+    ],
+  }
+}
+
+/** How a run ended, for those who waited for it. */
+export function runEndShown(ask: Ask, run: RunDetails): Shown {
+  return {
+    title: runTitle(ask, run),
+    aside: runStanding(ask, { ...run, cases: casesOf(run) }),
+    blocks: [
+      ...alertsOf(ask, run),
+      figuresOf(ask, run),
+      planAndOutcome(ask, run),
+      ...casesOfRun(ask, run),
+      ...decisionOf(ask, run),
+    ],
+  }
+}
+
+/** How to decide about a held run, as it is typed. */
+function decisionOf({ t }: Ask, { id, state }: RunDetails): Block[] {
+  const lines = [`plan ${id}`, `approve ${id}`, `reject ${id} --reason "…"`]
+  return state === 'held' ? [{ commands: t('runs.decide'), lines }] : []
 }
 
 /** There are no figures before the run has been planned. */
@@ -80,36 +87,34 @@ function isBegun({ planned_at, finished_at }: RunDetails): boolean {
 }
 
 /** The figures at the top of the page. */
-function figuresOf(ask: Ask, run: RunDetails): SafeHtml {
+function figuresOf(ask: Ask, run: RunDetails): Block {
   const { t } = ask
   const cases = casesOf(run)
-  return tiles([
-    {
-      value: isPlan(run) ? figure(ask, run.planned ?? 0) : '–',
-      name: t('runs.planned_entities'),
-      note: run.total === null ? '' : t('runs.of', { count: run.total }),
-      ...(hasPlan(run) ? { href: `/runs/${run.id}/plan` } : {}),
-    },
-    {
-      value: run.counted
-        ? figure(
-            ask,
-            run.calls.reduce((sum, { calls }) => sum + calls, 0),
-          )
-        : '–',
-      name: t('runs.calls'),
-      note: run.counted ? '' : t('runs.counted_at_end'),
-    },
-    { value: took(ask, run), name: run.finished_at ? t('runs.took') : t('runs.took_so_far') },
-    {
-      value: run.counted ? figure(ask, cases) : '–',
-      name: run.finished_at ? t('runs.cases_at_end') : t('runs.cases_so_far'),
-      ...(run.dead_letters_total > 0
-        ? { href: `/cases?run=${run.id}`, note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
-        : {}),
-      ...(cases > 0 ? { tone: 'warn' as const } : {}),
-    },
-  ])
+  const calls = run.calls.reduce((sum, { calls }) => sum + calls, 0)
+  return {
+    tiles: [
+      {
+        value: isPlan(run) ? (run.planned ?? 0) : '–',
+        name: t('runs.planned_entities'),
+        note: run.total === null ? '' : t('runs.of', { count: run.total }),
+        ...(hasPlan(run) ? { to: `/runs/${run.id}/plan` } : {}),
+      },
+      {
+        value: run.counted ? calls : '–',
+        name: t('runs.calls'),
+        note: run.counted ? '' : t('runs.counted_at_end'),
+      },
+      { value: took(ask, run), name: run.finished_at ? t('runs.took') : t('runs.took_so_far') },
+      {
+        value: run.counted ? cases : '–',
+        name: run.finished_at ? t('runs.cases_at_end') : t('runs.cases_so_far'),
+        ...(run.dead_letters_total > 0
+          ? { to: `/cases?run=${run.id}`, note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
+          : {}),
+        ...(cases > 0 ? { tone: 'warn' as const } : {}),
+      },
+    ],
+  }
 }
 
 const UNDER_WAY = new Set(['requested', 'planning', 'running'])
@@ -121,7 +126,7 @@ function hasPlan({ state, decided_at, approved }: RunDetails): boolean {
   )
 }
 
-function actionsOf(ask: Ask, run: RunDetails): Part[] {
+function actionsOf(ask: Ask, run: RunDetails): SafeHtml[] {
   const { t } = ask
   if (run.state === 'held')
     return [html`<a class="button main" href="/runs/${run.id}/plan">${t('runs.look_at_plan')}</a>`]
@@ -138,43 +143,51 @@ function actionsOf(ask: Ask, run: RunDetails): Part[] {
 }
 
 /** Warnings and questions, shown before anything else. */
-function alertsOf(ask: Ask, run: RunDetails): SafeHtml[] {
+function alertsOf(ask: Ask, run: RunDetails): Block[] {
   const { t } = ask
   const message = runMessage(ask.language, run)
-  const alerts: SafeHtml[] = []
-  if (UNDER_WAY.has(run.state)) alerts.push(...missingProcessAlerts(ask, run.roles_alive))
-  if (run.state === 'held')
-    alerts.push(
-      alert(
-        'warn',
-        t('runs.is_held'),
-        html`${message ?? ''} <a href="/runs/${run.id}/plan">${t('runs.look_at_plan')}</a>`,
-      ),
-    )
-  else if (run.state === 'source_suspect')
-    alerts.push(
-      alert(
-        'bad',
-        t('runs.is_suspect'),
-        html`<p>${message ?? ''}</p><ol><li>${t('runs.suspect.look')} <a href="${mappingPath(run.hr_source)}">${t('nav.mapping')}</a></li><li>${t(
-          'runs.suspect.again',
-        )} ${ask.may('operator') ? html`<a href="/runs/new">${t('runs.start')}</a>` : ''}</li><li>${t(
-          'runs.suspect.true',
-        )}</li></ol>`,
-      ),
-    )
-  else if (run.state === 'failed') alerts.push(alert('bad', t('runs.is_failed'), message ?? ''))
-  else if (message) alerts.push(alert('info', message))
   const cases = casesOf(run)
-  if (run.state === 'done' && cases > 0)
-    alerts.push(
-      alert(
-        'warn',
-        t('runs.ended_with_cases', { count: cases }),
-        html`<a href="/cases?run=${run.id}">${t('runs.review_cases')}</a>`,
-      ),
-    )
-  return alerts
+  return [
+    ...(UNDER_WAY.has(run.state) ? missingProcesses(ask, run.roles_alive) : []),
+    ...stateNotice(ask, run, message),
+    ...(run.state === 'done' && cases > 0
+      ? [
+          {
+            notice: 'warn' as const,
+            title: t('runs.ended_with_cases', { count: cases }),
+            todo: { to: `/cases?run=${run.id}`, text: t('runs.review_cases') },
+          },
+        ]
+      : []),
+  ]
+}
+
+function stateNotice({ t, may }: Ask, run: RunDetails, message: string | null): Block[] {
+  switch (run.state) {
+    case 'held': {
+      const plan = { to: `/runs/${run.id}/plan`, text: t('runs.look_at_plan') }
+      return [{ notice: 'warn', title: t('runs.is_held'), next: message, todo: plan }]
+    }
+    case 'source_suspect': {
+      const again = may('operator') ? { to: '/runs/new', text: t('runs.start') } : null
+      return [
+        {
+          notice: 'bad',
+          title: t('runs.is_suspect'),
+          next: message,
+          list: [
+            [t('runs.suspect.look'), ' ', { to: mappingPath(run.hr_source), text: t('nav.mapping') }],
+            [t('runs.suspect.again'), ' ', again],
+            t('runs.suspect.true'),
+          ],
+        },
+      ]
+    }
+    case 'failed':
+      return [{ notice: 'bad', title: t('runs.is_failed'), next: message }]
+    default:
+      return message === null ? [] : [{ notice: 'info', title: message }]
+  }
 }
 
 function took(ask: Ask, run: RunDetails): string {
@@ -187,53 +200,60 @@ function inAll(ask: Ask, { dead_letters_total: total }: RunDetails): string {
 }
 
 /** Reasons in the plan, and the outcome of each. */
-function planAndOutcome(ask: Ask, run: RunDetails): SafeHtml {
+function planAndOutcome(ask: Ask, run: RunDetails): Block {
   const { t, language } = ask
-  const { outcomes, cases_by_category: categories } = run
-  const list = (counts: Record<string, number>, terms: string, href?: (name: string) => string) =>
+  const { reasons, outcomes, cases_by_category: categories, rows } = run
+  const list = (
+    group: string,
+    counts: Record<string, number>,
+    terms: string,
+    wordsOf: (name: string, text: string) => Words = (_, text) => text,
+  ) =>
     Object.entries(counts)
       .filter(([, n]) => n > 0)
       .sort(([, a], [, b]) => b - a)
       .map(([name, n]) => {
         const text = capitalised(textOr(language, `${terms}.${name}`, name))
-        return { name: href ? html`<a href="${href(name)}">${text}</a>` : text, n }
+        return { group, name: wordsOf(name, text), n }
       })
-  const rows = [
-    ...list(run.reasons, 'reason').map(row => ({ ...row, group: t('runs.group.plan') })),
+  const all = [
+    ...list(t('runs.group.plan'), reasons, 'reason'),
     ...(run.skipped ? [{ group: t('runs.group.plan'), name: t('runs.skipped'), n: run.skipped }] : []),
-    ...list(outcomes, 'outcome').map(row => ({ ...row, group: t('runs.group.outcome') })),
-    ...(run.rows
+    ...list(t('runs.group.outcome'), outcomes, 'outcome'),
+    ...(rows
       ? [
-          { group: t('runs.group.rows'), name: t('runs.rows_read'), n: run.rows.read },
-          { group: t('runs.group.rows'), name: t('runs.rows_changed'), n: run.rows.changed },
+          { group: t('runs.group.rows'), name: t('runs.rows_read'), n: rows.read },
+          { group: t('runs.group.rows'), name: t('runs.rows_changed'), n: rows.changed },
         ]
       : []),
-    ...list(
-      categories,
-      'category',
-      category => `/cases?run=${run.id}&categories=${encodeURIComponent(category)}`,
-    ).map(row => ({ ...row, group: t('runs.group.cases') })),
+    ...list(t('runs.group.cases'), categories, 'category', (category, text) => ({
+      to: `/cases?run=${run.id}&categories=${encodeURIComponent(category)}`,
+      text,
+    })),
   ]
-  return html`${table(
-    rows.map((row, i) => ({ ...row, group: rows[i - 1]?.group === row.group ? '' : row.group })),
-    [
-      { title: t('runs.group'), cell: ({ group }) => html`<span class="soft">${group}</span>` },
-      { title: t('runs.what'), cell: ({ name }) => name },
-      { title: t('runs.count'), kind: 'number', cell: ({ n }) => figure(ask, n) },
+  return {
+    section: t('runs.plan_and_outcome'),
+    blocks: [
+      tableOf(
+        all.map((row, i) => ({ ...row, group: all[i - 1]?.group === row.group ? ' ' : row.group })),
+        [
+          { title: t('runs.group'), of: ({ group }) => ({ soft: group }) },
+          { title: t('runs.what'), of: ({ name }) => name },
+          { title: t('runs.count'), kind: 'number', of: ({ n }) => n },
+        ],
+        { caption: t('runs.plan_and_outcome'), empty: t('runs.nothing_to_do') },
+      ),
+      ...(run.counted || run.state !== 'running' ? [] : [{ text: { soft: t('runs.counted_at_end') } }]),
     ],
-    {
-      caption: t('runs.plan_and_outcome'),
-      empty: empty(t('runs.nothing_to_do')),
-    },
-  )}${run.counted || run.state !== 'running' ? '' : html`<p class="soft">${t('runs.counted_at_end')}</p>`}`
+  }
 }
 
 type Figures = RunDetails['figures']
 
 /** The run and the previous one, side by side. */
-function comparison(ask: Ask, { figures: now, before }: RunDetails): SafeHtml {
+function comparison(ask: Ask, { figures: now, before }: RunDetails): Block {
   const { t } = ask
-  if (before === null) return empty(t('runs.first_of_kind'))
+  if (before === null) return { section: t('runs.compared'), blocks: [{ text: t('runs.first_of_kind') }] }
   const plain = (value: number) => figure(ask, value)
   const spent = (value: number) => duration(ask, value)
   const rows: { name: string; of(figures: Figures): number | null; text(value: number): string }[] = [
@@ -245,121 +265,132 @@ function comparison(ask: Ask, { figures: now, before }: RunDetails): SafeHtml {
     { name: t('runs.too_fast'), of: ({ too_fast }) => too_fast, text: plain },
     { name: t('runs.new_cases'), of: ({ new_cases }) => new_cases, text: plain },
   ]
-  return html`${table(
-    rows,
-    [
-      { title: t('runs.figure'), cell: ({ name }) => name },
-      { title: t('runs.this'), kind: 'number', cell: row => cellOf(row.of(now), row.text) },
-      { title: `#${before.id}`, kind: 'number', cell: row => cellOf(row.of(before), row.text) },
+  return {
+    section: t('runs.compared'),
+    blocks: [
+      tableOf(
+        rows,
+        [
+          { title: t('runs.figure'), of: ({ name }) => name },
+          { title: t('runs.this'), kind: 'number', of: row => textOfFigure(row.of(now), row.text) },
+          { title: `#${before.id}`, kind: 'number', of: row => textOfFigure(row.of(before), row.text) },
+          {
+            title: t('runs.difference'),
+            kind: 'number',
+            of(row) {
+              const [a, b] = [row.of(now), row.of(before)]
+              if (a === null || b === null) return null
+              return row.text(a) === row.text(b) ? '=' : `${a > b ? '+' : '−'}${row.text(Math.abs(a - b))}`
+            },
+          },
+        ],
+        { caption: t('runs.compared') },
+      ),
       {
-        title: t('runs.difference'),
-        kind: 'number',
-        cell(row) {
-          const [a, b] = [row.of(now), row.of(before)]
-          if (a === null || b === null) return null
-          return row.text(a) === row.text(b) ? '=' : `${a > b ? '+' : '−'}${row.text(Math.abs(a - b))}`
+        text: {
+          soft: [
+            t('runs.before'),
+            ' ',
+            { to: `/runs/${before.id}`, text: `#${before.id}` },
+            before.finished_at && [', ', { since: before.finished_at }],
+          ],
         },
       },
     ],
-    { caption: t('runs.compared'), empty: html`` },
-  )}<p class="soft">${t('runs.before')} <a href="/runs/${before.id}">#${before.id}</a>, ${since(ask, before.finished_at)}</p>`
+  }
 }
 
-function cellOf(value: number | null, text: (value: number) => string): string | null {
+function textOfFigure(value: number | null, text: (value: number) => string): string | null {
   return value === null ? null : text(value)
 }
 
-function callsTable(ask: Ask, run: RunDetails): SafeHtml {
+function callsTable(ask: Ask, run: RunDetails): Block {
   const { t, language } = ask
-  return table(
+  return tableOf(
     run.calls,
     [
       {
         title: t('runs.operation'),
-        cell: ({ operation }) =>
-          html`${capitalised(textOr(language, `call.${operation}`, operation))} <code class="soft">${operation}</code>`,
+        of: ({ operation }) => [
+          capitalised(textOr(language, `call.${operation}`, operation)),
+          ' ',
+          { soft: { code: operation } },
+        ],
       },
-      { title: t('runs.calls'), kind: 'number', cell: ({ calls }) => figure(ask, calls) },
+      { title: t('runs.calls'), kind: 'number', of: ({ calls }) => calls },
       {
         title: t('runs.mean_wait'),
         kind: 'number',
-        cell: ({ waited_ms }) => (waited_ms === null ? null : duration(ask, waited_ms)),
+        of: ({ waited_ms }) => textOfFigure(waited_ms, ms => duration(ask, ms)),
       },
-      { title: t('runs.too_fast'), kind: 'number', cell: ({ too_fast }) => figure(ask, too_fast) },
+      { title: t('runs.too_fast'), kind: 'number', of: ({ too_fast }) => too_fast },
     ],
-    { caption: t('runs.calls_by_operation'), empty: html`` },
+    { caption: t('runs.calls_by_operation') },
   )
 }
 
-function casesTable(ask: Ask, run: RunDetails): SafeHtml {
-  const { t, language } = ask
-  return table(
+function casesOfRun(ask: Ask, run: RunDetails): Block[] {
+  const { t } = ask
+  const [first] = run.dead_letters
+  if (!first) return []
+  const all = { to: `/cases?run=${run.id}`, text: t('runs.all_cases', { count: inAll(ask, run) }) }
+  const table = tableOf(
     run.dead_letters,
     [
-      {
-        title: t('runs.case'),
-        kind: 'main',
-        cell: ({ id, enterprise_code, entity, entity_key }) =>
-          `#${id} ${enterprise_code && entity !== 'enterprise' ? `${enterprise_code}/` : ''}${entity_key}`,
-      },
-      {
-        title: t('runs.category'),
-        cell: ({ category }) => textOr(language, `category.${category}`, category),
-      },
-      {
-        title: t('runs.field'),
-        kind: 'spare',
-        cell: ({ field }) => (field ? textOr(language, `field.${field}`, field) : null),
-      },
-      { title: t('runs.state'), cell: row => caseState(ask, row.state) },
+      { title: t('runs.case'), kind: 'number', only: 'shell', of: row => String(row.id) },
+      { title: t('runs.case'), kind: 'main', only: 'page', of: row => `#${row.id} ${caseKey(row)}` },
+      { title: t('cases.key'), only: 'shell', of: caseKey },
+      { title: t('runs.field'), spare: true, of: ({ field }) => term('field', field) },
+      { title: t('runs.category'), of: ({ category }) => term('category', category) },
+      { title: t('runs.state'), of: row => caseStatus(row.state) },
     ],
-    { caption: t('runs.cases'), empty: html``, href: ({ id }) => `/cases/${id}` },
+    { caption: t('runs.cases'), to: ({ id }) => `/cases/${id}` },
   )
-}
-
-function allCases(ask: Ask, run: RunDetails): SafeHtml {
-  return html`<a href="/cases?run=${run.id}">${ask.t('runs.all_cases', { count: inAll(ask, run) })}</a>`
+  return [
+    { section: t('runs.cases'), aside: all, blocks: [table] },
+    { commands: t('common.details'), lines: [`dead-letters show ${first.id}`] },
+  ]
 }
 
 const MOST_SHOWN = 50
 const SAMPLES = 20
 
 /** Link to the search, which knows whether a key is an employee or a department. */
-function found(key: string): SafeHtml {
-  return html`<a href="/search?q=${encodeURIComponent(key)}">${key}</a> `
+function found(key: string): Words {
+  return { to: `/search?q=${encodeURIComponent(key)}`, text: key }
 }
 
-function about(ask: Ask, run: RunDetails): SafeHtml {
+function about(ask: Ask, run: RunDetails): Block {
   const { t } = ask
   const named = run.keys.slice(0, MOST_SHOWN)
   const links = named.map(key =>
-    run.kind === 'retry' ? html`<a href="/cases/${encodeURIComponent(key)}">${key}</a> ` : found(key),
+    run.kind === 'retry' ? { to: `/cases/${encodeURIComponent(key)}`, text: key } : found(key),
   )
-  return facts([
-    [
-      run.kind === 'retry' ? t('runs.tried_cases') : t('runs.named'),
-      named.length > 0
-        ? html`${links}${run.named > named.length ? t('runs.and_more', { count: run.named - named.length }) : ''}`
-        : null,
+  const more =
+    run.named > named.length ? [' ', t('runs.and_more', { count: run.named - named.length })] : null
+  return {
+    facts: [
+      [run.kind === 'retry' ? t('runs.tried_cases') : t('runs.named'), [joined(links, ' '), more]],
+      [t('runs.source'), run.hr_source],
+      [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
+      [t('runs.asked'), [{ at: run.requested_at }, ', ', whoText(ask, run.requested_by)]],
+      [t('runs.began'), run.started_at && { at: run.started_at }],
+      [t('runs.planned_at'), run.planned_at && { at: run.planned_at }],
+      [t('runs.judged_at'), run.judged_at && { at: run.judged_at }],
+      [t('runs.ended'), run.finished_at && { at: run.finished_at }],
+      [t('runs.read'), readText(ask, run)],
+      [t('runs.sample'), isPlan(run) ? joined(run.sample.slice(0, SAMPLES).map(found), ' ') : null],
+      [
+        t('runs.decided'),
+        run.decided_at && [
+          { at: run.decided_at },
+          ', ',
+          whoText(ask, run.decided_by ?? ''),
+          run.decision_reason && `: ${run.decision_reason}`,
+        ],
+      ],
     ],
-    [t('runs.source'), run.hr_source || null],
-    [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
-    [t('runs.asked'), html`${time(ask, run.requested_at)}, ${whoText(ask, run.requested_by)}`],
-    [t('runs.began'), run.started_at && time(ask, run.started_at)],
-    [t('runs.planned_at'), run.planned_at && time(ask, run.planned_at)],
-    [t('runs.judged_at'), run.judged_at && time(ask, run.judged_at)],
-    [t('runs.ended'), run.finished_at && time(ask, run.finished_at)],
-    [t('runs.read'), readText(ask, run)],
-    [
-      t('runs.sample'),
-      isPlan(run) && run.sample.length > 0 ? html`${run.sample.slice(0, SAMPLES).map(found)}` : null,
-    ],
-    [
-      t('runs.decided'),
-      run.decided_at &&
-        html`${time(ask, run.decided_at)}, ${whoText(ask, run.decided_by ?? '')}${run.decision_reason ? html`: ${run.decision_reason}` : ''}`,
-    ],
-  ])
+  }
 }
 
 /** Which rows of HR the run read. */
@@ -369,43 +400,43 @@ function readText({ t }: Ask, { kind, planned_at, sweep, named }: RunDetails): s
   return named > 0 ? t('runs.read.named') : t('runs.read.newer')
 }
 
-function commandsTable(ask: Ask, run: RunDetails): SafeHtml {
+function commandsTable(ask: Ask, run: RunDetails): Block {
   const { t, language } = ask
-  return table(
+  return tableOf(
     run.commands,
     [
-      { title: t('runs.when'), cell: row => since(ask, row.requested_at) },
+      { title: t('runs.when'), of: row => ({ since: row.requested_at }) },
       {
         title: t('runs.command'),
-        cell: ({ name }) => capitalised(textOr(language, `command.${name}`, name)),
+        of: ({ name }) => capitalised(textOr(language, `command.${name}`, name)),
       },
-      { title: t('runs.by'), cell: row => whoText(ask, row.requested_by) },
-      { title: t('common.reason'), cell: row => row.reason },
+      { title: t('runs.by'), of: row => whoText(ask, row.requested_by) },
+      { title: t('common.reason'), gives: true, of: row => row.reason },
     ],
-    { caption: t('runs.commands'), empty: empty(t('runs.no_commands')) },
+    { caption: t('runs.commands'), empty: t('runs.no_commands') },
   )
 }
 
 // What the sanity gate measured
 
-function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Part {
+function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Words {
   return before
-    ? html`<a href="/runs/${before.run}">${t('runs.against', { run: before.run })}</a>`
+    ? { to: `/runs/${before.run}`, text: t('runs.against', { run: before.run }) }
     : t('runs.no_good_run')
 }
 
 /** HR's rows and columns; columns with the largest share of newly empty values first. */
-function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: GateSettings): SafeHtml {
+function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: GateSettings): Block {
   const { t, language } = ask
   const { before } = gate
   const usable = gate.rows - gate.keyless
   const usableBefore = before && before.rows - before.keyless
   const fewer = usableBefore ? (100 * (usableBefore - usable)) / usableBefore : 0
-  const rows = [
+  const rows: { name: Words; now: Words; usual: Words; change: Words; isBad: boolean }[] = [
     {
       name: t('runs.gate.rows'),
-      now: figure(ask, usable),
-      usual: usableBefore === null ? null : figure(ask, usableBefore),
+      now: usable,
+      usual: usableBefore,
       change: usableBefore === null ? null : points(ask, -fewer / 100),
       isBad: usable === 0 || fewer > limits.GATE_MAX_FEWER_ROWS,
     },
@@ -413,35 +444,37 @@ function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: Gate
       ? [
           {
             name: t('runs.gate.keyless'),
-            now: figure(ask, gate.keyless),
-            usual: before && figure(ask, before.keyless),
+            now: gate.keyless,
+            usual: before?.keyless,
             change: null,
             isBad: usable === 0,
           },
         ]
       : []),
     ...gate.columns.map(({ column, empty, empty_before }) => ({
-      name: html`${capitalised(textOr(language, `field.${column}`, column))} <code class="soft">${column}</code>`,
+      name: [capitalised(textOr(language, `field.${column}`, column)), ' ', { soft: { code: column } }],
       now: percent(ask, empty),
       usual: empty_before === null ? null : percent(ask, empty_before),
       change: empty_before === null ? null : points(ask, empty - empty_before),
       isBad: empty_before !== null && 100 * (empty - empty_before) > limits.GATE_MAX_EMPTIED,
     })),
   ]
-  return table(
+  return tableOf(
     rows,
     [
-      { title: t('runs.gate.what'), cell: ({ name }) => name },
-      { title: t('runs.gate.now'), kind: 'number', cell: ({ now }) => now },
-      { title: t('runs.gate.before'), kind: 'number', cell: ({ usual }) => usual },
-      { title: t('runs.difference'), kind: 'number', cell: ({ change }) => change },
+      { title: t('runs.gate.what'), of: ({ name }) => name },
+      { title: t('runs.gate.now'), kind: 'number', of: ({ now }) => now },
+      { title: t('runs.gate.before'), kind: 'number', of: ({ usual }) => usual },
+      { title: t('runs.difference'), kind: 'number', of: ({ change }) => change },
       {
         title: t('runs.gate.verdict'),
-        cell: ({ isBad }) =>
-          isBad ? state('bad', t('runs.gate.suspicious')) : state('ok', t('runs.gate.plausible')),
+        of: ({ isBad }) =>
+          isBad
+            ? { tone: 'bad', text: t('runs.gate.suspicious') }
+            : { tone: 'ok', text: t('runs.gate.plausible') },
       },
     ],
-    { caption: t('runs.gate'), empty: empty(t('runs.no_good_run')) },
+    { caption: t('runs.gate'), empty: t('runs.no_good_run') },
   )
 }
 

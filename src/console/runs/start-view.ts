@@ -2,7 +2,9 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
 import { KINDS_BY_SOURCE } from '../../sync/run.ts'
 import type { Ask } from '../ask.ts'
-import { actionForm, alert, duration, type Field, figure, head } from '../ui/parts.ts'
+import type { Block } from '../shown.ts'
+import { actionForm, duration, type Field, figure, head } from '../ui/parts.ts'
+import { drawBlocks } from '../ui/shown.ts'
 import { STARTED, type StartPageResult } from './query.ts'
 import { kindName } from './words.ts'
 
@@ -12,7 +14,7 @@ type StartedKind = (typeof STARTED)[number]
 export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
   const { t } = ask
   return html`${head(t('runs.start'))}
-    ${stack(missingProcessAlerts(ask, page.roles_alive, true))}
+    ${drawBlocks(ask, missingProcesses(ask, page.roles_alive, true))}
     <ul class="choices">${STARTED.map(
       kind => html`<li>
         <h2>${capitalised(kindName(ask, kind))}</h2>
@@ -88,22 +90,16 @@ function costOf(ask: Ask, kind: StartedKind, page: StartPageResult): string {
     : t('runs.costs.full_calls', { calls: figure(ask, employees) })
 }
 
-/** Alerts below each other. */
-export function stack(alerts: SafeHtml[]): SafeHtml {
-  return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
-}
-
 /**
  * Warns that no process is running that would do the work.
  * @param ahead the run is still to be started
  */
-export function missingProcessAlerts(ask: Ask, roles: Record<string, number>, ahead = false): SafeHtml[] {
+export function missingProcesses({ t }: Ask, roles: Record<string, number>, ahead = false): Block[] {
   const missing = (['scheduler', 'worker'] as const).filter(role => !roles[role])
-  return missing.map(role =>
-    alert(
-      'bad',
-      ask.t(`overview.no_${role}`),
-      html`${ask.t(`overview.no_${role}.remedy`)}${ahead ? html` ${ask.t('runs.waits_for_process')}` : ''}`,
-    ),
-  )
+  return missing.map(role => ({
+    notice: 'bad',
+    title: t(`overview.no_${role}`),
+    todo: t(`overview.no_${role}.remedy`),
+    next: ahead ? t('runs.waits_for_process') : null,
+  }))
 }

@@ -1,9 +1,9 @@
-import type { SafeHtml } from '@remix-run/html-template'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { duration, figure, state } from '../ui/parts.ts'
-import { runState } from '../ui/states.ts'
+import type { Words } from '../shown.ts'
+import { duration, figure } from '../ui/parts.ts'
+import { runStatus } from '../ui/states.ts'
 import type { TimeLeftResult } from './query.ts'
 
 /* Texts about runs in the viewer's language, for all screens. */
@@ -16,11 +16,12 @@ export function kindName({ language }: Pick<Ask, 'language'>, kind: string): str
 export function runStanding(
   ask: Ask,
   run: { state: string; cases: number; cancelled_at: Date | null; finished_at: Date | null },
-): SafeHtml {
-  if (run.state === 'running' && run.cancelled_at) return state('busy', ask.t('runs.being_cancelled'))
+): Words {
+  if (run.state === 'running' && run.cancelled_at)
+    return { tone: 'busy', text: ask.t('runs.being_cancelled') }
   if (run.state === 'done' && run.cases > 0)
-    return state('warn', ask.t('runs.done_with_cases', { count: run.cases }))
-  return runState(ask, run.state)
+    return { tone: 'warn', text: ask.t('runs.done_with_cases', { count: run.cases }) }
+  return runStatus(run.state)
 }
 
 /** Who asked: dirsync's own reasons in words, people by name. */

@@ -159,6 +159,11 @@ export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = '
   }</div>`
 }
 
+/** Alerts below each other. */
+export function stack(alerts: SafeHtml[]): SafeHtml {
+  return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
+}
+
 export interface Column<Row> {
   title: string
   cell(row: Row): Part | null

@@ -5,6 +5,7 @@ import type { Page } from '../endpoint.ts'
 import { type Block, isNothing, type Shown, type TableBlock, type Words } from '../shown.ts'
 import {
   alert,
+  bar,
   code,
   empty,
   facts,
@@ -17,6 +18,7 @@ import {
   since,
   state,
   table,
+  tiles,
   time,
 } from './parts.ts'
 
@@ -43,15 +45,25 @@ function blockOf(ask: Ask, block: Block): SafeHtml {
       block.facts.map(([name, value]) => [name, isNothing(value) ? null : wordsOf(ask, value)] as const),
     )
   if ('notice' in block) {
-    const { notice, title, todo, next } = block
+    const { notice, title, todo, list = [], next } = block
     return alert(
       notice,
       title,
       html`${isNothing(todo) ? '' : html`<p class="todo">${wordsOf(ask, todo)}</p>`}${
         isNothing(next) ? '' : html`<p class="soft">${wordsOf(ask, next)}</p>`
-      }`,
+      }${list.length === 0 ? '' : html`<ol>${list.map(item => html`<li>${wordsOf(ask, item)}</li>`)}</ol>`}`,
     )
   }
+  if ('tiles' in block)
+    return tiles(
+      block.tiles.map(({ value, note, to, tone, name }) => ({
+        name,
+        value: wordsOf(ask, value),
+        ...(isNothing(note) ? {} : { note: wordsOf(ask, note) }),
+        ...(to ? { href: to } : {}),
+        ...(tone ? { tone } : {}),
+      })),
+    )
   if ('table' in block) return tableHtml(ask, block.table)
   if ('steps' in block) {
     if (block.steps.length === 0) return empty(block.empty)
@@ -103,6 +115,9 @@ function wordsOf(ask: Ask, words: Words): Part {
   if ('since' in words) return since(ask, words.since)
   if ('named' in words) return textOr(ask.language, `${words.of}.${words.named}`, words.named)
   if ('tone' in words) return state(words.tone, wordsOf(ask, words.text))
+  if ('share' in words)
+    return html`<span class="progress"><span>${wordsOf(ask, words.text)}</span>${bar(words.share, 'busy')}</span>`
+  if ('clip' in words) return html`<span class="clip" title="${words.clip}">${words.clip}</span>`
   if ('code' in words) return code(words.code)
   if ('soft' in words) return html`<span class="soft">${wordsOf(ask, words.soft)}</span>`
   if ('to' in words) return html`<a href="${words.to}">${wordsOf(ask, words.text)}</a>`

@@ -19,6 +19,10 @@ const RUN: Record<string, Tone> = {
   cancelled: 'off',
 }
 
+export function runStatus(name: string): Words {
+  return { tone: RUN[name] ?? 'off', text: { named: name, of: 'run_state' } }
+}
+
 export function runState(ask: Ask, name: string): SafeHtml {
   return state(RUN[name] ?? 'off', textOr(ask.language, `run_state.${name}`, name))
 }

@@ -133,6 +133,7 @@ export const runs = {
   'runs.read.named': 'the rows that HR has just changed',
   'runs.read.newer': 'rows newer than before',
   'runs.sample': 'Examples',
+  'runs.decide': 'Decide',
   'runs.decided': 'Decided',
   'runs.commands': 'What people did',
   'runs.when': 'When',

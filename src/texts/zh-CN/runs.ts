@@ -132,6 +132,7 @@ export const runs = {
   'runs.read.named': '人事系统刚刚变更的行',
   'runs.read.newer': '比上次新的行',
   'runs.sample': '举例',
+  'runs.decide': '审批',
   'runs.decided': '决定',
   'runs.commands': '人工操作',
   'runs.when': '时间',
