@@ -14,8 +14,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   where n.nspname = 'dirsync' and pg_has_role(session_user, n.nspowner, 'member')
 $$;
 comment on function dirsync.own_word is
-  'What a session of dirsync''s own database user says about itself in a setting; null for everybody '
-  'else''s.';
+  'What a session of dirsync''s own database user says about itself in a setting; null for any other '
+  'session.';
 
 create function dirsync.actor() returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -30,7 +30,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select coalesce(dirsync.own_word('dirsync.address'), host(inet_client_addr()))
 $$;
 comment on function dirsync.address is
-  'From where somebody asks: what the console says, else the address of the database client; null when that '
+  'Where a command comes from: as the console says, else the address of the database client; null if that '
   'is on the same machine.';
 
 create table dirsync.command (

@@ -167,8 +167,8 @@ comment on column dirsync.planned_work.fields is
   'Of a changed employee the fields that differ from what the platform last confirmed, of a row that breaks '
   'rules the broken ones; null: not read yet (see plan_reading).';
 comment on column dirsync.planned_work.acknowledged is
-  'Of a row whose fields nobody had read when the plan was carried out: per field the hash of the value '
-  'that the platform had confirmed by then. What was approved can be told by it afterwards.';
+  'For a row whose fields had not been read when the plan was carried out: per field the hash of the value '
+  'that the platform had confirmed by then. It shows afterwards what was approved.';
 
 create table dirsync.plan_reading (
   run_id        bigint primary key references dirsync.sync_run on delete cascade,
@@ -189,7 +189,7 @@ comment on table dirsync.plan_reading is
   'The plan of a held run in figures that only HR can tell, counted once in the background after it is held.';
 comment on column dirsync.plan_reading.run_id is 'The held run.';
 comment on column dirsync.plan_reading.state is
-  'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: somebody decided '
+  'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: a person decided '
   'about the run first.';
 comment on column dirsync.plan_reading.started_at is 'When it began.';
 comment on column dirsync.plan_reading.finished_at is 'When it ended; null while it goes on.';

@@ -125,7 +125,7 @@ comment on column dirsync.department.parked_at is
   'When the deletion ended in a dead letter; it is not planned again until HR changes or the case is '
   'retried.';
 comment on column dirsync.department.rejected_run is
-  'The run with which a person rejected its deletion; null: nobody has, or HR has changed it since.';
+  'The run with which a person rejected its deletion; null: none, or HR has changed it since.';
 
 create table dirsync.openid_binding (
   enterprise_code text not null default '',

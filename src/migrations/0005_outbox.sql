@@ -92,7 +92,7 @@ create table dirsync.attempt (
 create index attempt_entity on dirsync.attempt (enterprise_code, entity_key, id desc);
 create index attempt_run on dirsync.attempt (run_id);
 create index attempt_started_at on dirsync.attempt using brin (started_at);
--- An outcome that is written twice, because nobody knew whether it had been committed, leaves one attempt.
+-- An outcome that is written twice, because its commit was uncertain, leaves one attempt.
 create unique index attempt_execution on dirsync.attempt (execution);
 
 comment on table dirsync.attempt is 'Every execution of a job, append-only; kept for 30 days.';

@@ -129,7 +129,7 @@ comment on column dirsync.dead_letter.version is
 comment on column dirsync.dead_letter.swap_id is
   'Groups the cases of employees who want each other''s mobile number or e-mail address: the number of the '
   'oldest of them. None can go first; see the remedy. Retrying one retries all.';
-comment on column dirsync.dead_letter.assignee is 'Who takes care of it; null: nobody yet.';
+comment on column dirsync.dead_letter.assignee is 'The person who handles it; null: unassigned.';
 
 create table dirsync.dead_letter_event (
   id             bigint generated always as identity primary key,
@@ -151,8 +151,8 @@ comment on column dirsync.dead_letter_event.dead_letter_id is 'The case.';
 comment on column dirsync.dead_letter_event.at is 'When.';
 comment on column dirsync.dead_letter_event.actor is 'dirsync, or who decided.';
 comment on column dirsync.dead_letter_event.event is
-  'What happened; changed: it failed again for another reason; assigned: the note says to whom, null to '
-  'nobody.';
+  'What happened; changed: it failed again for another reason; assigned: the note says to whom, null for '
+  'no one.';
 comment on column dirsync.dead_letter_event.run_id is 'Run in which it happened.';
 comment on column dirsync.dead_letter_event.note is
   'Category, the reason that a person gave, whom the case was assigned to, or the comment.';
@@ -279,7 +279,7 @@ begin
   end if;
 end $$;
 comment on function dirsync.expect_version is
-  'Locks a case for the rest of the transaction; refuses when somebody has changed it since it had this '
+  'Locks a case for the rest of the transaction; refuses if it has been changed since it had this '
   'version.';
 
 -- Each of these changes a case without writing down a command: its caller has.
@@ -327,7 +327,7 @@ begin
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'assigned', assignee);
 end $$;
-comment on function dirsync.set_assigned is 'Gives a case to somebody, or to nobody.';
+comment on function dirsync.set_assigned is 'Assigns a case to a person, or to no one.';
 
 create function dirsync.add_comment(id bigint, text text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -389,7 +389,7 @@ create table dirsync.field_refusal (
 );
 
 comment on table dirsync.field_refusal is
-  'Refusals that may mean that a field is switched off for everybody: the latest one per field and employee.';
+  'Refusals that may mean that a field is switched off for all: the latest one per field and employee.';
 comment on column dirsync.field_refusal.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.field_refusal.field is 'The field that the platform refused.';
 comment on column dirsync.field_refusal.userid is 'The employee whose value it was.';

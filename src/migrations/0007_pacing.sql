@@ -55,7 +55,7 @@ comment on table dirsync.pacer is
 comment on column dirsync.pacer.gate is
   'Name of the gate: platform, or operation: and the operation that has a budget of its own.';
 comment on column dirsync.pacer.next_at is
-  'The first slot that nobody has reserved yet; in the past when there is less to do than the rate permits.';
+  'The first slot that is not reserved yet; in the past if there is less to do than the rate permits.';
 comment on column dirsync.pacer.reserved_at is
   'When a slot was last reserved. A clock that shows an earlier time was put back.';
 comment on column dirsync.pacer.leased is 'How many slots have ever been reserved.';
@@ -164,7 +164,7 @@ begin
 
   select per_second, extract(epoch from until) * 1000 into cap_per_second, cap_until_ms
   from dirsync.rate_cap where until > _now;
-  -- A cap above the rate is in nobody's way; nor is there a rate to lower before one was learnt.
+  -- A cap above the rate has no effect; nor is there a rate to lower before one was learnt.
   spacing_ms := case when own_spacing_ms > 0 then greatest(own_spacing_ms, 1000 / cap_per_second) else 0 end;
   -- Once a cap is over, or is another one, the next slot lies as far from the last one as it now should.
   if _slots.spread_ms is not null then
@@ -178,7 +178,7 @@ begin
     count := 0;
     _start := _budget_next;
   elsif spacing_ms > own_spacing_ms and _slots.next_at > _now + interval '500 ms' then
-    -- Nobody reserves a moment that is far away only because of the cap: it may be lifted before.
+    -- Do not reserve a moment that is far away only because of the cap: it may be lifted before.
     count := 0;
   elsif count > 0 then
     if spacing_ms > own_spacing_ms then

@@ -1,5 +1,5 @@
 -- What moves money is written down before it is sent, so that nothing is sent twice and nothing is forgotten.
--- What is not known to be refused is unknown, and waits for whoever can find out.
+-- An outcome that is not known to be a refusal is unknown, and stays so until it is found out.
 
 create table dirsync.refund (
   outer_refund_no   text primary key,
@@ -26,7 +26,7 @@ create table dirsync.refund (
   check ((state = 'notified') = (notified_at is not null)),
   check ((resolved_by is null) = (resolution is null))
 );
--- Of two refunds of one order whose outcome is open, nobody could tell which one the order record shows.
+-- With two open refunds of one order, it could not be told which one the order record shows.
 create unique index refund_open on dirsync.refund (outer_trade_no) where state in ('requested', 'unknown');
 create index refund_sent_at on dirsync.refund (sent_at);
 create index refund_shown
@@ -63,7 +63,7 @@ comment on column dirsync.refund.next_settle_at is
 comment on column dirsync.refund.left_to_person_at is
   'Since when an unknown refund waits for a person, because asking again will not tell; null: the order '
   'record may still tell.';
-comment on column dirsync.refund.resolved_by is 'Who decided about an unknown outcome; null: nobody had to.';
+comment on column dirsync.refund.resolved_by is 'Who decided about an unknown outcome; null: no decision.';
 comment on column dirsync.refund.resolution is 'The reason given with that decision.';
 
 create table dirsync.topup (
@@ -86,7 +86,7 @@ create table dirsync.topup (
   check ((state in ('requested', 'unknown')) = (settled_at is null)),
   check ((resolved_by is null) = (resolution is null))
 );
--- While a top-up of an account is open, another one is sent only by whoever names it.
+-- While a top-up of an account is open, another one must name it to be sent.
 create index topup_open on dirsync.topup (account_openid) where state in ('requested', 'unknown');
 create index topup_sent_at on dirsync.topup (sent_at);
 create index topup_shown on dirsync.topup ((state in ('requested', 'unknown')), sent_at, external_code);
@@ -115,7 +115,7 @@ comment on column dirsync.topup.platform_code is
 comment on column dirsync.topup.trace_id is
   'x-trace-id of the failed call: name it to the vendor''s support.';
 comment on column dirsync.topup.message is 'What is known about the outcome, without personal data.';
-comment on column dirsync.topup.resolved_by is 'Who decided about an unknown outcome; null: nobody had to.';
+comment on column dirsync.topup.resolved_by is 'Who decided about an unknown outcome; null: no decision.';
 comment on column dirsync.topup.resolution is 'The reason given with that decision.';
 
 create table dirsync.refused_notification (

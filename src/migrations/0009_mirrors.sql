@@ -18,8 +18,8 @@ create table dirsync.mirror_task (
 );
 
 comment on table dirsync.mirror_task is
-  'What a run of a mirror still has to read, in this order, and how far it has come. Whoever takes the run '
-  'up after a crash goes on from here.';
+  'What a run of a mirror still has to read, in this order, and how far it has come. A worker that takes it '
+  'up after a crash continues from here.';
 comment on column dirsync.mirror_task.run_id is 'The run.';
 comment on column dirsync.mirror_task.position is 'Order within the run.';
 comment on column dirsync.mirror_task.enterprise_code is

@@ -1,5 +1,5 @@
 -- Figures that cost the same however many rows there are: triggers keep them as rows are written,
--- and nobody counts the tables.
+-- and the tables are never counted.
 
 create table dirsync.tally (
   source          text not null check (source in ('pending', 'employee', 'dead_letter', 'sync_run')),
@@ -21,7 +21,7 @@ with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
 
 comment on table dirsync.tally is
   'Row counts of some tables, by the columns that figures are shown for: the sum of n over rows that are '
-  'otherwise alike. Triggers add a row per change; the scheduler sums rows up. Nobody counts the tables '
+  'otherwise alike. Triggers add a row per change; the scheduler sums rows up. The tables are never counted '
   'themselves.';
 comment on column dirsync.tally.source is
   'The table whose rows are counted: pending, employee, dead_letter (without resolved ones) or sync_run.';
@@ -189,7 +189,7 @@ begin
 end $$;
 comment on function dirsync.fold_tally is
   'Sums up the rows of the tally that are alike, once there are many. Returns how many rows it summed up; 0 '
-  'when it was not worth it, or somebody else is doing it.';
+  'if it was not worth it, or another process is doing it.';
 
 -- Counted once, when a run ends: sync_run keeps it.
 create function dirsync.run_result(run bigint) returns jsonb

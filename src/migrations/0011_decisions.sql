@@ -119,7 +119,7 @@ begin
     using errcode = 'DS409', hint = 'Look at it again before you decide.';
 end $$;
 comment on function dirsync.refuse_decided is
-  'Tells that somebody else has decided about a run, and what; says nothing where nobody has.';
+  'Fails if another person has decided about a run, and says what; else does nothing.';
 
 -- A rejection lasts until HR changes the rows in question; whatever else waited for the decision goes on.
 create function dirsync.decide(run bigint, approve boolean, reason text) returns bigint
@@ -137,7 +137,7 @@ begin
   perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
                                jsonb_build_object('run', run, 'reason', said));
   if not approve then
-    -- What HR has changed since the plan was stored, nobody has seen: the next plan checks it.
+    -- No one has seen what HR has changed since the plan was stored: the next plan checks it.
     with planned as materialized (
       select e.enterprise_code, e.userid from dirsync.employee e
       join dirsync.planned_work w
@@ -192,7 +192,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
     where p.run_id = run and p.starts = 0
     order by p.operation, p.enterprise_code, p.entity_key, p.detail for update
   ), taken_back as (
-    -- Found by key: a row that somebody else has touched meanwhile lies in another place.
+    -- Found by key: a row that was changed meanwhile is in another place.
     delete from dirsync.pending p using waiting w
     where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
       and p.detail = w.detail and p.starts = 0
@@ -274,7 +274,7 @@ begin
 
   perform dirsync.take_back(run);
   delete from dirsync.mirror_task t where t.run_id = run;
-  -- A running run ends with what was in hand; a mirror has nothing in hand that anybody waits for.
+  -- A running run ends with the work in hand; a mirror has none that needs to be waited for.
   update dirsync.sync_run r
   set cancelled_at = now(), decided_by = dirsync.actor(), decided_at = now(), decision_reason = said,
       state = case when was.state = 'running' and r.kind not in ('orders', 'accounts', 'taxpayers')
@@ -361,7 +361,7 @@ begin
   return id;
 end $$;
 comment on function dirsync.assign is
-  'Says who takes care of a case, assign(17, ''mei''), or that nobody does, assign(17, null). Returns its '
+  'Assigns a case to a person, assign(17, ''mei''), or to no one, assign(17, null). Returns its '
   'number.';
 
 create function dirsync.comment(id bigint, text text) returns bigint

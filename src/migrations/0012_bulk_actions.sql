@@ -38,7 +38,7 @@ comment on column dirsync.bulk_action.filter is
   'What the cases had to match when the preview was made; null: they were chosen one by one.';
 comment on column dirsync.bulk_action.arguments is 'until and reason, assignee, or text.';
 comment on column dirsync.bulk_action.state is
-  'preview: nobody has confirmed it; requested: waits for a process; running; done; stopped: by a person.';
+  'preview: not confirmed yet; requested: waits for a process; running; done; stopped: by a person.';
 comment on column dirsync.bulk_action.total is 'Cases that it is about.';
 comment on column dirsync.bulk_action.more is
   'Whether more cases matched than one action takes; the rest is left out.';

@@ -18,8 +18,8 @@ create table dirsync.console_user (
 create unique index console_user_subject on dirsync.console_user (issuer, subject) where source = 'oidc';
 
 comment on table dirsync.console_user is
-  'People who may use the console, or have used it. dirsync users adds and disables them; whoever signs in '
-  'through OIDC is added by it.';
+  'People who may use the console, or have used it. dirsync users adds and disables them; those who sign in '
+  'through OIDC are added by it.';
 comment on column dirsync.console_user.name is 'Name, in lower case; the audit shows it.';
 comment on column dirsync.console_user.source is
   'How they sign in. password: with the one kept here. oidc: at the identity provider. key: with one-time '
@@ -30,7 +30,7 @@ comment on column dirsync.console_user.password_hash is
   'scrypt of the password, with its parameters and salt: $scrypt$ln=…,r=…,p=…$salt$hash.';
 comment on column dirsync.console_user.issuer is 'oidc: the identity provider that knows them.';
 comment on column dirsync.console_user.subject is
-  'oidc: who they are there, for ever (the claim sub). A name may pass to somebody else, this may not.';
+  'oidc: their permanent id there (the claim sub). A name may pass to another person, this may not.';
 comment on column dirsync.console_user.language is
   'The language that they chose: en or zh-CN; null: as their browser asks.';
 comment on column dirsync.console_user.created_at is 'When they were added.';
@@ -89,7 +89,7 @@ comment on column dirsync.api_token.id is 'Number of the token.';
 comment on column dirsync.api_token.name is
   'What it is for. The audit shows token:NAME. One token of a name is good at a time.';
 comment on column dirsync.api_token.hash is 'SHA-256 of the token, which was shown once.';
-comment on column dirsync.api_token.role is 'What whoever holds it may do.';
+comment on column dirsync.api_token.role is 'What its holder may do.';
 comment on column dirsync.api_token.created_by is 'Who added it.';
 comment on column dirsync.api_token.created_at is 'When it was added.';
 comment on column dirsync.api_token.expires_at is 'Until when it is good.';
@@ -157,7 +157,7 @@ comment on column dirsync.sign_in_failure.blocked_until is 'No other attempt bef
 
 create function dirsync.sign_in_pause(kind text, failures integer) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  -- Many people may share an address. A name is slowed less long: somebody else may be trying it.
+  -- Many people may share an address. A name is slowed for less long: a stranger may be trying it.
   select case when failures <= free then interval '0'
               else least(2 ^ least(failures - free, 20), longest) * interval '1 second' end
   from (values ('address', 20, 300), ('name', 5, 60)) as rule (kind, free, longest)
@@ -171,7 +171,7 @@ create function dirsync.admit_sign_in(address_key text, address text, name text)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   _name_key text := encode(sha256(convert_to(name, 'UTF8')), 'hex');
-  -- Somebody who fails with a name on purpose must not shut out its owner, who has signed in from here
+  -- Failing with a name on purpose must not lock out its owner, who has signed in from here
   -- before.
   _slow_name boolean := not exists (
     select from dirsync.console_session s
@@ -188,7 +188,7 @@ begin
     return _wait;
   end if;
 
-  -- The address before the name, everywhere: nobody waits for each other in a circle.
+  -- The address before the name, everywhere, so that there is no deadlock.
   foreach _kind in array case when _slow_name then array['address', 'name'] else array['address'] end loop
     insert into dirsync.sign_in_failure as f (kind, key, failures, last_at, blocked_until)
     values (_kind, case _kind when 'address' then address_key else _name_key end, 1, _now, _now)

@@ -69,8 +69,8 @@ create index alert_message_sent_at on dirsync.alert_message (channel, sent_at) w
 create index alert_message_created_at on dirsync.alert_message (created_at);
 
 comment on table dirsync.alert_message is
-  'Messages to channels, written before they are sent: whoever dies in between, another process sends it. '
-  'At most one per channel waits; as long as nobody is sending it, it is kept up to date. Kept for 30 days.';
+  'Messages to channels, written before they are sent: if a process dies, another one sends its messages. '
+  'At most one per channel waits; unless it is being sent, it is kept up to date. Kept for 30 days.';
 comment on column dirsync.alert_message.id is
   'Number of the message; receivers may know a repeated one by it.';
 comment on column dirsync.alert_message.channel is 'Name of the channel.';
@@ -82,7 +82,7 @@ comment on column dirsync.alert_message.state is 'waiting, sent, or given_up aft
 comment on column dirsync.alert_message.attempts is 'How often it was tried.';
 comment on column dirsync.alert_message.not_before is 'When to try (again).';
 comment on column dirsync.alert_message.leased_until is
-  'Until when a process may be sending it; null: nobody is.';
+  'Until when a process may be sending it; null: none is.';
 comment on column dirsync.alert_message.sent_at is 'When the channel took it.';
 comment on column dirsync.alert_message.answer is
   'What the channel''s server answered last, cut short and without secrets.';
@@ -205,7 +205,7 @@ comment on column dirsync.heartbeat_call.called_at is 'When the monitor took it;
 comment on column dirsync.heartbeat_call.attempts is 'How often it was tried.';
 comment on column dirsync.heartbeat_call.not_before is 'When to try (again).';
 comment on column dirsync.heartbeat_call.leased_until is
-  'Until when a process may be calling it; null: nobody is.';
+  'Until when a process may be calling it; null: none is.';
 comment on column dirsync.heartbeat_call.answer is 'What the monitor answered last.';
 
 -- What people ask for ---------------------------------------------------------
@@ -232,7 +232,7 @@ begin
 end $$;
 comment on function dirsync.acknowledge_alert is
   'Says that you take care of an alert: its channels are told so once, and not again until it is over. '
-  'Returns false where it is over already, or somebody was first.';
+  'Returns false if it is over already, or another person was first.';
 
 create function dirsync.mute_alert(
   rule text, until timestamptz, reason text, subject text default null) returns timestamptz
