@@ -44,7 +44,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     const status = await dirsync('status')
     expect(status.stdout).toMatch(/员工\n {2}20 名中 \d+ 名已同步/)
     expect(status.stdout).toMatch(/增量同步 +待审批/)
-    expect(status.stdout).toContain('待处理项：1')
+    expect(status.stdout).toContain('异常项：1')
     const runs = await dirsync('runs')
     expect(runs.stdout).toMatch(/任务 +类型 +状态/)
     const held = /(\d+) +增量同步 +待审批/.exec(runs.stdout)?.[1] ?? ''

@@ -205,7 +205,7 @@ describe('cancel, pause and resume', () => {
     const paused = await dirsync('pause', '--reason', 'maintenance', '--json')
     expect(paused.json()).toEqual({ paused: true, reason: 'maintenance' })
     const status = await dirsync('status')
-    expect(status.stdout).toMatch(/everything since .*, until somebody resumes/)
+    expect(status.stdout).toMatch(/everything since .*, until someone resumes/)
     expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
     const call = await dirsync('platform', 'employee/get', '--userid', 'e0001')
     expect(call.code).toBe(1)
@@ -225,7 +225,7 @@ describe('cancel, pause and resume', () => {
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
     expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')
-    expect((await dirsync('resume')).stdout).toBe('Calls to the platform go on.\n')
+    expect((await dirsync('resume')).stdout).toBe('Calls to the platform have been resumed.\n')
     expect((await dirsync('resume', '--json')).json()).toEqual({ paused: false, was_paused: false })
     const { rows } = await company.db.query(
       `select name, arguments from dirsync.command where name in ('pause', 'resume') order by id`,
