@@ -1,5 +1,5 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
-import { HAS_JUDGED, type Health, readHealth } from '../report/health.ts'
+import { HAS_JUDGED, type Health, readHealth } from '../sync/health.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */

@@ -3,8 +3,8 @@ import type { Pool } from '../lib/database.ts'
 import { codeOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
-import { readHealth } from '../report/health.ts'
 import { jitter } from '../sync/backoff.ts'
+import { readHealth } from '../sync/health.ts'
 import { OF_EVERYBODY } from '../sync/run.ts'
 
 /** How often to check for a good run. */

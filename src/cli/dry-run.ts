@@ -1,7 +1,7 @@
+import { type DryRun, dryRunPage, readDryRun } from '../console/mapping/dry-runs.ts'
 import { qualified } from '../directory/employee.ts'
 import { MappingError, placed } from '../hr/errors.ts'
 import { readMappingFile } from '../hr/mapping.ts'
-import { type DryRun, dryRunPage, readDryRun } from '../report/dry-runs.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
 import { limitsOf } from '../sync/safety.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type EmployeeStory, readEmployeeStory } from '../report/employee-story.ts'
+import { type EmployeeStory, readEmployeeStory } from '../console/employees/story.ts'
 import { employeeName } from './arguments.ts'
 import { lookAtEmployee, printView, viewDocument } from './compare.ts'
 import { openContext } from './context.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { STANDINGS_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
-import { STANDINGS_AFTER_SYNC, type SyncSummary, syncSummary } from '../report/overview.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'

@@ -3,7 +3,7 @@ import pc from 'picocolors'
 import { qualified } from '../directory/employee.ts'
 import { io, perRun } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
-import type { TimeLeft } from '../report/time-left.ts'
+import type { TimeLeft } from '../sync/time-left.ts'
 import { type Names, named, say } from './language.ts'
 
 // Times

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
+import { previewRun, type RunPreview } from '../console/employees/preview.ts'
 import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
-import { previewRun, type RunPreview } from '../report/preview.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { MOST_CASES_COUNTED, readRunStory } from '../../src/report/run-story.ts'
+import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { alertOf, FILES } from '../../ops/prometheus/rules.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { FOR_A_DECISION } from '../../src/alerts/rules/work.ts'
-import { STANDINGS_OUT_OF_SCOPE } from '../../src/report/figures.ts'
+import { STANDINGS_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
 import { anchorsOf } from '../docs/pages.ts'
 
 /* The rules for Prometheus are made from dirsync's own. That they find the same is shown by promtool, in promtool.test.ts. */

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
+import { type Bulk, bulkResults, listBulk, readBulk } from '../../src/console/bulk/read.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import type { Loop } from '../../src/lib/loop.ts'
-import { type Bulk, bulkResults, listBulk, readBulk } from '../../src/report/bulk.ts'
 import {
   type BulkRequest,
   bulkRunner,

@@ -1,4 +1,4 @@
-import { STANDINGS_IN_SCOPE } from '../../report/figures.ts'
+import { STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
 import { durationText, percentText } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'

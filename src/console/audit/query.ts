@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { CommandRow, listCommands } from '../../report/audit.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
+import { CommandRow, listCommands } from './entries.ts'
 
 /** Filters of the list and its export; they are kept in the page's address. */
 export const AuditFilter = z.object({

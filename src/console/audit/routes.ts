@@ -1,8 +1,8 @@
 import { csvLine } from '../../lib/csv.ts'
-import { commandNames } from '../../report/audit.ts'
 import { download, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
+import { commandNames } from './entries.ts'
 import { AuditFilter, AuditInput, AuditList, everyCommand, readAudit } from './query.ts'
 import { auditBody, commandName } from './view.ts'
 

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { type Bulk, BulkResult } from '../../report/bulk.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
@@ -7,6 +6,7 @@ import { ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd } fro
 import { FilterInput } from '../cases/query.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { type Bulk, BulkResult } from './read.ts'
 
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
 const BULK_STATES = ['preview', 'requested', 'running', 'done', 'stopped'] as const

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
-import { bulkResults, listBulk, readBulk } from '../../report/bulk.ts'
 import { previewBulk, startBulk, stopBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -9,6 +8,7 @@ import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
+import { bulkResults, listBulk, readBulk } from './read.ts'
 import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })

@@ -1,6 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
-import type { CaseStory } from '../../report/cases.ts'
 import { openStates } from '../../sync/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
@@ -12,6 +11,7 @@ import { employeePath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
 import { caseKey, categoryName, cause, fieldName, itemOf, operationName, short } from './parts.ts'
+import type { CaseStory } from './read.ts'
 
 /** What is wrong, what to do, and the buttons for it; then everything that is known. */
 export function caseShown(ask: Ask, story: CaseStory, appId: string): Shown {

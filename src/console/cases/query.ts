@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { CaseGroup, countCases, groupCases, listCasesPage } from '../../report/cases.ts'
-import { DeadLetter } from '../../report/review.ts'
 import { type CaseFilter, FIELDS } from '../../sync/case-filter.ts'
 import { cursor, pageSize } from '../endpoint.ts'
+import { DeadLetter } from './dead-letter.ts'
+import { CaseGroup, countCases, groupCases, listCasesPage } from './read.ts'
 
 /** Filter, order and position of a list, as an address holds them. */
 export const FilterInput = z.strictObject(FIELDS).partial()

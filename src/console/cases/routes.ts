@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { CaseStory, caseStory, everyCase } from '../../report/cases.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
@@ -27,6 +26,7 @@ import {
   readCaseGroups,
   readCaseList,
 } from './query.ts'
+import { CaseStory, caseStory, everyCase } from './read.ts'
 
 const params = z.object({ id: rowNumber })
 const Done = z.object({ id: z.number() })

@@ -1,17 +1,12 @@
 import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
-import { previewDeletions, wayToDepartment } from '../../report/department-page.ts'
-import {
-  type DepartmentRow,
-  deletionCandidates,
-  departmentTree,
-  enterprisesWithDepartments,
-} from '../../report/departments.ts'
 import { limitsOf } from '../../sync/safety.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
+import { previewDeletions, wayToDepartment } from './page.ts'
+import { type DepartmentRow, deletionCandidates, departmentTree, enterprisesWithDepartments } from './read.ts'
 
 export const DepartmentsQuery = z.object({
   under: z

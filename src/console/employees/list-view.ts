@@ -1,6 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { beginning } from '../../lib/text.ts'
-import { LISTED } from '../../report/employee-list.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -17,6 +16,7 @@ import {
   tabs,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
+import { LISTED } from './list.ts'
 import type { EmployeesResult } from './query.ts'
 
 // The list

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { isOfHr } from '../../hr/source.ts'
-import { RevealError, revealValue } from '../../report/reveal.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -18,6 +17,7 @@ import {
   readEmployee,
   readEmployees,
 } from './query.ts'
+import { RevealError, revealValue } from './reveal.ts'
 import { employeeBody, revealedBody } from './view.ts'
 
 const params = z.object({ key: z.string().min(1).describe('User id, or enterprise/userid, encoded') })

@@ -313,7 +313,7 @@ function verdict(ask: Ask, { fields, hr }: EmployeeResult): SafeHtml {
   )
 }
 
-/** Why a field is held back, by the notes of src/report/preview.ts. */
+/** Why a field is held back, by the notes of preview.ts. */
 const NOTES: Record<string, TextKey> = {
   'its feature is switched off for the enterprise': 'employees.note.feature_off',
   'the platform accepted it before, and did not keep it': 'employees.note.not_kept',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { HaltReport, listHalts, listProcesses, Process } from '../../report/service.ts'
 import { NEEDED_ROLES } from '../../sync/process.ts'
+import { HaltReport, listHalts, listProcesses, Process } from './service.ts'
 
 /** The answer of `/api/v1/halts`. */
 export const HaltsResult = z.object({

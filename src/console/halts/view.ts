@@ -1,5 +1,4 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { HaltReport, Process } from '../../report/service.ts'
 import { actorText, withActor } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
@@ -21,6 +20,7 @@ import {
   withCode,
 } from '../ui/parts.ts'
 import type { HaltsResult } from './query.ts'
+import type { HaltReport, Process } from './service.ts'
 
 /** Is anything halted, why, and are all the processes running that do the work? */
 export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
-import { dryRunPage, listDryRuns, readDryRun } from '../../report/dry-runs.ts'
-import { readMappingPage, type TriedEmployee } from '../../report/mapping.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
+import { dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
+import { readMappingPage, type TriedEmployee } from './read.ts'
 
 // The mapping in use
 

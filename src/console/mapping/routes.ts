@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { HrUnavailableError, MappingError } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
-import { tryEmployee } from '../../report/mapping.ts'
 import { requestDryRun } from '../../sync/dry-run.ts'
 import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'
@@ -26,6 +25,7 @@ import {
   TriedResult,
   triedResult,
 } from './query.ts'
+import { tryEmployee } from './read.ts'
 import { mappingBody } from './view.ts'
 
 const mappingText = z

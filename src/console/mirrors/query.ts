@@ -2,6 +2,10 @@ import { z } from 'zod'
 import type { Config } from '../../config.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
+import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import type { Ask } from '../ask.ts'
+import { cursor, pageSize, plainText } from '../endpoint.ts'
+import { platformDayOf } from '../moment.ts'
 import {
   LimitAccountRow,
   listLimitAccounts,
@@ -9,11 +13,7 @@ import {
   listTaxpayers,
   PaymentOrderRow,
   TaxpayerRow,
-} from '../../report/mirrors.ts'
-import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
-import type { Ask } from '../ask.ts'
-import { cursor, pageSize, plainText } from '../endpoint.ts'
-import { platformDayOf } from '../moment.ts'
+} from './read.ts'
 
 const Run = z.object({
   id: z.number(),

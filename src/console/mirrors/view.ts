@@ -1,7 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
-import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from '../../report/mirrors.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
@@ -30,6 +29,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import type { AccountsInput, MirrorStanding, OrdersInput, TaxpayersInput } from './query.ts'
+import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from './read.ts'
 
 /** The status of each mirror. */
 export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {

@@ -4,10 +4,10 @@ import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
-import { listRefunds, listTopUps, moneyCounts } from '../../report/money.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
+import { listRefunds, listTopUps, moneyCounts } from './read.ts'
 
 export const KINDS = ['refunds', 'topups'] as const
 export type Kind = (typeof KINDS)[number]

@@ -3,7 +3,6 @@ import { type Entry, type EntryState, type Journal, JournalError } from '../../m
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
-import { readRefund, readTopUp } from '../../report/money.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -13,6 +12,7 @@ import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { MoneyInput, MoneyList, RefundDetails, readMoney, TopUpDetails } from './query.ts'
+import { readRefund, readTopUp } from './read.ts'
 import { moneyBody, refundBody, topUpBody } from './view.ts'
 
 const refundParams = z.object({ number: plainText(200) })

@@ -1,6 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { ENTRY_STATES } from '../../money/journal.ts'
-import { MOST_ENTRIES_COUNTED } from '../../report/money.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -39,6 +38,7 @@ import {
   type RefundDetails,
   type TopUpDetails,
 } from './query.ts'
+import { MOST_ENTRIES_COUNTED } from './read.ts'
 
 const TONES: Record<Line['state'], Tone> = {
   requested: 'busy',

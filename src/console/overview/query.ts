@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
-import { type Pace, readPace } from '../../report/figures.ts'
-import { readHistory } from '../../report/history.ts'
-import { type Overview, readOverview } from '../../report/overview.ts'
+import { type Pace, readPace } from '../../sync/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
+import { readHistory } from './history.ts'
+import { type Overview, readOverview } from './read.ts'
 
 const Counts = z.record(z.string(), z.number())
 

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { type PlanEntry, planOverview, planPage } from './stored.ts'
 
 export const PlanQuery = PlanFilter.extend({ cursor, limit: pageSize })
 

@@ -2,11 +2,11 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
 import { qualified } from '../../directory/employee.ts'
 import { capitalised } from '../../lib/text.ts'
-import { sumOf } from '../../report/run-list.ts'
 import { PLAN_REASONS, type PlanFilter } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { sumOf } from '../runs/list.ts'
 import { whoText } from '../runs/words.ts'
 import {
   actionForm,

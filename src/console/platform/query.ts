@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { readPlatform } from '../../report/platform.ts'
-import { HaltReport, listHalts } from '../../report/service.ts'
+import { HaltReport, listHalts } from '../halts/service.ts'
+import { readPlatform } from './read.ts'
 
 const Operation = z.object({
   operation: z.string(),

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { readHistory } from '../../report/history.ts'
-import { askTokenState, TokenState } from '../../report/platform.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
+import { readHistory } from '../overview/history.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { Until, untilOf } from '../until.ts'
 import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
+import { askTokenState, TokenState } from './read.ts'
 import { platformBody } from './view.ts'
 
 const DAY_MS = 86_400_000

@@ -1,11 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { History } from '../../report/history.ts'
-import type { TokenState } from '../../report/platform.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltAlert } from '../halts/view.ts'
+import type { History } from '../overview/history.ts'
 import {
   actionForm,
   alert,
@@ -31,6 +30,7 @@ import {
 } from '../ui/parts.ts'
 import { untilFields } from '../until.ts'
 import { type Hindrance, hindrancesOf, type PlatformResult, totalsOf, versionOf } from './query.ts'
+import type { TokenState } from './read.ts'
 
 /** Are we calling as fast as permitted, and does the platform accept it? */
 export function platformBody(

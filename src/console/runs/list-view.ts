@@ -1,11 +1,11 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
-import { BY_ITSELF, RUN_KINDS, RUN_STATES } from '../../report/run-list.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Shown, tableOf, term, type Words } from '../shown.ts'
 import { duration, filters, percent } from '../ui/parts.ts'
+import { BY_ITSELF, RUN_KINDS, RUN_STATES } from './list.ts'
 import type { RunItem, RunsResult } from './query.ts'
 import { kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
 

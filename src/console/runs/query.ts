@@ -1,8 +1,15 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { readFigures, readPace, STANDINGS_IN_SCOPE } from '../../report/figures.ts'
-import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
+import { readFigures, readPace, STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
+import { aliveProcesses, countRoles } from '../../sync/process.ts'
+import { sourceNames } from '../../sync/sources.ts'
+import type { TimeLeft } from '../../sync/time-left.ts'
+import type { Ask } from '../ask.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { momentIn } from '../moment.ts'
+import { Problem } from '../problem.ts'
+import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
 import {
   GateView,
   MOST_CASES_COUNTED,
@@ -13,14 +20,7 @@ import {
   readRunComparison,
   readRunStory,
   resultSoFar,
-} from '../../report/run-story.ts'
-import type { TimeLeft } from '../../report/time-left.ts'
-import { aliveProcesses, countRoles } from '../../sync/process.ts'
-import { sourceNames } from '../../sync/sources.ts'
-import type { Ask } from '../ask.ts'
-import { cursor, pageSize, rowNumber } from '../endpoint.ts'
-import { momentIn } from '../moment.ts'
-import { Problem } from '../problem.ts'
+} from './story.ts'
 
 const Counts = z.record(z.string(), z.number())
 

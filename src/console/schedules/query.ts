@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { listSchedules, Schedule } from '../../report/schedules.ts'
 import { aliveProcesses } from '../../sync/process.ts'
+import { listSchedules, Schedule } from './read.ts'
 
 /** The answer of `/api/v1/schedules`. */
 export const SchedulesResult = z.object({

@@ -1,5 +1,4 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { Schedule, Tick } from '../../report/schedules.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -21,6 +20,7 @@ import {
   time,
 } from '../ui/parts.ts'
 import type { SchedulesResult } from './query.ts'
+import type { Schedule, Tick } from './read.ts'
 
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
 export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): SafeHtml {

@@ -1,7 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { z } from 'zod'
 import { beginning } from '../../lib/text.ts'
-import { searchEverything } from '../../report/search.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { standingState } from '../employees/list-view.ts'
@@ -10,6 +9,7 @@ import type { Services } from '../services.ts'
 import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { caseState, runState } from '../ui/states.ts'
+import { searchEverything } from './read.ts'
 
 /** Hits shown per kind; type more to narrow them down. */
 const HITS = 20

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../../lib/cursor.ts'
+import type { Pool } from '../../lib/database.ts'
+
+/** Commands of people: `dirsync.command`, which is written before anything takes effect and never changed. */
+export const CommandRow = z.object({
+  id: z.number(),
+  name: z.string().describe('As the function or the command that does it'),
+  arguments: z.record(z.string(), z.unknown()),
+  requested_by: z.string().describe('The database user, and whom the shell or the console named'),
+  requested_at: z.date(),
+  run_id: z.number().nullable(),
+  dead_letter_id: z.number().nullable(),
+  address: z.string().nullable().describe('Null: the machine of the database'),
+  reason: z.string().nullable(),
+})
+export type CommandRow = z.infer<typeof CommandRow>
+
+export interface CommandFilter {
+  /** A part of who asked; capitals do not matter. */
+  who?: string | undefined
+  name?: string | undefined
+  run?: number | undefined
+  case?: number | undefined
+  since?: Date | undefined
+  /** Before this moment. */
+  until?: Date | undefined
+}
+
+/**
+ * One page of what was asked for, the latest first.
+ * @param page.after `next` of the page before
+ * @throws CursorError
+ */
+export async function listCommands(
+  db: Pool,
+  filter: CommandFilter,
+  page: { after?: string | null | undefined; limit: number },
+): Promise<{ commands: CommandRow[]; next: string | null }> {
+  const values: unknown[] = [page.limit + 1]
+  const add = (value: unknown) => `$${values.push(value)}`
+  const conditions: string[] = []
+  if (filter.name) conditions.push(`name = ${add(filter.name)}`)
+  if (filter.run !== undefined) conditions.push(`run_id = ${add(filter.run)}`)
+  if (filter.case !== undefined) conditions.push(`dead_letter_id = ${add(filter.case)}`)
+  if (filter.since) conditions.push(`requested_at >= ${add(filter.since)}`)
+  if (filter.until) conditions.push(`requested_at < ${add(filter.until)}`)
+  const position = decodeCursor(MOMENT_AND_ID, page.after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(requested_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
+  }
+  const found = (which: string) =>
+    `select * from dirsync.command
+     where ${[which, ...conditions].join(' and ')} order by requested_at desc, id desc limit $1`
+  // A few people ask: each one's commands are at the end of an index.
+  const source = filter.who
+    ? `unnest(${add(await askersLike(db, filter.who))}::text[]) as asker (name)
+       cross join lateral (${found('requested_by = asker.name')}) c`
+    : `(${found('true')}) c`
+  const { rows } = await db.query<CommandRow & { cursor_moment: number }>(
+    `select c.*, ${momentKey('c.requested_at')} as cursor_moment from ${source}
+     order by c.requested_at desc, c.id desc limit $1`,
+    values,
+  )
+  const last = rows[page.limit - 1]
+  return {
+    commands: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
+    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
+  }
+}
+
+/** The names of everything that was asked for. */
+export function commandNames(db: Pool): Promise<string[]> {
+  return different(db, 'name')
+}
+
+async function askersLike(db: Pool, who: string): Promise<string[]> {
+  const askers = await different(db, 'requested_by')
+  return askers.filter(asker => asker.toLowerCase().includes(who.toLowerCase()))
+}
+
+/** The values of a column, from one entry of its index each. */
+async function different(db: Pool, column: 'name' | 'requested_by'): Promise<string[]> {
+  const { rows } = await db.query<{ value: string }>(
+    `with recursive known as (
+       (select ${column} as value from dirsync.command order by ${column} limit 1)
+       union all
+       select (select c.${column} from dirsync.command c where c.${column} > k.value order by c.${column} limit 1)
+       from known k where k.value is not null
+     )
+     select value from known where value is not null`,
+  )
+  return rows.map(({ value }) => value)
+}

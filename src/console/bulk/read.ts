@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import type { BulkAction } from '../../sync/bulk.ts'
+import type { CaseFilter } from '../../sync/case-filter.ts'
+import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
+
+/** A bulk action, with its progress. */
+export interface Bulk {
+  id: number
+  action: BulkAction
+  /** Null: the cases were ticked one by one. */
+  filter: CaseFilter | null
+  arguments: { until?: string; reason?: string; assignee?: string; text?: string }
+  state: 'preview' | 'requested' | 'running' | 'done' | 'stopped'
+  total: number
+  /** More cases matched than one action can take. */
+  more: boolean
+  categories: Record<string, number>
+  states: Partial<Record<CaseState, number>>
+  done: number
+  skipped: number
+  failed: number
+  requested_by: string
+  address: string | null
+  reason: string | null
+  created_at: Date
+  confirmed_at: Date | null
+  started_at: Date | null
+  finished_at: Date | null
+  version: number
+}
+
+const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
+  requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version`
+
+/** Null if there is no such action (any more). */
+export async function readBulk(db: Pool, id: number): Promise<Bulk | null> {
+  const { rows } = await db.query<Bulk>(`select ${COLUMNS} from dirsync.bulk_action where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+/** The latest actions that were confirmed, newest first. */
+export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
+  const { rows } = await db.query<Bulk>(
+    `select ${COLUMNS} from dirsync.bulk_action where confirmed_at is not null order by id desc limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** The result of one case, with the case as it is now. */
+export const BulkResult = z.object({
+  dead_letter_id: z.number(),
+  outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
+  code: z
+    .enum(['changed', 'closed', 'gone', 'error'])
+    .nullable()
+    .describe(
+      'Why it was not done: changed since the preview, resolved or ignored, not kept any more, an error',
+    ),
+  message: z.string().nullable(),
+  run_id: z.number().nullable(),
+  at: z.date().nullable(),
+  enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),
+  entity: z.string().nullable(),
+  entity_key: z.string().nullable(),
+  field: z.string().nullable(),
+  category: z.string().nullable(),
+  state: z.enum(CASE_STATES).nullable(),
+})
+export type BulkResult = z.infer<typeof BulkResult>
+
+/**
+ * The cases of an action in the order of their numbers, page by page.
+ * @param page.after `next` of the preceding page
+ */
+export async function bulkResults(
+  db: Pool,
+  id: number,
+  page: { after?: number | null; limit: number; outcome?: 'done' | 'skipped' | 'failed' | 'waiting' },
+): Promise<{ results: BulkResult[]; next: number | null }> {
+  const { after, limit, outcome } = page
+  const which =
+    outcome === undefined ? '' : outcome === 'waiting' ? 'and outcome is null' : 'and outcome = $4'
+  const { rows } = await db.query<BulkResult>(
+    `select i.dead_letter_id, i.outcome, i.code, i.message, i.run_id, i.at, d.enterprise_code, d.entity,
+            d.entity_key, d.field, d.category, d.state
+     from (select * from dirsync.bulk_item
+           where bulk_id = $1 and dead_letter_id > $2 ${which} order by dead_letter_id limit $3) i
+     left join dirsync.dead_letter d on d.id = i.dead_letter_id
+     order by i.dead_letter_id`,
+    [id, after ?? 0, limit + 1, ...(which.includes('$4') ? [outcome] : [])],
+  )
+  const results = rows.slice(0, limit)
+  return { results, next: rows.length > limit ? (results.at(-1)?.dead_letter_id ?? null) : null }
+}

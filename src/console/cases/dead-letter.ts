@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { CASE_STATES } from '../../sync/cases.ts'
+
+/** One row of `dirsync.dead_letter`, named as its columns. */
+export const DeadLetter = z.object({
+  id: z.number(),
+  enterprise_code: z.string(),
+  entity: z.enum(['employee', 'department', 'mirror', 'enterprise']),
+  entity_key: z.string(),
+  operation: z.string(),
+  field: z.string(),
+  category: z.string(),
+  platform_code: z.number().nullable(),
+  trace_id: z.string().nullable(),
+  message: z.string(),
+  remedy: z.string(),
+  changed_fields: z
+    .array(z.object({ field: z.string(), value: z.string().nullable() }))
+    .describe('Names, and masked values'),
+  blocked_by: z.string().nullable(),
+  source_hash: z.string().nullable(),
+  state: z.enum(CASE_STATES),
+  first_failed_at: z.date(),
+  last_failed_at: z.date(),
+  occurrences: z.number(),
+  next_retry_at: z.date().nullable(),
+  snooze_until: z.date().nullable(),
+  first_run_id: z.number().nullable(),
+  last_run_id: z.number().nullable(),
+  resolution: z.string().nullable(),
+  resolved_by: z.string().nullable(),
+  resolved_at: z.date().nullable(),
+  note: z.string().nullable(),
+  version: z
+    .number()
+    .describe('To be given back with a decision, so that nobody decides on what has changed'),
+  swap_id: z.number().nullable().describe('The same for all who want each other’s number'),
+  assignee: z.string().nullable().describe('Who takes care of it'),
+})
+export type DeadLetter = z.infer<typeof DeadLetter>
+
+/** One step in the history of a case. */
+export const DeadLetterEvent = z.object({
+  at: z.date(),
+  actor: z.string(),
+  event: z.string(),
+  run_id: z.number().nullable(),
+  note: z.string().nullable(),
+})
+type DeadLetterEvent = z.infer<typeof DeadLetterEvent>
+
+/**
+ * A case with its history, oldest step first, and the other cases of its swap; null if there is no case with this
+ * number.
+ */
+export async function readCase(
+  db: Pool,
+  id: number,
+): Promise<(DeadLetter & { events: DeadLetterEvent[]; swapped_with: number[] }) | null> {
+  const { rows } = await db.query<DeadLetter>('select * from dirsync.dead_letter where id = $1', [id])
+  if (!rows[0]) return null
+  const { rows: events } = await db.query<DeadLetterEvent>(
+    'select at, actor, event, run_id, note from dirsync.dead_letter_event where dead_letter_id = $1 order by id',
+    [id],
+  )
+  const { rows: others } = await db.query<{ id: number }>(
+    'select id from dirsync.dead_letter where swap_id = $1 and id <> $2 order by id',
+    [rows[0].swap_id, id],
+  )
+  return { ...rows[0], events, swapped_with: others.map(other => other.id) }
+}
+
+/** Categories of all stored cases, resolved ones included. */
+export async function knownCategories(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ category: string }>(
+    'select distinct category from dirsync.dead_letter order by 1',
+  )
+  return rows.map(row => row.category)
+}

@@ -1,0 +1,321 @@
+import { z } from 'zod'
+import type { EmployeeKey } from '../../directory/employee.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../../lib/cursor.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import {
+  type CaseFilter,
+  caseMatches,
+  includesClosed,
+  narrow,
+  statesOf,
+  Values,
+} from '../../sync/case-filter.ts'
+import { openStates } from '../../sync/cases.ts'
+import { Attempt } from '../employees/story.ts'
+import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
+
+/**
+ * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them
+ * all: each page is read from an index, and counts come from the tally.
+ */
+
+/** `latest`: by the last failure, the latest first; `oldest`: by the first failure, the oldest first. */
+export type CaseOrder = 'latest' | 'oldest'
+
+interface PageOptions {
+  /** `next` of the preceding page; absent: the first page. */
+  after?: string | null | undefined
+  limit: number
+  /** `oldest` is for cases that are neither resolved nor ignored; others are listed by their latest failure. */
+  order?: CaseOrder | undefined
+}
+
+const ORDERS = {
+  latest: { column: 'last_failed_at', direction: 'desc', behind: '<' },
+  oldest: { column: 'first_failed_at', direction: 'asc', behind: '>' },
+} as const
+
+/** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
+const FEW = 10_000
+
+const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
+
+/**
+ * One page of the cases that match.
+ * @throws CursorError
+ */
+export async function listCasesPage(
+  db: Pool,
+  filter: CaseFilter,
+  { after, limit, order = 'latest' }: PageOptions,
+): Promise<{ items: DeadLetter[]; next: string | null }> {
+  const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
+  const values = new Values()
+  const conditions = [caseMatches(filter, values)]
+  const position = decodeCursor(MOMENT_AND_ID, after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(values.add(moment))}, ${values.add(id)})`)
+  }
+  const most = values.add(limit + 1)
+  const found = (which = 'true') =>
+    `select d.id, d.${column} as at from dirsync.dead_letter d
+     where ${[which, ...conditions].join(' and ')} order by d.${column} ${direction}, d.id ${direction} limit ${most}`
+
+  const few = await fewOf(db, filter)
+  const lanes = few === null ? lanesOf(filter, column, values) : null
+  const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
+  const page = lane ?? found(`d.id = any (${values.add(few)})`)
+  const { rows } = await db.query<DeadLetter & { cursor_moment: number }>(
+    `with page as materialized (
+       select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
+     )
+     select d.*, ${momentKey('page.at')} as cursor_moment
+     from page join dirsync.dead_letter d on d.id = page.id
+     order by page.at ${direction}, page.id ${direction}`,
+    values.all,
+  )
+  const last = rows[limit - 1]
+  return {
+    items: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
+    next: rows.length > limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
+  }
+}
+
+const EXPORT_PAGE = 500
+
+/** All cases that match, page by page; none comes twice, even if cases change meanwhile. */
+export async function* everyCase(
+  db: Pool,
+  filter: CaseFilter,
+  order: CaseOrder = 'latest',
+): AsyncGenerator<DeadLetter> {
+  for (let after: string | null = null; ; ) {
+    const page: { items: DeadLetter[]; next: string | null } = await listCasesPage(db, filter, {
+      after,
+      limit: EXPORT_PAGE,
+      order,
+    })
+    yield* page.items
+    if (page.next === null) return
+    after = page.next
+  }
+}
+
+/** The ids of a superset of the matching cases; null unless they are few. */
+async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
+  const values = new Values()
+  const narrowed = narrow(filter, values)
+  if (narrowed === null) return null
+  const { rows } = await db.query<{ ids: number[] }>(
+    `select coalesce(array_agg(id::float8), '{}') as ids from (${narrowed} limit ${FEW + 1}) few`,
+    values.all,
+  )
+  const { ids } = onlyRow(rows)
+  return ids.length > FEW ? null : ids
+}
+
+/** SQL: the parts of the table that one index each keeps in order, and which cases `d` belong to them. */
+function lanesOf(
+  filter: CaseFilter,
+  column: 'last_failed_at' | 'first_failed_at',
+  values: Values,
+): { each: string; has: string } {
+  const { categories, code } = filter
+  const closed = includesClosed(filter)
+  if (!closed && (categories || code !== undefined))
+    return {
+      each: `(select category, coalesce(platform_code, 0) as code from dirsync.tally
+              where source = 'dead_letter' and state <> 'ignored'
+                ${categories ? `and category = any (${values.add(categories)})` : ''}
+                ${code === undefined ? '' : `and coalesce(platform_code, 0) = ${values.add(code)}`}
+              group by 1, 2 having sum(n) > 0) lane`,
+      has: `d.category = lane.category and coalesce(d.platform_code, 0) = lane.code and ${UNRESOLVED}`,
+    }
+  if (column === 'first_failed_at') return { each: '(select) lane', has: UNRESOLVED }
+  const states = statesOf(filter)
+  const each = `unnest(${values.add(states)}::text[]) as lane (state)`
+  if (closed && categories && states.every(state => !openStates.has(state)))
+    return {
+      each: `${each} cross join unnest(${values.add(categories)}::text[]) as cause (category)`,
+      has: `d.category = cause.category and d.state = lane.state and d.state in ('resolved', 'ignored')`,
+    }
+  return { each, has: 'd.state = lane.state' }
+}
+
+/**
+ * How many cases match: exact up to the cap; beyond it, only that there are `more`. Counts from the tally are exact
+ * at any size.
+ */
+export async function countCases(
+  db: Pool,
+  filter: CaseFilter,
+  cap = 10_000,
+): Promise<{ count: number; more: boolean }> {
+  const tallied = await countFromTally(db, filter)
+  if (tallied !== null) return { count: tallied, more: false }
+  const few = await fewOf(db, filter)
+  const values = new Values()
+  const conditions = [caseMatches(filter, values)]
+  if (few !== null) conditions.push(`d.id = any (${values.add(few)})`)
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n
+     from (select from dirsync.dead_letter d where ${conditions.join(' and ')} limit ${values.add(cap + 1)}) found`,
+    values.all,
+  )
+  const { n } = onlyRow(rows)
+  return { count: Math.min(n, cap), more: n > cap }
+}
+
+/** The tally counts by category, code and state, resolved cases aside. */
+async function countFromTally(db: Pool, filter: CaseFilter): Promise<number | null> {
+  const { states: _, categories, code, ...others } = filter
+  const states = statesOf(filter)
+  if (Object.values(others).some(value => value !== undefined) || states.includes('resolved')) return null
+  const { rows } = await db.query<{ n: number }>(
+    `select coalesce(sum(n), 0)::int as n from dirsync.tally
+     where source = 'dead_letter' and state = any ($1) and ($2::text[] is null or category = any ($2))
+       and ($3::bigint is null or coalesce(platform_code, 0) = $3)`,
+    [states, categories ?? null, code ?? null],
+  )
+  return onlyRow(rows).n
+}
+
+/** The cases that are neither resolved nor ignored and have the same cause. */
+export const CaseGroup = z.object({
+  category: z.string(),
+  platform_code: z.number().nullable(),
+  count: z.number().describe('Cases that are neither resolved nor ignored'),
+  open: z.number(),
+  snoozed: z.number(),
+  waiting: z.number().describe('dirsync tries again by itself'),
+  retrying: z.number(),
+  failures: z.number().describe('How often all of them have failed'),
+  oldest: z.date().describe('The first failure of the oldest'),
+  newest: z.date().describe('The last failure of any'),
+})
+type CaseGroup = z.infer<typeof CaseGroup>
+
+/** The causes of unresolved cases, the one with the most cases first. */
+export async function groupCases(db: Pool): Promise<CaseGroup[]> {
+  const edge = (column: string, direction: string) =>
+    `select d.${column} as at from dirsync.dead_letter d
+     where d.category = g.category and coalesce(d.platform_code, 0) = coalesce(g.platform_code, 0) and ${UNRESOLVED}
+     order by d.${column} ${direction}, d.id ${direction} limit 1`
+  const { rows } = await db.query<CaseGroup>(
+    `with g as materialized (
+       select category, platform_code, sum(n)::int as count,
+              coalesce(sum(n) filter (where state = 'open'), 0)::int as open,
+              coalesce(sum(n) filter (where state = 'snoozed'), 0)::int as snoozed,
+              coalesce(sum(n) filter (where state in ('retry_scheduled', 'blocked', 'awaiting_activation')), 0)::int
+                as waiting,
+              coalesce(sum(n) filter (where state = 'retrying'), 0)::int as retrying,
+              sum(failures)::int as failures
+       from dirsync.tally where source = 'dead_letter' and state <> 'ignored'
+       group by 1, 2 having sum(n) > 0
+     )
+     select g.*, oldest.at as oldest, newest.at as newest
+     from g
+     cross join lateral (${edge('first_failed_at', 'asc')}) oldest
+     cross join lateral (${edge('last_failed_at', 'desc')}) newest
+     order by count desc, category, platform_code`,
+  )
+  return rows
+}
+
+/** A case as a line on another page. */
+const CaseLine = DeadLetter.pick({
+  id: true,
+  operation: true,
+  field: true,
+  category: true,
+  platform_code: true,
+  state: true,
+  message: true,
+  occurrences: true,
+  first_failed_at: true,
+  last_failed_at: true,
+  next_retry_at: true,
+  assignee: true,
+})
+type CaseLine = z.infer<typeof CaseLine>
+
+/** The holder that a case waits for. */
+const Blocker = z.object({
+  userid: z.string(),
+  enterprise_code: z.string(),
+  employee: z
+    .object({
+      active: z.boolean(),
+      in_step: z.boolean(),
+      platform_state: z.enum(['unknown', 'in_service', 'absent']),
+      dept_code: z.string().nullable(),
+      vanished_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('null: no run has seen them'),
+  cases: z.array(CaseLine).describe('Their cases that are neither resolved nor ignored'),
+})
+type Blocker = z.infer<typeof Blocker>
+
+/** Everything stored about one case, and about related ones. */
+export const CaseStory = DeadLetter.extend({
+  events: z.array(DeadLetterEvent).describe('Oldest first'),
+  attempts: z.array(Attempt.extend({ id: z.number() })).describe('The latest, newest first'),
+  swapped_with: z.array(z.number()).describe('The other cases of the swap'),
+  others: z.array(CaseLine).describe('Other unresolved cases of the same employee or department'),
+  blocker: Blocker.nullable().describe('Who has to change first'),
+})
+export type CaseStory = z.infer<typeof CaseStory>
+
+const ATTEMPTS = 10
+const OTHERS = 50
+
+/** Null if there is no case with this number. */
+export async function caseStory(db: Pool, id: number): Promise<CaseStory | null> {
+  const found = await readCase(db, id)
+  if (found === null) return null
+  const { enterprise_code: enterpriseCode, entity_key, blocked_by, operation } = found
+  const [others, blocker, { rows: attempts }] = await Promise.all([
+    unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
+    blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
+    db.query<CaseStory['attempts'][number]>(
+      `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
+              error
+       from dirsync.attempt where enterprise_code = $1 and entity_key = $2 and operation = $3
+       order by id desc limit ${ATTEMPTS}`,
+      [enterpriseCode, entity_key, operation],
+    ),
+  ])
+  return { ...found, others, blocker, attempts }
+}
+
+async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
+  const { rows } = await db.query<NonNullable<Blocker['employee']>>(
+    `select active, standing = 'in_step' as in_step, platform_state, dept_code,
+            vanished_at
+     from dirsync.employee where enterprise_code = $1 and userid = $2`,
+    [key.enterpriseCode, key.userid],
+  )
+  const cases = await unresolvedCasesOf(db, {
+    enterpriseCode: key.enterpriseCode,
+    key: key.userid,
+    except: 0,
+  })
+  return { userid: key.userid, enterprise_code: key.enterpriseCode, employee: rows[0] ?? null, cases }
+}
+
+async function unresolvedCasesOf(
+  db: Pool,
+  of: { enterpriseCode: string; key: string; except: number },
+): Promise<CaseLine[]> {
+  const { rows } = await db.query<CaseLine>(
+    `select id, operation, field, category, platform_code, state, message, occurrences, first_failed_at,
+            last_failed_at, next_retry_at, assignee
+     from dirsync.dead_letter d
+     where enterprise_code = $1 and entity_key = $2 and id <> $3 and ${UNRESOLVED}
+     order by last_failed_at desc, id desc limit ${OTHERS}`,
+    [of.enterpriseCode, of.key, of.except],
+  )
+  return rows
+}

@@ -1,0 +1,199 @@
+import type { DueDeletion } from '../../directory/department.ts'
+import { FEATURE_FIELDS, type RowProblem, toDesired } from '../../directory/desired.ts'
+import { diffEmployee, type FieldUnit, unkeptUnits } from '../../directory/difference.ts'
+import {
+  EMPLOYEE_FIELDS,
+  type EmployeeField,
+  type EmployeeFields,
+  type EmployeeKey,
+  type FieldValue,
+} from '../../directory/employee.ts'
+import { isKeyless, rowHash, rowIsActive } from '../../directory/hash.ts'
+import { hideValue, maskValue } from '../../directory/masking.ts'
+import { type HrEmployeeRow, keyOfRow } from '../../hr/scan.ts'
+import type { NamedSource } from '../../hr/sources.ts'
+import type { ScanSpool } from '../../hr/spool.ts'
+import { type Pool, rolledBack } from '../../lib/database.ts'
+import { type DepartmentFacts, departmentFacts } from '../../sync/departments.ts'
+import { countUnbound } from '../../sync/outbox.ts'
+import { type EmployeePlan, planEmployees } from '../../sync/plan-employees.ts'
+import { skippedEmployees } from '../../sync/plan-tables.ts'
+import { holdBack } from '../../sync/reconcile-employee.ts'
+import { type RunLimits, trips } from '../../sync/safety.ts'
+import type { EmployeeMemories } from './story.ts'
+
+// What a run would do
+
+/** What runs would do if they were started now. */
+export interface RunPreview {
+  employees: EmployeePlan
+  /**
+   * The rows of active employees, except those that the run would skip, as the plan has read them; empty without a
+   * spool.
+   */
+  rows: () => AsyncIterable<HrEmployeeRow>
+  /** Null without a mapping of departments. */
+  departments: {
+    total: number
+    deletions: DueDeletion[]
+    isHeld: boolean
+    doubt: DepartmentFacts['doubt']
+  } | null
+  /** Missing bindings: employees × merchant applications. */
+  openids: number
+}
+
+/**
+ * Plans as the planner does, in a transaction that is rolled back.
+ * @param options.spool stores HR's rows, so that they can be read afterwards without reading HR again
+ */
+export function previewRun(options: {
+  pool: Pool
+  source: NamedSource
+  kind: 'changes' | 'full'
+  /** The run's `max_age`. */
+  maxAgeMs: number | null
+  limits: RunLimits
+  sellerAppids: string[]
+  spool?: ScanSpool | undefined
+}): Promise<RunPreview> {
+  const { pool, source, kind, maxAgeMs, limits, sellerAppids, spool } = options
+  const { hr } = source
+  const reader: Parameters<typeof planEmployees>[1] = {
+    inspect: () => hr.inspect(),
+    scan: async reading => {
+      const scan = await hr.scan(reading)
+      return spool ? spool.keep(scan) : scan
+    },
+  }
+  return rolledBack(pool, async db => {
+    const run = { kind, state: 'requested', maxAgeMs } as const
+    const employees = await planEmployees(db, reader, run, limits, new AbortController().signal, source)
+    const skips = employees.difference.skipped > 0 ? await skippedEmployees(db) : () => false
+    const rows = () => rowsToAsk(spool, source, skips)
+    const openids = await countUnbound(db, sellerAppids, source.codes)
+    if (!hr.hasDepartments) return { employees, rows, departments: null, openids }
+    const { total, deletions, doubt } = await departmentFacts(db, source, limits)
+    const isHeld = trips(limits.departments, deletions.length, total)
+    return { employees, rows, departments: { total, deletions, isHeld, doubt }, openids }
+  })
+}
+
+async function* rowsToAsk(
+  spool: ScanSpool | undefined,
+  { codes }: NamedSource,
+  skips: (key: EmployeeKey) => boolean,
+): AsyncGenerator<HrEmployeeRow> {
+  if (!spool) return
+  for await (const row of spool.rows()) {
+    if (isKeyless(row) || !rowIsActive(row) || codes?.includes(row.enterprise_code ?? '') === false) continue
+    if (!skips(keyOfRow(row))) yield row
+  }
+}
+
+// One employee
+
+/** One field, HR against the platform; values are masked. */
+export interface FieldPreview {
+  field: EmployeeField
+  hr: FieldValue
+  /** Undefined if unknown: not asked, not shown by the platform, or the feature is off. */
+  platform: FieldValue | undefined
+  standing: 'in_step' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
+  /** Why it is held back or invalid, or a remark about the comparison. */
+  note: string | null
+}
+
+/** What an attempt would do about one employee. */
+export interface EmployeePreview {
+  hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid'
+  problems: RowProblem[]
+  fields: FieldPreview[]
+}
+
+/**
+ * What reconciling an employee would do now, without doing it.
+ * @param actual the platform's answer from `toActual`; null if it has no such employee or was not asked
+ */
+export function previewEmployee(input: {
+  row: HrEmployeeRow | 'duplicate' | null
+  columns: readonly string[]
+  actual: EmployeeFields | null
+  memory: EmployeeMemories
+}): EmployeePreview {
+  const { row, columns, actual, memory } = input
+  if (row === null || row === 'duplicate')
+    return { hr: row === null ? 'absent' : 'duplicate', problems: [], fields: [] }
+  const validated = toDesired(row, columns)
+  if (!validated.ok) {
+    const { problems } = validated
+    return { hr: 'invalid', problems, fields: rawFields(row, columns, actual, problems) }
+  }
+  const { desired } = validated
+  const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
+  const unkept = actual ? unkeptUnits(differing, { desired, actual, ...memory }) : []
+  const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
+    desired,
+    actual: actual ?? {},
+    claim: memory,
+    hash: rowHash(columns, row),
+    unkept,
+  })
+  const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
+  const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
+    if (actual === null) return { standing: 'unknown', note: null }
+    if (isIn(send, field)) return { standing: 'to_send', note: null }
+    if (isIn(blocked, field))
+      return { standing: 'held_back', note: 'its feature is switched off for the enterprise' }
+    if (isIn(givenUp, field))
+      return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
+    if (isIn(mistaken, field))
+      return {
+        standing: 'held_back',
+        note: 'HR does not say that it is a passport, and the platform has an identity card',
+      }
+    if (isIn(parked, field)) {
+      const unit = parked.find(({ fields }) => fields.includes(field))
+      const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))
+      return {
+        standing: 'held_back',
+        note: open ? `dead letter ${open.id}: ${open.category}` : 'dead letter',
+      }
+    }
+    const keepsItsOwn = !desired.fields[field] && actual[field]
+    return { standing: 'in_step', note: keepsItsOwn ? 'HR has none, the platform keeps its own' : null }
+  }
+  const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
+    field,
+    hr: maskValue(field, desired.fields[field] ?? null),
+    platform: shown(field, actual),
+    ...judge(field),
+  }))
+  return { hr: desired.active ? 'present' : 'left', problems: [], fields }
+}
+
+/** The platform's value, if it shows one. */
+function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue | undefined {
+  const value = actual?.[field]
+  if (value === undefined || (value === null && FEATURE_FIELDS.has(field))) return undefined
+  return maskValue(field, value)
+}
+
+/** The fields of an invalid row: an invalid value may be anything, so it is hidden. */
+function rawFields(
+  row: HrEmployeeRow,
+  columns: readonly string[],
+  actual: EmployeeFields | null,
+  problems: RowProblem[],
+): FieldPreview[] {
+  return EMPLOYEE_FIELDS.filter(field => columns.includes(field)).map(field => {
+    const problem = problems.find(found => found.field === field)
+    return {
+      field,
+      hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
+      platform: shown(field, actual),
+      standing: problem ? 'invalid' : 'unknown',
+      note: problem?.message ?? null,
+    }
+  })
+}

@@ -1,0 +1,53 @@
+import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../../directory/employee.ts'
+import type { EmployeeLookup } from '../../hr/sources.ts'
+import { type Pool, transaction } from '../../lib/database.ts'
+import type { Asker } from '../../sync/commands.ts'
+import { present } from '../../sync/employee.ts'
+
+/** A requested value is not available. */
+export class RevealError extends Error {
+  readonly code: 'REASON_MISSING' | 'FIELD_UNKNOWN' | 'NOT_IN_HR'
+
+  constructor(code: RevealError['code'], message: string) {
+    super(message)
+    this.name = 'RevealError'
+    this.code = code
+  }
+}
+
+/** How long to wait for HR. */
+const HR_MS = 5000
+
+/**
+ * One value of one employee as HR has it, unmasked. Who asked, for what and why is recorded before HR is read; the
+ * value never is.
+ * @throws RevealError, HrUnavailableError, HrDataError, MappingError
+ */
+export async function revealValue(
+  db: Pool,
+  hr: EmployeeLookup,
+  asker: Asker,
+  what: { key: EmployeeKey; field: string; reason: string },
+): Promise<{ value: string | null }> {
+  const { key, field } = what
+  const reason = what.reason.trim()
+  if (reason === '') throw new RevealError('REASON_MISSING', 'say why you need to see the value')
+  if (!EMPLOYEE_FIELDS.some(name => name === field))
+    throw new RevealError('FIELD_UNKNOWN', `${field} is not a field of an employee`)
+  await transaction(db, async client => {
+    await client.query(
+      `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,
+      [asker.actor, asker.address ?? ''],
+    )
+    await client.query(`select dirsync.note_command('reveal', null, $1)`, [
+      { enterprise_code: key.enterpriseCode, userid: key.userid, field, reason },
+    ])
+  })
+  const row = (await hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS })).get(
+    keyText(key),
+  )
+  if (row === undefined || row === 'duplicate')
+    throw new RevealError('NOT_IN_HR', 'HR has no single row for this employee')
+  if (!(field in row)) throw new RevealError('FIELD_UNKNOWN', `HR's mapping has no column ${field}`)
+  return { value: row[field] ?? null }
+}

@@ -1,0 +1,266 @@
+import type { EmployeeStory } from './story.ts'
+
+/**
+ * The last attempt about an employee in five steps: HR's row is read, it is in scope, it is validated, the platform
+ * is queried, and differences are sent. Pure: derived from the employee's story alone.
+ */
+
+export const STEPS = ['read', 'in_scope', 'judged', 'asked', 'sent'] as const
+export type StepName = (typeof STEPS)[number]
+
+/** `waiting`: continues by itself. `failed`: needs a person, and the remedy says what to do. */
+export type StepState = 'done' | 'skipped' | 'failed' | 'waiting'
+
+/** The keys of the texts about a step, without the prefix `step.`. */
+export const STEP_TEXTS = [
+  'read_row',
+  'read_hr_away',
+  'read_not_yet',
+  'in_scope_yes',
+  'scope_left',
+  'scope_vanished',
+  'scope_left_in_service',
+  'scope_unknown',
+  'judged_passed',
+  'judged_rules_broken',
+  'judged_row_changed',
+  'judged_not_yet',
+  'judged_held',
+  'judged_rejected',
+  'judged_gave_up',
+  'judged_unsettled',
+  'asked_in_service',
+  'asked_absent',
+  'asked_refused',
+  'asked_again',
+  'asked_halted',
+  'asked_queued',
+  'asked_not_needed',
+  'sent_nothing',
+  'sent_fields',
+  'sent_partly',
+  'sent_held_back',
+  'sent_again',
+  'sent_bound',
+  'sent_deleted',
+  'sent_not_stored',
+  'not_reached',
+] as const
+export type StepText = (typeof STEP_TEXTS)[number]
+
+export interface Step {
+  step: StepName
+  state: StepState
+  /** When it ended; null if it has not been reached, or its time is not stored. */
+  at: Date | null
+  what: { key: StepText; values: Record<string, string | number> }
+  remedy: string | null
+  /** The case of the remedy. */
+  caseId: number | null
+}
+
+type Attempt = EmployeeStory['attempts'][number]
+type Case = EmployeeStory['dead_letters'][number]
+
+/** A step without its name and its time. */
+type Said = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
+
+/** Always five, in order. */
+export function stepsOf(story: EmployeeStory): Step[] {
+  const attempt = story.attempts.find(({ operation }) => operation === 'update-employee') ?? story.attempts[0]
+  const waits = story.record?.held
+  const said = waits ? ofHeld(story, waits.run) : attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
+  return said.flatMap((one, i) => {
+    const step = STEPS[i]
+    return step ? [{ step, at: timeOf(step, one, attempt, story), ...one }] : []
+  })
+}
+
+type Five = readonly [Said, Said, Said, Said, Said]
+
+function timeOf(step: StepName, said: Said, attempt: Attempt | undefined, story: EmployeeStory) {
+  if (said.state !== 'done' && said.state !== 'failed') return null
+  if (!attempt) return step === 'asked' || step === 'sent' ? (story.record?.acknowledged_at ?? null) : null
+  const ended = new Date(attempt.started_at.getTime() + attempt.duration_ms)
+  return step === 'asked' || step === 'sent' ? ended : attempt.started_at
+}
+
+function say(state: StepState, key: StepText, values: Step['what']['values'] = {}, about?: Case): Said {
+  return { state, what: { key, values }, remedy: about?.remedy ?? null, caseId: about?.id ?? null }
+}
+
+const READ = say('done', 'read_row')
+const IN_SCOPE = say('done', 'in_scope_yes')
+const PASSED = say('done', 'judged_passed')
+const FOUND = say('done', 'asked_in_service')
+const NOT_NEEDED = say('skipped', 'asked_not_needed')
+const NOTHING = say('skipped', 'sent_nothing')
+const NOT_REACHED = say('skipped', 'not_reached')
+const LATER = say('waiting', 'not_reached')
+
+/** A run is held, or was rejected, so the latest attempt is about an older row. */
+function ofHeld({ record }: EmployeeStory, run: number): Five {
+  return record?.standing === 'rejected'
+    ? [READ, IN_SCOPE, say('skipped', 'judged_rejected', { run }), NOT_REACHED, NOT_REACHED]
+    : [READ, IN_SCOPE, say('waiting', 'judged_held', { run }), LATER, LATER]
+}
+
+// By the outcome of the attempt
+
+function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
+  const { outcome, fields } = attempt
+  const sent = { fields: fields.join(', '), count: fields.length }
+  switch (outcome) {
+    case 'in_step':
+      return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+    case 'updated':
+      return [READ, IN_SCOPE, PASSED, FOUND, say('done', 'sent_fields', sent)]
+    case 'partly_updated':
+      return [READ, IN_SCOPE, PASSED, FOUND, partlySent(attempt, story)]
+    case 'bound':
+      return [READ, IN_SCOPE, PASSED, NOT_NEEDED, say('done', 'sent_bound', { merchant: attempt.detail })]
+    case 'deleted':
+      return [READ, IN_SCOPE, PASSED, NOT_NEEDED, say('done', 'sent_deleted')]
+    case 'awaiting_activation': {
+      const about = caseOf(attempt, story, 'not_on_platform')
+      return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_absent', next(about), about), LATER]
+    }
+    case 'left':
+      return [READ, outOfScope(story), PASSED, say('done', 'asked_absent'), NOTHING]
+    case 'parked':
+      return parked(attempt, story)
+    case 'retry':
+    case 'wait':
+    case 'halted':
+      return comesBack(attempt, story)
+    case 'obsolete':
+      return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
+    case 'replan':
+      return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+    default:
+      return [READ, IN_SCOPE, PASSED, NOT_REACHED, NOT_REACHED]
+  }
+}
+
+function outOfScope({ record }: EmployeeStory): Said {
+  return say('skipped', record?.vanished_at ? 'scope_vanished' : 'scope_left')
+}
+
+function partlySent(attempt: Attempt, story: EmployeeStory): Said {
+  const { fields } = attempt
+  const about = caseOf(attempt, story)
+  const held = heldFields(story)
+  return say('failed', 'sent_partly', { fields: fields.join(', '), count: fields.length, held }, about)
+}
+
+/** The fields of unresolved and accepted cases, and those that are withheld from all employees. */
+function heldFields({ dead_letters, record }: EmployeeStory): string {
+  const open = dead_letters.filter(({ state }) => state !== 'resolved').map(({ field }) => field)
+  return [...new Set([...open, ...(record?.withheld ?? [])])].filter(Boolean).join(', ')
+}
+
+/** A person has to act. The step follows from what the case is about, and from the calls made. */
+function parked(attempt: Attempt, story: EmployeeStory): Five {
+  const about = caseOf(attempt, story)
+  const reason = { message: attempt.error ?? about?.message ?? '' }
+  const category = about?.category
+  const asked = (attempt.calls['employee/get'] ?? 0) > 0
+  if (category === 'left_hr')
+    return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
+  if (category === 'invalid_hr_row')
+    return [READ, IN_SCOPE, say('failed', 'judged_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
+  if (category === 'unsettled_hr_row')
+    return [READ, IN_SCOPE, say('failed', 'judged_unsettled', reason, about), NOT_REACHED, NOT_REACHED]
+  if (category === 'internal_error')
+    return [
+      READ,
+      IN_SCOPE,
+      PASSED,
+      asked ? FOUND : NOT_REACHED,
+      say('failed', 'sent_not_stored', reason, about),
+    ]
+  if ((attempt.calls['employee/openid'] ?? 0) > 0)
+    return [
+      READ,
+      IN_SCOPE,
+      PASSED,
+      NOT_NEEDED,
+      say('failed', 'sent_held_back', { held: attempt.detail }, about),
+    ]
+  if (!asked && attempt.error === null)
+    return [READ, IN_SCOPE, say('failed', 'judged_gave_up', reason, about), NOT_REACHED, NOT_REACHED]
+  const isOfFields = about === undefined || about.field !== '' || (attempt.calls['employee/update'] ?? 0) > 0
+  if (isOfFields) {
+    const held = heldFields(story)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held }, about)]
+  }
+  return [READ, IN_SCOPE, PASSED, say('failed', 'asked_refused', reason, about), NOT_REACHED]
+}
+
+/** It will be retried by itself: after some time, or once a halt has ended. */
+function comesBack(attempt: Attempt, story: EmployeeStory): Five {
+  const { calls, outcome, error } = attempt
+  const [halt] = story.halts
+  const values = { message: error ?? halt?.message ?? '' }
+  const isCalled = Object.keys(calls).length > 0
+  if (outcome === 'halted' && !isCalled && error !== null)
+    return [
+      { ...say('waiting', 'read_hr_away', values), remedy: halt?.remedy ?? null },
+      LATER,
+      LATER,
+      LATER,
+      LATER,
+    ]
+  if ((calls['employee/update'] ?? 0) > 0)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', 'sent_again', values)]
+  if (outcome === 'halted' && halt) {
+    const stopped = { ...say('waiting', 'asked_halted', values), remedy: halt.remedy }
+    // Without a call, the halt was in force before HR was read.
+    return isCalled ? [READ, IN_SCOPE, PASSED, stopped, LATER] : [LATER, LATER, LATER, stopped, LATER]
+  }
+  return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_again', values), LATER]
+}
+
+// Without an attempt: attempts are kept for a month only, or the first one is still to come
+
+function withoutAttempt(story: EmployeeStory): Five {
+  const { record, halts } = story
+  const work = story.pending.find(({ operation }) => operation === 'update-employee')
+  const [halt] = halts
+  if (!record && !work)
+    return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
+  if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+  if (work && halt) {
+    const stopped = say('waiting', 'asked_halted', { message: halt.message })
+    return [READ, IN_SCOPE, PASSED, { ...stopped, remedy: halt.remedy }, LATER]
+  }
+  if (work) return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
+  if (record?.vanished_at || record?.active === false)
+    return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
+  if (record?.in_step) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+  const about = story.dead_letters.find(isOpen)
+  if (about)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]
+  return [READ, IN_SCOPE, say('waiting', 'judged_not_yet'), LATER, LATER]
+}
+
+function isOpen({ state }: Case): boolean {
+  return state !== 'resolved' && state !== 'ignored'
+}
+
+/** The case in which the attempt ended: the one with the same category, else the open one. */
+function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: string): Case | undefined {
+  const own = dead_letters.filter(
+    found => found.operation === attempt.operation && found.state !== 'resolved',
+  )
+  return (
+    own.find(found => found.category === category) ??
+    own.find(found => found.message === attempt.error) ??
+    own.find(isOpen) ??
+    own[0]
+  )
+}
+
+function next(about: Case | undefined): Record<string, string> {
+  return about?.next_retry_at ? { next: about.next_retry_at.toISOString() } : {}
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod'
+import type { FieldBlock } from '../../directory/difference.ts'
+import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
+import type { Pool } from '../../lib/database.ts'
+import { latestOrdersOf } from '../../mirrors/payment-order.ts'
+import { blocksOf, type OpenCase } from '../../sync/claim.ts'
+import { STANDINGS } from '../../sync/employee.ts'
+import { DeadLetter } from '../cases/dead-letter.ts'
+
+/** One attempt and its outcome. */
+export const Attempt = z.object({
+  started_at: z.date(),
+  run_id: z.number().nullable(),
+  operation: z.string(),
+  detail: z.string(),
+  outcome: z.string(),
+  duration_ms: z.number(),
+  calls: z.record(z.string(), z.number()).describe('How often each operation of the platform was called'),
+  fields: z.array(z.string()),
+  platform_code: z.number().nullable(),
+  trace_id: z.string().nullable(),
+  error: z.string().nullable(),
+})
+
+/** Everything stored about one employee, named like the columns. */
+export const EmployeeStory = z.object({
+  record: z
+    .object({
+      active: z.boolean(),
+      in_step: z.boolean(),
+      platform_state: z.enum(['unknown', 'in_service', 'absent']),
+      dept_code: z.string().nullable(),
+      withheld: z.array(z.string()),
+      standing: z.enum(STANDINGS),
+      held: z
+        .object({
+          run: z.number(),
+          decided_by: z.string().nullable(),
+          decided_at: z.string().nullable(),
+          reason: z.string().nullable(),
+        })
+        .nullable()
+        .describe('The run with the HR row that waits for a decision, or was rejected'),
+      vanished_at: z.date().nullable(),
+      acknowledged_at: z.date().nullable(),
+      queried_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('What dirsync keeps; null when no run has seen the employee'),
+  pending: z.array(
+    z.object({
+      operation: z.string(),
+      detail: z.string(),
+      run_id: z.number().nullable(),
+      attempts: z.number(),
+      not_before: z.date().nullable().describe('null while it waits for a plan'),
+      replan_at: z
+        .date()
+        .nullable()
+        .describe('Since when it waits for a plan, because HR has changed the row meanwhile'),
+      enqueued_at: z.date().nullable(),
+      created_at: z.date(),
+    }),
+  ),
+  attempts: z.array(Attempt).describe('The latest, newest first'),
+  dead_letters: z
+    .array(
+      DeadLetter.pick({
+        id: true,
+        operation: true,
+        field: true,
+        category: true,
+        state: true,
+        message: true,
+        remedy: true,
+        blocked_by: true,
+        occurrences: true,
+        last_failed_at: true,
+        next_retry_at: true,
+      }),
+    )
+    .describe('Open ones first'),
+  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
+  payment_orders: z
+    .array(
+      z.object({
+        trade_no: z.string(),
+        created_at: z.date().nullable(),
+        subject: z.string().nullable(),
+        pay_amount: z.string().nullable(),
+        refund_amount: z.string().nullable(),
+        status: z.number().nullable(),
+        asset_code: z.string().nullable(),
+      }),
+    )
+    .describe('The latest, newest first; only where payment orders are mirrored'),
+  halts: z
+    .array(z.object({ scope: z.string(), message: z.string(), remedy: z.string() }))
+    .describe('What keeps the work back'),
+})
+export type EmployeeStory = z.infer<typeof EmployeeStory>
+
+const ATTEMPTS = 10
+const ORDERS = 10
+
+/** Reads everything stored about one employee. */
+export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<EmployeeStory> {
+  const read = async <Row extends object>(statement: string): Promise<Row[]> =>
+    (await db.query<Row>(statement, [key.enterpriseCode, key.userid])).rows
+  const [[record], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
+    await Promise.all([
+      read<NonNullable<EmployeeStory['record']>>(
+        `select active, standing = 'in_step' as in_step, platform_state, dept_code,
+                withheld, vanished_at, acknowledged_at, queried_at, standing,
+                (select jsonb_build_object('run', r.id, 'decided_by', r.decided_by, 'decided_at', r.decided_at,
+                                           'reason', r.decision_reason)
+                 from dirsync.sync_run r where r.id = held_run) as held
+         from dirsync.employee where enterprise_code = $1 and userid = $2`,
+      ),
+      read<EmployeeStory['pending'][number]>(
+        `select operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
+                enqueued_at, created_at
+         from dirsync.pending
+         where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department'`,
+      ),
+      read<EmployeeStory['attempts'][number]>(
+        `select started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code,
+                trace_id, error
+         from dirsync.attempt
+         where enterprise_code = $1 and entity_key = $2 and operation in ('update-employee', 'bind-openid')
+         order by id desc limit ${ATTEMPTS}`,
+      ),
+      read<EmployeeStory['dead_letters'][number]>(
+        `select id, operation, field, category, state, message, remedy, blocked_by, occurrences,
+                last_failed_at, next_retry_at
+         from dirsync.dead_letter where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
+         order by state in ('resolved', 'ignored'), id desc`,
+      ),
+      read<EmployeeStory['bindings'][number]>(
+        `select seller_appid, open_userid, bound_at from dirsync.openid_binding
+         where enterprise_code = $1 and userid = $2 order by seller_appid`,
+      ),
+      latestOrdersOf(db, key, ORDERS),
+      db.query<EmployeeStory['halts'][number]>(
+        `select scope, message, remedy from dirsync.halt where scope in ('*', $1)`,
+        [key.enterpriseCode],
+      ),
+    ])
+  return { record: record ?? null, pending, attempts, dead_letters, bindings, halts, payment_orders }
+}
+
+/** What the next attempt will know about an employee. */
+export interface EmployeeMemories {
+  acknowledged: Partial<Record<EmployeeField, string>>
+  overwritten: Partial<Record<EmployeeField, string>>
+  cases: (OpenCase & { id: number; category: string })[]
+  blocks: FieldBlock[]
+}
+
+/** What the next attempt will know about each employee, by `keyText`. Reading it starts nothing. */
+export async function employeeMemories(
+  db: Pool,
+  keys: readonly EmployeeKey[],
+): Promise<Map<string, EmployeeMemories>> {
+  const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
+    `select k."enterpriseCode", k.userid,
+            coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
+            coalesce((
+              select jsonb_agg(jsonb_build_object(
+                'id', d.id, 'category', d.category, 'field', d.field, 'sourceHash', d.source_hash,
+                'state', d.state, 'occurrences', d.occurrences))
+              from dirsync.dead_letter d
+              where d.enterprise_code = k."enterpriseCode" and d.entity_key = k.userid
+                and d.operation = 'update-employee' and d.entity = 'employee'
+                and d.state <> 'resolved'), '[]') as cases,
+            ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks
+     from jsonb_to_recordset($1) as k ("enterpriseCode" text, userid text)
+     left join dirsync.employee e on e.enterprise_code = k."enterpriseCode" and e.userid = k.userid`,
+    [JSON.stringify(keys)],
+  )
+  return new Map(rows.map(row => [keyText(row), row]))
+}

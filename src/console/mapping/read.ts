@@ -1,0 +1,187 @@
+import { type RowProblem, toDesired } from '../../directory/desired.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
+import { hideValue, maskValue } from '../../directory/masking.ts'
+import { HrUnavailableError, isOfHr, type MappingFile } from '../../hr/source.ts'
+import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
+import type { Pool } from '../../lib/database.ts'
+import { within } from '../../lib/waiting.ts'
+import { present } from '../../sync/employee.ts'
+import { lastSweep } from '../../sync/plan-employees.ts'
+
+/** How long a page waits for HR. */
+const HR_MS = 3000
+
+/** One column of the mapping of employees. */
+export interface MappedColumnRow {
+  /** The mapped name: a field, or enterprise_code, userid, active, updated_at. */
+  name: string
+  /** Its name in the SELECT. */
+  source: string
+  /** Its type on HR's server. */
+  type: string
+  isField: boolean
+  /** Share of empty values in the last good run that read every row, 0 to 1; null if unknown. */
+  empty: number | null
+  /** Open cases of rows that break a rule in this column. */
+  broken: number
+}
+
+/** The mapping as its page shows it. */
+export interface MappingPage {
+  /** Null if the files cannot be read. */
+  employees: MappingFile | null
+  departments: MappingFile | null
+  /** Why HR or a file cannot be read, or what is wrong with the mapping. */
+  hrError: string | null
+  fingerprint: string | null
+  /** When a plan that passed first used this mapping without interruption; null if none has yet. */
+  since: Date | null
+  columns: MappedColumnRow[]
+  /** Fields that are not mapped: they are never touched on the platform. */
+  unmanaged: EmployeeField[]
+  /** Number of rows in the last good run that read all of them, and when that was. */
+  rows: number | null
+  readAt: Date | null
+  /** Mappings that plans were made with, the latest first. */
+  history: MappingUse[]
+}
+
+export interface MappingUse {
+  fingerprint: string
+  first: Date
+  last: Date
+}
+
+/** The mapping of employees with figures for each column. If HR does not answer, the result says so. */
+export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
+  const { hr, name, codes } = source
+  const [texts, described, sweep, broken, history] = await Promise.all([
+    orError(hr.texts()),
+    orError(hr.mapping()),
+    lastSweep(db, source),
+    brokenByColumn(db, codes),
+    usedMappings(db, name),
+  ])
+  const mapping = 'error' in described ? null : described
+  const files = 'error' in texts ? null : texts
+  const rows = sweep?.statistics.rows ?? null
+  const shareOf = (column: string) => {
+    const empty = sweep?.statistics.empty[column]
+    return rows && empty !== undefined ? empty / rows : null
+  }
+  const columns = [...(mapping?.columns ?? [])].map(([name, column]) => ({
+    name,
+    ...column,
+    isField: mapping?.fields.some(field => field === name) ?? false,
+    empty: shareOf(name),
+    broken: broken.get(name) ?? 0,
+  }))
+  return {
+    employees: files?.employees ?? null,
+    departments: files?.departments ?? null,
+    hrError: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
+    fingerprint: mapping?.fingerprint ?? null,
+    since: mapping ? await usedSince(db, name, mapping.fingerprint, history) : null,
+    columns,
+    unmanaged: mapping ? EMPLOYEE_FIELDS.filter(field => !mapping.fields.includes(field)) : [],
+    rows,
+    readAt: sweep?.at ?? null,
+    history,
+  }
+}
+
+async function orError<T extends object>(asked: Promise<T>): Promise<T | { error: string }> {
+  const late = () => new HrUnavailableError(`the HR database did not answer within ${HR_MS / 1000} s`)
+  try {
+    return await within(HR_MS, asked, late)
+  } catch (error) {
+    if (!isOfHr(error)) throw error
+    return { error: error.message }
+  }
+}
+
+/** Open cases of invalid rows, by the first column that breaks a rule. */
+async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ field: string; n: number }>(
+    `select field, count(*)::int as n from dirsync.dead_letter
+     where category = 'invalid_hr_row' and state not in ('resolved', 'ignored')
+       and ($1::text[] is null or enterprise_code = any ($1))
+     group by field`,
+    [codes],
+  )
+  return new Map(rows.map(({ field, n }) => [field, n]))
+}
+
+/** The mappings of passed plans of a source, with one index look-up each. */
+async function usedMappings(db: Pool, source: string): Promise<MappingUse[]> {
+  const used = `mapping is not null and state in ('running', 'done') and hr_source = $1`
+  const { rows } = await db.query<MappingUse>(
+    `with recursive fingerprints as (
+       select (select min(mapping) from dirsync.sync_run where ${used}) as mapping
+       union all
+       select (select min(mapping) from dirsync.sync_run where ${used} and mapping > f.mapping)
+       from fingerprints f where f.mapping is not null
+     )
+     select f.mapping as fingerprint,
+            (select min(planned_at) from dirsync.sync_run where ${used} and mapping = f.mapping) as first,
+            (select max(planned_at) from dirsync.sync_run where ${used} and mapping = f.mapping) as last
+     from fingerprints f where f.mapping is not null order by last desc`,
+    [source],
+  )
+  return rows
+}
+
+/** Only the latest uninterrupted use counts: a mapping may have been used before. */
+async function usedSince(
+  db: Pool,
+  source: string,
+  fingerprint: string,
+  history: MappingUse[],
+): Promise<Date | null> {
+  const other = history.find(use => use.fingerprint !== fingerprint)
+  const { rows } = await db.query<{ since: Date | null }>(
+    `select min(planned_at) as since from dirsync.sync_run
+     where mapping = $1 and state in ('running', 'done') and planned_at > coalesce($2, '-infinity'::timestamptz)
+       and hr_source = $3`,
+    [fingerprint, other?.last ?? null, source],
+  )
+  return rows[0]?.since ?? null
+}
+
+/** The result of the mapping for one employee; values are masked. */
+export interface TriedEmployee {
+  hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid' | 'unknown'
+  /** Why HR cannot be read. */
+  hrError: string | null
+  fields: { field: string; value: string | null; problem: string | null }[]
+  problems: RowProblem[]
+}
+
+/** Reads one employee with the mapping in use, and validates the row as a sync would. */
+export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
+  const nothing = { hrError: null, fields: [], problems: [] }
+  const found = await orError(
+    hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS }),
+  )
+  if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }
+  const row = found.get(keyText(key))
+  if (row === undefined || row === 'duplicate')
+    return { ...nothing, hr: row === undefined ? 'absent' : 'duplicate' }
+  const validated = toDesired(row, Object.keys(row))
+  if (validated.ok) {
+    const fields = EMPLOYEE_FIELDS.flatMap(field => {
+      const value = validated.desired.fields[field]
+      return value === undefined ? [] : [{ field, value: maskValue(field, value), problem: null }]
+    })
+    return { ...nothing, hr: validated.desired.active ? 'present' : 'left', fields }
+  }
+  const { problems } = validated
+  const columns = EMPLOYEE_FIELDS.filter(field => field in row)
+  const fields = columns.map(field => {
+    const problem = problems.find(found => found.field === field)?.message ?? null
+    const value = row[field] ?? null
+    // An invalid value may be anything, so it is hidden.
+    return { field, value: problem === null ? maskValue(field, value) : hideValue(value), problem }
+  })
+  return { ...nothing, hr: 'invalid', fields, problems }
+}

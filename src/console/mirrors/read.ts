@@ -1,0 +1,211 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { enterpriseCodes } from '../../sync/employee.ts'
+import { beginningWith } from '../../sync/stored-plan.ts'
+
+/** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
+
+/** A page, and the position of the next one; null on the last page. */
+export interface RowsPage<Row, Cursor> {
+  rows: Row[]
+  next: Cursor | null
+}
+
+export const PaymentOrderRow = z.object({
+  enterprise_code: z.string(),
+  trade_no: z.string(),
+  out_trade_no: z.string().nullable(),
+  userid: z.string().nullable(),
+  subject: z.string().nullable(),
+  total_amount: z.string().nullable(),
+  pay_amount: z.string().nullable(),
+  refund_amount: z.string().nullable(),
+  status: z.number().nullable(),
+  asset_code: z.string().nullable(),
+  created_at: z.date().nullable(),
+  paid_at: z.date().nullable(),
+  refunded_at: z.date().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+})
+export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
+
+/** Identifies a payment order. */
+export interface OrderCursor {
+  enterprise_code: string
+  trade_no: string
+}
+
+export interface OrderFilter {
+  enterprise?: string | undefined
+  userid?: string | undefined
+  status?: number | undefined
+  /** The beginning of an order's number. */
+  number?: string | undefined
+  /** Created at or after `from`, and before `to`. */
+  from?: Date | undefined
+  until?: Date | undefined
+}
+
+/** When an order was created, or else first seen. There is an index on it. */
+const MADE = 'coalesce(o.created_at, o.first_seen_at)'
+
+/** Payment orders, the latest first. */
+export async function listPaymentOrders(
+  db: Pool,
+  options: OrderFilter & { after?: OrderCursor | undefined; limit: number },
+): Promise<RowsPage<PaymentOrderRow, OrderCursor>> {
+  const { enterprise, userid, status, number, from, until, after, limit } = options
+  const values: unknown[] = [limit + 1]
+  const place = (value: unknown) => `$${values.push(value)}`
+  const conditions = ['true']
+  if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
+  // The index of an employee's orders begins with the enterprise.
+  else if (userid !== undefined)
+    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, ''))})`)
+  if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
+  if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
+  if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(beginningWith(number))}`)
+  if (from !== undefined) conditions.push(`${MADE} >= ${place(from)}`)
+  if (until !== undefined) conditions.push(`${MADE} < ${place(until)}`)
+  if (after !== undefined)
+    conditions.push(
+      `(${MADE}, o.enterprise_code, o.trade_no) < (
+         select ${MADE}, o.enterprise_code, o.trade_no from dirsync.payment_order o
+         where o.enterprise_code = ${place(after.enterprise_code)} and o.trade_no = ${place(after.trade_no)})`,
+    )
+  const { rows } = await db.query<PaymentOrderRow>(
+    `select o.enterprise_code, o.trade_no, o.out_trade_no, o.userid, o.subject, o.total_amount, o.pay_amount,
+            o.refund_amount, o.status, o.asset_code, o.created_at, o.paid_at, o.refunded_at, o.first_seen_at,
+            o.changed_at
+     from dirsync.payment_order o where ${conditions.join(' and ')}
+     order by ${MADE} desc, o.enterprise_code desc, o.trade_no desc limit $1`,
+    values,
+  )
+  return pageOf(rows, limit, ({ enterprise_code, trade_no }) => ({ enterprise_code, trade_no }))
+}
+
+export const LimitAccountRow = z.object({
+  enterprise_code: z.string(),
+  account_openid: z.string(),
+  name: z.string().nullable(),
+  product_category: z.number().nullable(),
+  balance: z.string().nullable(),
+  status: z.number().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+  gone_at: z.date().nullable(),
+  sub_accounts: z
+    .array(
+      z.object({
+        id: z.string(),
+        name: z.string().nullable(),
+        status: z.number().nullable(),
+        gone: z.boolean(),
+      }),
+    )
+    .describe('At most 200'),
+})
+export type LimitAccountRow = z.infer<typeof LimitAccountRow>
+
+export interface AccountCursor {
+  enterprise_code: string
+  account_openid: string
+}
+
+/**
+ * Limit accounts with their sub-accounts, in the order of their keys.
+ * @param gone includes those that the platform no longer lists
+ */
+export async function listLimitAccounts(
+  db: Pool,
+  options: {
+    enterprise?: string | undefined
+    gone?: boolean
+    after?: AccountCursor | undefined
+    limit: number
+  },
+): Promise<RowsPage<LimitAccountRow, AccountCursor>> {
+  const { enterprise, gone = false, after, limit } = options
+  const { rows } = await db.query<LimitAccountRow>(
+    `select a.enterprise_code, a.account_openid, a.name,
+            a.product_category, a.balance, a.status, a.first_seen_at,
+            a.changed_at, a.gone_at,
+            (select coalesce(jsonb_agg(s order by id), '[]') from (
+               select id, name, status, gone_at is not null as gone from dirsync.limit_sub_account s
+               where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
+                 and ($2 or s.gone_at is null)
+               order by id limit 200) s) as sub_accounts
+     from dirsync.limit_account a
+     where ($1::text is null or a.enterprise_code = $1) and ($2 or a.gone_at is null)
+       and ($3::text is null or (a.enterprise_code, a.account_openid) > ($3, $4))
+     order by a.enterprise_code, a.account_openid limit $5`,
+    [enterprise ?? null, gone, after?.enterprise_code ?? null, after?.account_openid ?? null, limit + 1],
+  )
+  return pageOf(rows, limit, ({ enterprise_code, account_openid }) => ({ enterprise_code, account_openid }))
+}
+
+export const TaxpayerRow = z.object({
+  enterprise_code: z.string(),
+  identifier: z.string(),
+  nature: z.number(),
+  name: z.string(),
+  status: z.number().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+  gone_at: z.date().nullable(),
+})
+export type TaxpayerRow = z.infer<typeof TaxpayerRow>
+
+export type TaxpayerCursor = Pick<TaxpayerRow, 'enterprise_code' | 'identifier' | 'nature' | 'name'>
+
+/** Taxpayers in the order of their keys. @param identifier the beginning of an identification number */
+export async function listTaxpayers(
+  db: Pool,
+  options: {
+    enterprise?: string | undefined
+    identifier?: string | undefined
+    gone?: boolean
+    after?: TaxpayerCursor | undefined
+    limit: number
+  },
+): Promise<RowsPage<TaxpayerRow, TaxpayerCursor>> {
+  const { enterprise, identifier, gone = false, after, limit } = options
+  const { rows } = await db.query<TaxpayerRow>(
+    `select enterprise_code, identifier, taxpayer_nature as nature, taxpayer_name as name,
+            status, first_seen_at, changed_at, gone_at
+     from dirsync.taxpayer
+     where ($1::text is null or enterprise_code = $1) and ($2::text is null or identifier like $2)
+       and ($3 or gone_at is null)
+       and ($4::text is null
+            or (enterprise_code, identifier, taxpayer_nature, taxpayer_name) > ($4, $5, $6::int, $7))
+     order by enterprise_code, identifier, taxpayer_nature, taxpayer_name limit $8`,
+    [
+      enterprise ?? null,
+      identifier === undefined ? null : beginningWith(identifier),
+      gone,
+      after?.enterprise_code ?? null,
+      after?.identifier ?? null,
+      after?.nature ?? null,
+      after?.name ?? null,
+      limit + 1,
+    ],
+  )
+  return pageOf(rows, limit, ({ enterprise_code, identifier: number, nature, name }) => ({
+    enterprise_code,
+    identifier: number,
+    nature,
+    name,
+  }))
+}
+
+/** One row more than the page was read, to find out whether there is another page. */
+function pageOf<Row, Cursor>(
+  rows: Row[],
+  limit: number,
+  cursorOf: (row: Row) => Cursor,
+): RowsPage<Row, Cursor> {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return { rows: shown, next: rows.length > limit && last ? cursorOf(last) : null }
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { readPace } from '../../sync/figures.ts'
+import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { type TimeLeft, timesLeft } from '../../sync/time-left.ts'
+
+/** Every kind of run, in the order of choice. */
+export const RUN_KINDS = [
+  'changes',
+  'full',
+  'employees',
+  'departments',
+  'openids',
+  'retry',
+  'orders',
+  'accounts',
+  'taxpayers',
+] as const
+
+/** Every state of a run, in the order of its life. */
+export const RUN_STATES = [
+  'requested',
+  'planning',
+  'held',
+  'running',
+  'done',
+  'failed',
+  'source_suspect',
+  'rejected',
+  'superseded',
+  'cancelled',
+] as const
+
+/** Requesters other than people: an index leaves their runs out. */
+export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
+
+/** Filters of the list; absent ones do not restrict it. */
+interface RunFilter {
+  kind?: (typeof RUN_KINDS)[number] | undefined
+  state?: (typeof RUN_STATES)[number] | undefined
+  /** `people`, `dirsync` (by itself), or the requester, such as `cron` or `console:anna`. */
+  by?: string | undefined
+  /** The HR source, if there are several. */
+  source?: string | undefined
+  since?: Date | undefined
+}
+
+/** One run in a list; its remaining time is read separately. */
+export const ListedRun = z.object({
+  id: z.number(),
+  kind: z.string(),
+  hr_source: z
+    .string()
+    .describe('The HR source that it is about; empty: there is only one, or it is about all'),
+  state: z.string(),
+  named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
+  requested_by: z.string(),
+  requested_at: z.date(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  cancelled_at: z.date().nullable(),
+  planned: z.number().nullable(),
+  left: z.number().describe('Entities that are still to be sent'),
+  reasons: z.record(z.string(), z.number()).describe('Of the plan: entities by reason'),
+  outcomes: z
+    .record(z.string(), z.number())
+    .describe('Last outcome per entity; empty until the run has ended'),
+  cases: z.number().describe('Cases that were unresolved when the run ended'),
+  calls: z.number(),
+  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
+  message: z.string().nullable(),
+})
+export type ListedRun = z.infer<typeof ListedRun> & { time_left: TimeLeft | null }
+
+type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
+  plan: PlanSummary | null
+  result: RunResult | null
+}
+
+/**
+ * Runs, newest first.
+ * @param page.before only runs with a lower number
+ * @returns next: pass it as `before` for the next page; null on the last page
+ */
+export async function listRunsPage(
+  db: Pool,
+  filter: RunFilter,
+  page: { before?: number | null; limit: number },
+): Promise<{ runs: ListedRun[]; next: number | null }> {
+  const values: unknown[] = [page.limit + 1]
+  const place = (value: unknown) => `$${values.push(value)}`
+  const conditions = [runMatches(filter, place)]
+  if (page.before) conditions.push(`r.id < ${place(page.before)}`)
+  const { rows } = await db.query<Row>(
+    `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
+            cancelled_at, planned, message, plan, result,
+            case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
+     from dirsync.sync_run r where ${conditions.join(' and ')}
+     order by id desc limit $1`,
+    values,
+  )
+  const shown = rows.slice(0, page.limit)
+  const times = new Map<number, TimeLeft>()
+  if (shown.some(({ state }) => state === 'running'))
+    for (const { run, ...left } of await timesLeft(db, await readPace(db))) times.set(run, left)
+  return {
+    runs: shown.map(({ plan, result, ...run }) => ({
+      ...run,
+      reasons: plan?.reasons ?? {},
+      outcomes: result?.outcomes ?? {},
+      cases: sumOf(result?.deadLetters),
+      calls: sumOf(result?.calls),
+      rows: result?.rows ?? null,
+      time_left: times.get(run.id) ?? null,
+    })),
+    next: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+  }
+}
+
+/** SQL: whether run `r` matches. It contains only the given conditions, so that each filter can use its index. */
+function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
+  const conditions = ['true']
+  if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
+  if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
+  if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)
+  if (filter.by) conditions.push(byCondition(filter.by, place))
+  if (filter.since) {
+    const since = place(filter.since)
+    conditions.push(
+      // Numbers grow with time, so reading stops where older runs begin.
+      `r.requested_at >= ${since}
+       and r.id >= (select min(id) from (select id from dirsync.sync_run where requested_at >= ${since}
+                                         order by requested_at limit 100) first)`,
+    )
+  }
+  return conditions.join(' and ')
+}
+
+/** In the terms of the index, so that PostgreSQL uses it. */
+const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})`
+
+function byCondition(by: string, place: (value: unknown) => string): string {
+  if (by === 'people') return PEOPLE
+  if (by === 'dirsync') return `not (${PEOPLE})`
+  if (BY_ITSELF.some(name => name === by)) return `r.requested_by = ${place(by)}`
+  // A person is stored as the database user, followed by the name: `dirsync (console:anna)`.
+  const name = place(by)
+  return `${PEOPLE} and (r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
+}
+
+/** The sum of counts. */
+export function sumOf(counts: Record<string, number> | undefined): number {
+  return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0)
+}

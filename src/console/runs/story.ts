@@ -1,0 +1,237 @@
+import { z } from 'zod'
+import type { SourceStatistics } from '../../directory/hash.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
+import { CommandRow } from '../audit/entries.ts'
+import { DeadLetter } from '../cases/dead-letter.ts'
+
+/** One row of `dirsync.sync_run`, named as its columns. */
+interface RunRow {
+  id: number
+  kind: string
+  /** The HR source; empty if there is only one, or the run covers all. */
+  hr_source: string
+  keys: string[]
+  state: string
+  requested_by: string
+  requested_at: Date
+  started_at: Date | null
+  planned_at: Date | null
+  finished_at: Date | null
+  approved: boolean
+  decided_by: string | null
+  decided_at: Date | null
+  /** Reason given with reject or cancel. */
+  decision_reason: string | null
+  /** When its waiting work was withdrawn. */
+  cancelled_at: Date | null
+  /** For a held run: when HR was last checked again. */
+  judged_at: Date | null
+  sweep: boolean
+  /** `max_age` in seconds. */
+  max_age_s: number | null
+  in_scope: number | null
+  planned: number | null
+  plan: PlanSummary | null
+  result: RunResult | null
+  message: string | null
+}
+
+/** A person's command about a run. */
+export const RunCommand = CommandRow.pick({
+  name: true,
+  requested_by: true,
+  requested_at: true,
+  reason: true,
+})
+
+/** A case on the page of a run. */
+export const RunCase = DeadLetter.pick({
+  id: true,
+  enterprise_code: true,
+  entity: true,
+  entity_key: true,
+  operation: true,
+  field: true,
+  category: true,
+  state: true,
+})
+
+/** Everything about one run. */
+export interface RunStory extends RunRow {
+  /** The remaining time; null unless it is running. */
+  time_left: TimeLeft | null
+  /** Entities of the run that are still in the outbox; for a mirror, parts still to be read. */
+  left: number
+  /** People's commands about it. */
+  commands: z.infer<typeof RunCommand>[]
+  /** Cases that failed in it for the first or the last time; at most `CASES` of them. */
+  dead_letters: z.infer<typeof RunCase>[]
+  dead_letters_total: number
+}
+
+const CASES = 20
+/** Where counting the cases of a run stops, so that a page takes no longer when a hundred thousand failed in it. */
+export const MOST_CASES_COUNTED = 1000
+
+const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
+  approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
+  sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
+
+/**
+ * One run and its outcome; null if there is none with this number.
+ * @param mostCounted where counting its cases stops; null to count all
+ */
+export async function readRunStory(
+  db: Pool,
+  id: number,
+  mostCounted: number | null = null,
+): Promise<RunStory | null> {
+  const { rows } = await db.query<RunRow & { left: number }>(
+    `select ${COLUMNS}, ${LEFT} as left from dirsync.sync_run r where id = $1`,
+    [id],
+  )
+  const run = rows[0]
+  if (!run) return null
+  const [timeLeft, commands, cases] = await Promise.all([
+    run.state === 'running' ? runTimeLeft(db, id) : null,
+    db.query<RunStory['commands'][number]>(
+      'select name, requested_by, requested_at, reason from dirsync.command where run_id = $1 order by id',
+      [id],
+    ),
+    db.query<RunStory['dead_letters'][number] & { total: number }>(
+      `with mine as (
+         (select id from dirsync.dead_letter where last_run_id = $1 limit $2)
+         union
+         (select id from dirsync.dead_letter where first_run_id = $1 limit $2)
+       ), first as (
+         select id from mine order by id limit ${CASES}
+       )
+       select d.id, d.enterprise_code, d.entity, d.entity_key, d.operation, d.field, d.category, d.state,
+              (select least(count(*), $2) from mine)::int as total
+       from first join dirsync.dead_letter d using (id) order by d.id`,
+      [id, mostCounted],
+    ),
+  ])
+  return {
+    ...run,
+    time_left: timeLeft,
+    commands: commands.rows,
+    dead_letters: cases.rows.map(({ total, ...row }) => row),
+    dead_letters_total: cases.rows[0]?.total ?? 0,
+  }
+}
+
+// Compared with the previous run
+
+/** The figures by which two runs of a kind are compared. */
+export const RunFigures = z.object({
+  id: z.number(),
+  state: z.string(),
+  finished_at: z.date().nullable(),
+  in_scope: z.number().nullable(),
+  planned: z.number().nullable(),
+  took_ms: z.number().nullable(),
+  calls: z.number().nullable(),
+  waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
+  too_fast: z.number().nullable(),
+  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_CASES_COUNTED}`),
+})
+export type RunFigures = z.infer<typeof RunFigures>
+
+/** The figures of a run, and of the previous finished run of its kind; the latter is null if there is none. */
+export async function readRunComparison(
+  db: Pool,
+  id: number,
+): Promise<{ run: RunFigures; before: RunFigures | null } | null> {
+  const { rows } = await db.query<RunFigures>(
+    `with run as (
+       select * from dirsync.sync_run where id = $1
+     ), before as (
+       select b.* from run cross join lateral (
+         select * from dirsync.sync_run b
+         where b.kind = run.kind and b.hr_source = run.hr_source and b.id < run.id and b.state = 'done'
+           and (b.keys = '{}') = (run.keys = '{}')
+         order by b.id desc limit 1) b
+     )
+     select r.id, r.state, r.finished_at, r.in_scope, r.planned,
+            (extract(epoch from r.finished_at - r.started_at) * 1000)::float8 as took_ms,
+            case when r.result is not null then ${sumIn('calls')} end as calls,
+            case when r.result is not null then ${sumIn('waitedMs')} end as waited_ms,
+            case when r.result is not null then ${sumIn('tooFast')} end as too_fast,
+            (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
+                                   limit ${MOST_CASES_COUNTED}) d)::int as new_cases
+     from (select * from run union all select * from before) r
+     order by r.id desc`,
+    [id],
+  )
+  const [run, before] = rows
+  return run ? { run, before: before ?? null } : null
+}
+
+function sumIn(counts: 'calls' | 'waitedMs' | 'tooFast'): string {
+  return `(select coalesce(sum(value::float8), 0) from jsonb_each_text(coalesce(r.result -> '${counts}', '{}')))`
+}
+
+/** Up to this size, a run under way is counted live; a larger one when it has ended. */
+const COUNTED_LIVE = 2000
+
+/** The outcomes of a running run so far; null if counting them would take too long. */
+export async function resultSoFar(
+  db: Pool,
+  { id, planned }: Pick<RunStory, 'id' | 'planned'>,
+): Promise<RunResult | null> {
+  if (planned === null || planned > COUNTED_LIVE) return null
+  const { rows } = await db.query<{ result: RunResult }>('select dirsync.run_result($1) as result', [id])
+  return onlyRow(rows).result
+}
+
+// What the sanity gate measured
+
+/** HR as a run found it, compared with the last good run before. */
+export const GateView = z.object({
+  rows: z.number(),
+  keyless: z.number().describe('Rows without a user id'),
+  before: z.object({ run: z.number(), at: z.date(), rows: z.number(), keyless: z.number() }).nullable(),
+  columns: z.array(
+    z.object({
+      column: z.string(),
+      empty: z.number().describe('Share of empty values, 0 to 1'),
+      empty_before: z.number().nullable().describe('The same in the last good run'),
+    }),
+  ),
+})
+export type GateView = z.infer<typeof GateView>
+
+/** Null if the run did not read every row of HR. */
+export async function readGate(db: Pool, id: number): Promise<GateView | null> {
+  const { rows } = await db.query<{ id: number; at: Date; source: SourceStatistics }>(
+    `(select id, planned_at as at, source from dirsync.sync_run where id = $1 and source is not null)
+     union all
+     (select id, planned_at, source from dirsync.sync_run
+      where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done') and id < $1
+        and hr_source = (select hr_source from dirsync.sync_run where id = $1)
+      order by id desc limit 1)
+     order by id desc`,
+    [id],
+  )
+  const [now, before] = rows
+  if (!now || now.id !== id) return null
+  const share = (source: SourceStatistics, column: string) =>
+    source.rows === 0 ? 0 : (source.empty[column] ?? 0) / source.rows
+  const columns = Object.keys(now.source.empty).map(column => ({
+    column,
+    empty: share(now.source, column),
+    empty_before: before && column in before.source.empty ? share(before.source, column) : null,
+  }))
+  const rise = ({ empty, empty_before }: (typeof columns)[number]) => empty - (empty_before ?? empty)
+  return {
+    rows: now.source.rows,
+    keyless: now.source.keyless,
+    before: before
+      ? { run: before.id, at: before.at, rows: before.source.rows, keyless: before.source.keyless }
+      : null,
+    columns: columns.sort((a, b) => rise(b) - rise(a)),
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { type CommandFilter, commandNames, listCommands } from '../../src/console/audit/entries.ts'
+import { CursorError } from '../../src/lib/cursor.ts'
+import { Commands } from '../../src/sync/commands.ts'
+import { fail, plantRun } from '../sync/planted.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+const as = (name: string) => new Commands(store.pool, { actor: `console:${name}`, address: '192.0.2.7' })
+
+describe('the record of what people asked for', () => {
+  test('is listed the latest first, with who, when, from where and why', async () => {
+    const id = await fail(store)
+    await as('mei').ignore(id, 'shared phone')
+    const [run] = await as('Li').resync('full')
+    expect(await listCommands(store.pool, {}, { limit: 10 })).toEqual({
+      commands: [
+        {
+          ...{ id: expect.any(Number), name: 'resync', arguments: { kind: 'full' }, run_id: run },
+          ...{ dead_letter_id: null, address: '192.0.2.7', reason: null },
+          requested_by: expect.stringContaining('console:Li'),
+          requested_at: expect.any(Date),
+        },
+        expect.objectContaining({ name: 'ignore', dead_letter_id: id, reason: 'shared phone' }),
+      ],
+      next: null,
+    })
+    expect(await commandNames(store.pool)).toEqual(['ignore', 'resync'])
+  })
+
+  test('is filtered by who, what, run, case and time', async () => {
+    const id = await fail(store)
+    const held = await plantRun(store, { state: 'held' })
+    await as('mei').comment(id, 'called')
+    await as('mei').reject(held, 'HR import was broken')
+    await as('Li').retry([id])
+    await store.pool.query(
+      `insert into dirsync.command (name, requested_by, requested_at) values ('old', 'li', '2026-01-01Z')`,
+    )
+    const names = async (filter: CommandFilter) =>
+      (await listCommands(store.pool, filter, { limit: 10 })).commands.map(({ name }) => name)
+    expect(await names({ who: 'LI)' })).toEqual(['retry'])
+    expect(await names({ who: 'mei' })).toEqual(['reject', 'comment'])
+    expect(await names({ name: 'retry' })).toEqual(['retry'])
+    expect(await names({ run: held })).toEqual(['reject'])
+    expect(await names({ case: id })).toEqual(['retry', 'comment'])
+    expect(await names({ until: new Date('2026-01-02') })).toEqual(['old'])
+    expect(await names({ since: new Date('2026-01-02'), who: 'mei', name: 'comment' })).toEqual(['comment'])
+    expect(await names({ who: '%' })).toEqual([])
+  })
+
+  test('is read page by page, also what was asked for in one moment', async () => {
+    await store.pool.query(
+      `insert into dirsync.command (name, requested_by, requested_at)
+       select 'resync', 'li', '2026-01-01 00:00:00.000001Z' from generate_series(1, 7)`,
+    )
+    const seen: number[] = []
+    let after: string | null = null
+    do {
+      const page = await listCommands(store.pool, {}, { limit: 3, after })
+      seen.push(...page.commands.map(({ id }) => id))
+      after = page.next
+    } while (after !== null)
+    expect(seen).toHaveLength(7)
+    expect(seen).toEqual(seen.toSorted((a, b) => b - a))
+    await expect(listCommands(store.pool, {}, { limit: 3, after: 'x y' })).rejects.toThrow(CursorError)
+  })
+})

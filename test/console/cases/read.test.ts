@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type CaseOrder,
+  caseStory,
+  countCases,
+  groupCases,
+  listCasesPage,
+} from '../../../src/console/cases/read.ts'
+import { CursorError, encodeCursor } from '../../../src/lib/cursor.ts'
+import {
+  type CaseFilter,
+  caseFilterSchema,
+  describeFilter,
+  filterQuery,
+  UNASSIGNED,
+} from '../../../src/sync/case-filter.ts'
+import { fail, hash, plant, plantRun } from '../../sync/planted.ts'
+import { StoreUnderTest } from '../../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+/** Case number `n` of employee e1, e2 … Returns its number. */
+function planted(n: number, differs: Record<string, unknown> = {}): Promise<number> {
+  const { state = 'open', ...others } = differs
+  return store
+    .value<number>(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, state,
+         note, resolved_at, first_failed_at, last_failed_at)
+       values ('employee', $1, 'update-employee', 'mobile', 'duplicate_mobile', 'm', 'r', $2, 'n',
+         case when $2 = 'resolved' then now() end, now() - $3 * interval '1 day', now() - $3 * interval '1 minute')
+       returning id`,
+      [`e${n}`, state, n],
+    )
+    .then(async id => {
+      for (const [column, value] of Object.entries(others))
+        await store.pool.query(`update dirsync.dead_letter set ${column} = $2 where id = $1`, [id, value])
+      return id
+    })
+}
+
+async function found(filter: CaseFilter, order?: CaseOrder): Promise<string[]> {
+  const { items, next } = await listCasesPage(store.pool, filter, { limit: 100, order })
+  expect(next).toBeNull()
+  return items.map(({ entity_key }) => entity_key)
+}
+
+describe('a filter', () => {
+  const address =
+    'states=open,blocked&categories=duplicate_mobile&code=1002218007&entity=employee&operation=update-employee' +
+    '&field=mobile&enterprise=C1&key=e10&assignee=-&run=7&olderThan=3d&blockedBy=e9'
+
+  test('is read from an address, and is one again', () => {
+    const filter = caseFilterSchema.parse(Object.fromEntries(new URLSearchParams(address)))
+    expect(filter).toEqual({
+      states: ['open', 'blocked'],
+      categories: ['duplicate_mobile'],
+      code: 1002218007,
+      entity: 'employee',
+      operation: 'update-employee',
+      field: 'mobile',
+      enterprise: 'C1',
+      key: 'e10',
+      assignee: '-',
+      run: 7,
+      olderThan: '3d',
+      blockedBy: 'e9',
+    })
+    expect(decodeURIComponent(filterQuery(filter).toString())).toBe(address)
+    expect(describeFilter({ states: ['open', 'blocked'], run: 7 })).toEqual([
+      { name: 'states', values: ['open', 'blocked'] },
+      { name: 'run', values: ['7'] },
+    ])
+  })
+
+  test('takes repeated parameters, and leaves out empty ones and those of others', () => {
+    expect(caseFilterSchema.parse({ states: ['open', 'snoozed'], key: '', page: '3', code: '' })).toEqual({
+      states: ['open', 'snoozed'],
+    })
+    expect(caseFilterSchema.parse({})).toEqual({})
+  })
+
+  test.each([
+    { states: 'no_such' },
+    { code: 'x' },
+    { olderThan: 'long' },
+    { key: 'x'.repeat(121) },
+    { run: '-1' },
+  ])('refuses %j', query => {
+    expect(caseFilterSchema.safeParse(query).success).toBe(false)
+  })
+})
+
+describe('a list of cases', () => {
+  test('has what is neither resolved nor ignored, the latest failure first', async () => {
+    await planted(2)
+    await planted(1)
+    await planted(3, { state: 'snoozed' })
+    await planted(4, { state: 'ignored' })
+    await planted(5, { state: 'resolved' })
+    expect(await found({})).toEqual(['e1', 'e2', 'e3'])
+    expect(await found({}, 'oldest')).toEqual(['e3', 'e2', 'e1'])
+    expect(await found({ states: ['resolved', 'ignored', 'open'] })).toEqual(['e1', 'e2', 'e4', 'e5'])
+    expect(await found({ states: ['resolved'] }, 'oldest')).toEqual(['e5'])
+  })
+
+  test.each<[CaseFilter, string[]]>([
+    [{ categories: ['left_hr'] }, ['e2']],
+    [{ categories: ['left_hr', 'duplicate_mobile'], states: ['open'] }, ['e1', 'e2', 'E10', 'e11']],
+    [{ categories: ['left_hr', 'duplicate_mobile'], states: ['resolved', 'ignored'] }, ['e12', 'e13']],
+    [{ code: 1002218007 }, ['e3']],
+    [{ code: 1002218007, states: ['resolved'] }, ['e12']],
+    [{ entity: 'department' }, ['e4']],
+    [{ operation: 'bind-openid' }, ['e5']],
+    [{ field: 'email' }, ['e6']],
+    [{ enterprise: 'C1' }, ['e7']],
+    [{ key: 'E1' }, ['e1', 'E10', 'e11']],
+    [{ key: 'e1', states: ['resolved', 'ignored'] }, ['e12', 'e13']],
+    [{ key: '10' }, []],
+    [{ key: '%' }, []],
+    [{ key: 'nov' }, ['ivanov_8']],
+    [{ key: 'v_8' }, ['ivanov_8']],
+    [{ key: 'vx8' }, []],
+    [{ assignee: 'mei' }, ['e9']],
+    [{ assignee: UNASSIGNED, states: ['snoozed'] }, ['e3']],
+    [{ run: 7 }, ['e1', 'e2']],
+    [{ olderThan: '10d' }, ['E10', 'e11']],
+    [{ blockedBy: 'e1' }, ['e11']],
+  ])('is filtered by %j', async (filter, expected) => {
+    await planted(1, { first_run_id: 7, last_run_id: 9 })
+    await planted(2, { category: 'left_hr', last_run_id: 7 })
+    await planted(3, { platform_code: 1002218007, state: 'snoozed' })
+    await planted(4, { entity: 'department', state: 'blocked' })
+    await planted(5, { operation: 'bind-openid', state: 'blocked' })
+    await planted(6, { field: 'email', state: 'blocked' })
+    await planted(7, { enterprise_code: 'C1', state: 'blocked' })
+    await planted(8, { entity_key: 'ivanov_8', state: 'blocked' })
+    await planted(9, { assignee: 'mei', state: 'snoozed' })
+    await planted(10, { entity_key: 'E10' })
+    await planted(11, { blocked_by: 'e1' })
+    await planted(12, { state: 'resolved', platform_code: 1002218007 })
+    await planted(13, { state: 'ignored' })
+    expect(await found(filter)).toEqual(expected)
+    expect(await countCases(store.pool, filter)).toEqual({ count: expected.length, more: false })
+  })
+
+  test.each<[CaseFilter, CaseOrder]>([
+    [{}, 'latest'],
+    [{}, 'oldest'],
+    [{ categories: ['duplicate_mobile', 'left_hr'] }, 'latest'],
+    [{ key: 'e' }, 'latest'],
+    [{ states: ['open', 'resolved'] }, 'latest'],
+  ])(
+    '%j, %s first, is read page by page, each case once, also those of one moment',
+    async (filter, order) => {
+      for (let n = 1; n <= 23; n += 1)
+        await planted(n, {
+          category: n % 3 ? 'duplicate_mobile' : 'left_hr',
+          ...(n > 9 && n < 15
+            ? {
+                first_failed_at: '2026-01-01 00:00:00.000001Z',
+                last_failed_at: '2026-01-01 00:00:00.000001Z',
+              }
+            : {}),
+        })
+      const seen: number[] = []
+      let after: string | null = null
+      do {
+        const page = await listCasesPage(store.pool, filter, { limit: 4, after, order })
+        expect(page.items.length).toBeLessThanOrEqual(4)
+        seen.push(...page.items.map(({ id }) => id))
+        after = page.next
+      } while (after !== null)
+      const whole = await listCasesPage(store.pool, filter, { limit: 100, order })
+      expect(seen).toEqual(whole.items.map(({ id }) => id))
+      expect(new Set(seen).size).toBe(23)
+    },
+  )
+
+  const elsewhere = encodeCursor(['e1', 'e2'])
+  test.each(['x', '1.2.3', '', "1.'", elsewhere])('refuses %j as a page', async after => {
+    await expect(listCasesPage(store.pool, {}, { limit: 4, after })).rejects.toThrow(CursorError)
+  })
+})
+
+test('more cases than the cap are counted up to it', async () => {
+  for (let n = 1; n <= 5; n += 1) await planted(n, { state: 'resolved' })
+  expect(await countCases(store.pool, { states: ['resolved'] }, 4)).toEqual({ count: 4, more: true })
+  expect(await countCases(store.pool, { states: ['resolved'] }, 5)).toEqual({ count: 5, more: false })
+})
+
+test('what is unresolved is grouped by its cause, the most frequent first', async () => {
+  const often = { platform_code: 1002218007 }
+  await planted(1, often)
+  await planted(2, { ...often, state: 'blocked', occurrences: 4 })
+  await planted(3, { ...often, state: 'snoozed' })
+  await planted(4, { ...often, state: 'ignored' })
+  await planted(5, { ...often, state: 'resolved' })
+  await planted(6, { ...often, state: 'retrying' })
+  await planted(7, { category: 'left_hr' })
+  const groups = await groupCases(store.pool)
+  const edge = (which: string, of: string[]) =>
+    store.value<Date>(`select ${which} from dirsync.dead_letter where entity_key = any ($1)`, [of])
+  const four = ['e1', 'e2', 'e3', 'e6']
+  expect(groups).toEqual([
+    {
+      ...{ category: 'duplicate_mobile', platform_code: 1002218007 },
+      ...{ count: 4, open: 1, snoozed: 1, waiting: 1, retrying: 1, failures: 7 },
+      oldest: await edge('min(first_failed_at)', four),
+      newest: await edge('max(last_failed_at)', four),
+    },
+    {
+      ...{ category: 'left_hr', platform_code: null },
+      ...{ count: 1, open: 1, snoozed: 0, waiting: 0, retrying: 0, failures: 1 },
+      oldest: await edge('min(first_failed_at)', ['e7']),
+      newest: await edge('max(last_failed_at)', ['e7']),
+    },
+  ])
+  await fail(store, { entity_key: 'e1' })
+  expect(
+    (await groupCases(store.pool)).find(({ platform_code }) => platform_code === 1002218007),
+  ).toMatchObject({
+    count: 3,
+    failures: 6,
+  })
+})
+
+test('the story of a case includes what surrounds it', async () => {
+  const run = await plantRun(store)
+  const id = await fail(store, { blocked_by: 'e9', last_run_id: run })
+  const other = await fail(store, { field: 'email', category: 'duplicate_email' })
+  await fail(store, { entity_key: 'e2' })
+  const holders = await fail(store, { entity_key: 'e9', field: 'dept_code', category: 'missing_department' })
+  const source = hash()
+  await plant(store, 'employee', {
+    ...{ userid: 'e9', source_hash: source, acknowledged_hash: source },
+    ...{ platform_state: 'in_service', dept_code: 'D1' },
+  })
+  for (const execution of [1, 2])
+    await plant(store, 'attempt', {
+      ...{ operation: 'update-employee', entity_key: 'e1', run_id: run, outcome: 'parked', execution },
+      ...{ started_at: new Date(), duration_ms: execution },
+    })
+  const told = await caseStory(store.pool, id)
+  expect(told).toMatchObject({
+    id,
+    assignee: null,
+    events: [{ event: 'opened' }],
+    swapped_with: [],
+    others: [{ id: other, category: 'duplicate_email' }],
+    blocker: {
+      userid: 'e9',
+      employee: { active: true, in_step: true, platform_state: 'in_service', dept_code: 'D1' },
+      cases: [{ id: holders }],
+    },
+    attempts: [
+      { duration_ms: 2, run_id: run, outcome: 'parked' },
+      { duration_ms: 1, run_id: run, outcome: 'parked' },
+    ],
+  })
+  expect(await caseStory(store.pool, other)).toMatchObject({ blocker: null, others: [{ id }] })
+  expect(await caseStory(store.pool, 4711)).toBeNull()
+})

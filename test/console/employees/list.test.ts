@@ -1,0 +1,123 @@
+import { beforeEach, expect, test } from 'vitest'
+import { wayToDepartment } from '../../../src/console/departments/page.ts'
+import {
+  countStandings,
+  LISTED,
+  listEmployees,
+  listStatement,
+  readStanding,
+} from '../../../src/console/employees/list.ts'
+import { searchEverything } from '../../../src/console/search/read.ts'
+import { STANDINGS } from '../../../src/sync/employee.ts'
+import { StoreUnderTest } from '../../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+/** 3000 employees: of 100, 92 are in step, and each other standing has one. */
+beforeEach(async () => {
+  await store.pool.query(
+    `insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash,
+                                   platform_state, vanished_at, dept_code, held_run, rejected, accepted)
+     select case when i % 2 = 0 then 'A' else '' end, 'e' || lpad(i::text, 5, '0'), i % 100 <> 1, h,
+            case when i % 100 in (2, 3, 4, 8) then null else h end, case when i % 100 in (3, 4, 8) then h end,
+            case when i % 100 = 3 then 'absent' else 'in_service' end,
+            case when i % 100 = 5 then now() end, 'D' || i % 7,
+            case when i % 100 in (6, 7) then 1 end, i % 100 = 7, i % 100 = 8
+     from (select i, md5(i::text)::uuid as h from generate_series(1, 3000) i) x`,
+  )
+  await store.pool.query('analyze dirsync.employee')
+})
+
+/** Everybody of a filter, by pages. */
+async function everybody(filter: Parameters<typeof listEmployees>[1], limit = 7) {
+  const found: string[] = []
+  let after: Parameters<typeof listEmployees>[2]['after'] = null
+  do {
+    const { employees, next } = await listEmployees(store.pool, filter, { after, limit })
+    found.push(...employees.map(({ enterpriseCode, userid }) => `${enterpriseCode}/${userid}`))
+    after = next
+  } while (after)
+  return found
+}
+
+test('each status lists the employees that the tally counts, page by page, each once', async () => {
+  const counts = await countStandings(store.pool)
+  expect(counts).toEqual({
+    in_step: 2760,
+    waiting: 30,
+    held: 30,
+    rejected: 30,
+    dead_lettered: 30,
+    accepted: 30,
+    awaiting_activation: 30,
+    left: 30,
+    vanished: 30,
+  })
+  for (const standing of LISTED) {
+    const found = await everybody({ standing })
+    expect(found).toHaveLength(counts[standing])
+    expect(new Set(found).size).toBe(found.length)
+  }
+  const all = await everybody({}, 200)
+  expect(all).toHaveLength(3000)
+  expect(all).toEqual([...all].sort())
+})
+
+test('the standing of one employee is the one that the lists show', async () => {
+  const { employees } = await listEmployees(store.pool, {}, { limit: 100 })
+  for (const employee of employees) expect(await readStanding(store.pool, employee)).toBe(employee.standing)
+  expect(new Set(employees.map(({ standing }) => standing)).size).toBeGreaterThan(1)
+  expect(STANDINGS).toEqual(expect.arrayContaining(employees.map(({ standing }) => standing)))
+  expect(await readStanding(store.pool, { enterpriseCode: '', userid: 'nobody' })).toBeNull()
+})
+
+test('a department lists those whom the platform last showed in it', async () => {
+  const found = await everybody({ department: { enterpriseCode: 'A', code: 'D3' } })
+  const { rows } = await store.pool.query(
+    `select from dirsync.employee
+     where enterprise_code = 'A' and dept_code = 'D3' and platform_state = 'in_service'`,
+  )
+  expect(found).toHaveLength(rows.length)
+  expect(found.length).toBeGreaterThan(100)
+})
+
+test.each([
+  ...LISTED.map(standing => [{ standing }, 'employee_standing'] as const),
+  [{ department: { enterpriseCode: 'A', code: 'D3' } }, 'employee_department'] as const,
+  [{}, 'employee_pkey'] as const,
+])('a page of %j is read from the index %s', async (filter, index) => {
+  const { text, values } = listStatement(filter, { enterpriseCode: 'A', userid: 'e00100' }, 20)
+  const { rows } = await store.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+  const plan = rows.map(row => row['QUERY PLAN']).join('\n')
+  expect(plan).toContain(index)
+  expect(plan).not.toMatch(/Seq Scan on employee/)
+})
+
+test('the search finds by number, by beginning, and treats signs as signs', async () => {
+  await store.pool.query(
+    `insert into dirsync.department (dept_code, active) values ('D%1', true), ('D21', true)`,
+  )
+  const search = (text: string) => searchEverything(store.pool, text, 20)
+  expect((await search('e0001')).employees).toHaveLength(10)
+  expect((await search('%')).employees).toEqual([])
+  expect((await search('D%')).departments.map(row => row.dept_code)).toEqual(['D%1'])
+  const { rows } = await store.pool.query(
+    `insert into dirsync.sync_run (kind, requested_by) values ('full', 'a test') returning id`,
+  )
+  const { id } = rows[0]
+  for (const text of [`run ${id}`, `Run #${id}`, `第 ${id} 号同步任务`, `任务 ${id}`, `同步任务${id}`])
+    expect((await search(text)).runs, text).toMatchObject([{ id: Number(id), kind: 'full' }])
+  expect((await search(`run ${Number(id) + 1}`)).runs).toEqual([])
+  expect(await search('\0')).toEqual({ cases: [], runs: [], employees: [], departments: [] })
+})
+
+test('the way to a department ends where HR has it below itself', async () => {
+  await store.pool.query(
+    `insert into dirsync.department (dept_code, parent_code, active)
+     values ('top', null, true), ('mid', 'top', true), ('leaf', 'mid', true), ('a', 'b', true), ('b', 'a', true)`,
+  )
+  const way = async (code: string) => (await wayToDepartment(store.pool, '', code)).map(step => step.deptCode)
+  expect(await way('leaf')).toEqual(['top', 'mid', 'leaf'])
+  expect(await way('a')).toEqual(['b', 'a'])
+  expect(await way('unknown')).toEqual([])
+})

@@ -1,0 +1,158 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config.ts'
+import { connectPlatform } from '../../../src/connections.ts'
+import { employeePage } from '../../../src/console/employees/compared.ts'
+import { RevealError, revealValue } from '../../../src/console/employees/reveal.ts'
+import { searchEmployees } from '../../../src/console/employees/search.ts'
+import { hrServer } from '../../../src/hr/servers.ts'
+import { HrSource } from '../../../src/hr/source.ts'
+import { type Company, createCompany } from '../../helpers/company.ts'
+
+const SILENT = pino({ level: 'silent' })
+const MAPPING =
+  'select userid, name, mobile, email, dept_code, entry_day, level, cost_center_id, active from person'
+
+let company: Company
+let hr: HrSource
+
+function source(sql: string): HrSource {
+  return new HrSource({
+    server: hrServer(company.settings.HR_DATABASE_URL ?? '', SILENT),
+    employeesSql: { file: 'employees.sql', sql },
+    departmentsSql: null,
+    logger: SILENT,
+  })
+}
+
+const key = (userid: string) => ({ enterpriseCode: '', userid })
+
+beforeAll(async () => {
+  company = await createCompany({ employees: 30 })
+  await company.start()
+  await company.run('full')
+  hr = source(MAPPING)
+})
+
+afterAll(async () => {
+  await hr.close()
+  await company[Symbol.asyncDispose]()
+})
+
+describe('the page of an employee', () => {
+  test('holds HR and the platform compared, with the steps of the last attempt', async () => {
+    await company.hr.query(`update person set email = 'new@example.com' where userid = 'e0001'`)
+    await using client = connectPlatform(loadConfig(company.settings), company.db, SILENT)
+    const page = await employeePage(company.db, hr, client, key('e0001'), { ask: true })
+    expect(page.platform).toBe('in_service')
+    expect(page.preview?.fields.find(({ field }) => field === 'email')).toMatchObject({
+      hr: 'n***@example.com',
+      platform: 'e***@example.com',
+      standing: 'to_send',
+    })
+    expect(page.story.record?.in_step).toBe(true)
+    expect(page.steps.map(({ what }) => what.key)).toEqual([
+      'read_row',
+      'in_scope_yes',
+      'judged_passed',
+      'asked_in_service',
+      'sent_nothing',
+    ])
+  })
+
+  test('asks the platform only when it is told to', async () => {
+    await using client = connectPlatform(loadConfig(company.settings), company.db, SILENT)
+    const before = await company.calls()
+    const page = await employeePage(company.db, hr, client, key('e0002'), { ask: false })
+    expect(page).toMatchObject({ platform: 'not_asked', platformError: null, hrError: null })
+    expect(await company.calls()).toEqual(before)
+  })
+
+  test('comes within seconds while HR hangs, and says so', async () => {
+    await using hanging = new AsyncDisposableStack()
+    const lock = await company.hr.connect()
+    hanging.defer(() => lock.release())
+    const slow = hanging.adopt(source(MAPPING), it => it.close())
+    await lock.query('begin; lock table person in access exclusive mode')
+    const page = await employeePage(company.db, slow, null, key('e0001'), { ask: false })
+    expect(page.hrError).toMatch(/did not answer within 3 s/)
+    expect(page.preview).toBeNull()
+    expect(page.story.attempts).not.toHaveLength(0)
+    await lock.query('rollback')
+  })
+
+  test('tells of a mapping that broke', async () => {
+    const broken = source('select userid, nonsense from person')
+    const page = await employeePage(company.db, broken, null, key('e0001'), { ask: false })
+    expect(page.hrError).toMatch(/nonsense/)
+    await broken.close()
+  })
+})
+
+describe('a search', () => {
+  test('finds employees by the beginning of their user id, the exact one first', async () => {
+    const found = await searchEmployees(company.db, 'e000', { limit: 3 })
+    expect(found.map(({ userid }) => userid)).toEqual(['e0000', 'e0001', 'e0002'])
+    expect(found[0]).toMatchObject({
+      enterpriseCode: '',
+      foundBy: 'userid',
+      standing: 'in_step',
+      openCases: 0,
+    })
+    const [exact] = await searchEmployees(company.db, 'e0015', { limit: 3 })
+    expect(exact?.userid).toBe('e0015')
+  })
+
+  test('finds one by a whole open id, and whom a case alone knows', async () => {
+    await company.db.query(
+      `insert into dirsync.openid_binding (userid, seller_appid, open_userid) values ('e0003', 'mall', 'OPEN-3')`,
+    )
+    await company.db.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
+       values ('employee', 'ghost', 'update-employee', 'unclassified', 'm', 'r')`,
+    )
+    expect(await searchEmployees(company.db, 'OPEN-3', { limit: 3 })).toMatchObject([
+      { userid: 'e0003', foundBy: 'openid' },
+    ])
+    expect(await searchEmployees(company.db, 'ghost', { limit: 3 })).toMatchObject([
+      { userid: 'ghost', foundBy: 'case', standing: 'unknown', openCases: 1 },
+    ])
+  })
+
+  test('takes wildcards, blanks and characters that no text holds as they are', async () => {
+    for (const text of ['%', '_', '\\', ' ', 'e\0', "'"])
+      expect(await searchEmployees(company.db, text, { limit: 3 })).toEqual([])
+  })
+})
+
+describe('revealing a value', () => {
+  const asker = { actor: 'console:ann', address: '192.0.2.1' }
+
+  test('gives HR’s value, and has written down who asked and why, but not the value', async () => {
+    const what = { key: key('e0004'), field: 'mobile', reason: 'the bank asks' }
+    expect(await revealValue(company.db, hr, asker, what)).toEqual({ value: '19900000004' })
+    const { rows } = await company.db.query(
+      `select to_jsonb(c) as row from dirsync.command c where name = 'reveal'`,
+    )
+    expect(rows).toHaveLength(1)
+    expect(rows[0].row).toMatchObject({
+      arguments: { userid: 'e0004', field: 'mobile', reason: 'the bank asks' },
+      requested_by: expect.stringContaining('console:ann'),
+    })
+    expect(JSON.stringify(rows)).not.toContain('19900000004')
+  })
+
+  test('is recorded even if HR has no such employee, and refused without a reason or for an unknown field', async () => {
+    const reveal = (userid: string, field: string, reason: string) =>
+      revealValue(company.db, hr, asker, { key: key(userid), field, reason })
+    await expect(reveal('nobody', 'mobile', 'to see')).rejects.toMatchObject({ code: 'NOT_IN_HR' })
+    await expect(reveal('e0004', 'mobile', '')).rejects.toBeInstanceOf(RevealError)
+    await expect(reveal('e0004', 'mobile', '  ')).rejects.toMatchObject({ code: 'REASON_MISSING' })
+    await expect(reveal('e0004', 'salary', 'to see')).rejects.toMatchObject({ code: 'FIELD_UNKNOWN' })
+    await expect(reveal('e0004', 'remark', 'to see')).rejects.toMatchObject({ code: 'FIELD_UNKNOWN' })
+    const { rows } = await company.db.query(
+      `select arguments ->> 'userid' as userid from dirsync.command where name = 'reveal' order by id`,
+    )
+    expect(rows.map(({ userid }) => userid)).toEqual(['e0004', 'nobody', 'e0004'])
+  })
+})

@@ -1,0 +1,391 @@
+import { describe, expect, test } from 'vitest'
+import { STEP_TEXTS, type Step, stepsOf } from '../../../src/console/employees/steps.ts'
+import type { EmployeeStory } from '../../../src/console/employees/story.ts'
+import { isTextKey, translator } from '../../../src/texts/texts.ts'
+
+const AT = new Date('2026-11-22T04:00:00Z')
+
+type Attempt = EmployeeStory['attempts'][number]
+type Case = EmployeeStory['dead_letters'][number]
+
+const RECORD: NonNullable<EmployeeStory['record']> = {
+  active: true,
+  in_step: false,
+  platform_state: 'in_service',
+  dept_code: 'D1',
+  withheld: [],
+  standing: 'waiting',
+  held: null,
+  vanished_at: null,
+  acknowledged_at: null,
+  queried_at: null,
+}
+
+const heldBy = (standing: 'held' | 'rejected') => ({
+  ...RECORD,
+  standing,
+  held: { run: 7, decided_by: null, decided_at: null, reason: null },
+})
+
+function story(differs: Partial<EmployeeStory>): EmployeeStory {
+  return {
+    record: RECORD,
+    pending: [],
+    attempts: [],
+    dead_letters: [],
+    bindings: [],
+    payment_orders: [],
+    halts: [],
+    ...differs,
+  }
+}
+
+function attempt(outcome: string, differs: Partial<Attempt> = {}): Attempt {
+  return {
+    started_at: AT,
+    run_id: 7,
+    operation: 'update-employee',
+    detail: '',
+    outcome,
+    duration_ms: 250,
+    calls: {},
+    fields: [],
+    platform_code: null,
+    trace_id: null,
+    error: null,
+    ...differs,
+  }
+}
+
+function deadLetter(category: string, differs: Partial<Case> = {}): Case {
+  return {
+    id: 12,
+    operation: 'update-employee',
+    field: '',
+    category,
+    state: 'open',
+    message: 'It failed.',
+    remedy: 'Mend it.',
+    blocked_by: null,
+    occurrences: 1,
+    last_failed_at: AT,
+    next_retry_at: null,
+    ...differs,
+  }
+}
+
+const GET = { 'employee/get': 1 }
+const BOTH = { 'employee/get': 1, 'employee/update': 1 }
+const HALT = { scope: '*', message: 'The platform is away.', remedy: 'Wait for it.' }
+const WORK: EmployeeStory['pending'][number] = {
+  operation: 'update-employee',
+  detail: '',
+  run_id: 7,
+  attempts: 0,
+  not_before: AT,
+  replan_at: null,
+  enqueued_at: null,
+  created_at: AT,
+}
+
+/** `state text` of each step. */
+function told(steps: Step[]): string[] {
+  return steps.map(({ state, what }) => `${state} ${what.key}`)
+}
+
+const READ = 'done read_row'
+const SCOPE = 'done in_scope_yes'
+const JUDGED = 'done judged_passed'
+const FOUND = 'done asked_in_service'
+const NOTHING = 'skipped sent_nothing'
+const NOT_REACHED = 'skipped not_reached'
+const LATER = 'waiting not_reached'
+
+/** Each outcome of an attempt, in each way in which it comes about. */
+const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
+  [
+    'in_step',
+    story({ attempts: [attempt('in_step', { calls: GET })] }),
+    [READ, SCOPE, JUDGED, FOUND, NOTHING],
+  ],
+  [
+    'updated',
+    story({ attempts: [attempt('updated', { calls: BOTH, fields: ['email'] })] }),
+    [READ, SCOPE, JUDGED, FOUND, 'done sent_fields'],
+  ],
+  [
+    'partly_updated',
+    story({
+      attempts: [attempt('partly_updated', { calls: BOTH, fields: ['email'], error: 'It failed.' })],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_partly'],
+  ],
+  [
+    'deleted',
+    story({ attempts: [attempt('deleted')] }),
+    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'done sent_deleted'],
+  ],
+  [
+    'bound',
+    story({ attempts: [attempt('bound', { operation: 'bind-openid', detail: 'mall0001' })] }),
+    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'done sent_bound'],
+  ],
+  [
+    'awaiting_activation',
+    story({
+      attempts: [attempt('awaiting_activation', { calls: GET, error: 'not there' })],
+      dead_letters: [deadLetter('not_on_platform', { state: 'awaiting_activation', next_retry_at: AT })],
+    }),
+    [READ, SCOPE, JUDGED, 'waiting asked_absent', LATER],
+  ],
+  [
+    'left',
+    story({ record: { ...RECORD, active: false }, attempts: [attempt('left', { calls: GET })] }),
+    [READ, 'skipped scope_left', JUDGED, 'done asked_absent', NOTHING],
+  ],
+  [
+    'left, gone from HR',
+    story({
+      record: { ...RECORD, active: false, vanished_at: AT },
+      attempts: [attempt('left', { calls: GET })],
+    }),
+    [READ, 'skipped scope_vanished', JUDGED, 'done asked_absent', NOTHING],
+  ],
+  [
+    'parked, in service after leaving',
+    story({
+      attempts: [attempt('parked', { calls: GET, error: 'It failed.' })],
+      dead_letters: [deadLetter('left_hr')],
+    }),
+    [READ, 'failed scope_left_in_service', JUDGED, FOUND, NOTHING],
+  ],
+  [
+    'parked, rules broken',
+    story({
+      attempts: [attempt('parked', { error: 'It failed.' })],
+      dead_letters: [deadLetter('invalid_hr_row', { field: 'mobile' })],
+    }),
+    [READ, SCOPE, 'failed judged_rules_broken', NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'parked, refused as a whole when asked',
+    story({
+      attempts: [attempt('parked', { calls: GET, error: 'It failed.', platform_code: 1002200106 })],
+      dead_letters: [deadLetter('no_permission')],
+    }),
+    [READ, SCOPE, JUDGED, 'failed asked_refused', NOT_REACHED],
+  ],
+  [
+    'parked, a field refused',
+    story({
+      attempts: [attempt('parked', { calls: BOTH, error: 'It failed.' })],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+  ],
+  [
+    'parked, a field held back without a call',
+    story({
+      attempts: [attempt('parked', { calls: GET })],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+  ],
+  [
+    'parked, a field withheld from everybody',
+    story({ record: { ...RECORD, withheld: ['level'] }, attempts: [attempt('parked', { calls: GET })] }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+  ],
+  [
+    'parked, its workers died',
+    story({ attempts: [attempt('parked')], dead_letters: [deadLetter('unclassified')] }),
+    [READ, SCOPE, 'failed judged_gave_up', NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'parked, never read as it was planned',
+    story({
+      attempts: [attempt('parked', { error: 'It failed.' })],
+      dead_letters: [deadLetter('unsettled_hr_row')],
+    }),
+    [READ, SCOPE, 'failed judged_unsettled', NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'parked, not storable',
+    story({
+      attempts: [attempt('parked', { calls: BOTH, error: 'It failed.' })],
+      dead_letters: [deadLetter('internal_error')],
+    }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_not_stored'],
+  ],
+  [
+    'parked, an open id refused',
+    story({
+      attempts: [
+        attempt('parked', {
+          operation: 'bind-openid',
+          detail: 'mall0001',
+          calls: { 'employee/openid': 1 },
+          error: 'It failed.',
+        }),
+      ],
+      dead_letters: [deadLetter('no_permission', { operation: 'bind-openid', field: 'mall0001' })],
+    }),
+    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'failed sent_held_back'],
+  ],
+  [
+    'retry, of the question',
+    story({ attempts: [attempt('retry', { calls: GET, error: 'HTTP 502' })] }),
+    [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
+  ],
+  [
+    'retry, of the update',
+    story({ attempts: [attempt('retry', { calls: BOTH, error: 'HTTP 502' })] }),
+    [READ, SCOPE, JUDGED, FOUND, 'waiting sent_again'],
+  ],
+  [
+    'wait',
+    story({ attempts: [attempt('wait', { calls: GET, error: 'HTTP 429' })] }),
+    [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
+  ],
+  [
+    'halted before anything',
+    story({ attempts: [attempt('halted')], halts: [HALT] }),
+    [LATER, LATER, LATER, 'waiting asked_halted', LATER],
+  ],
+  [
+    'halted by its own call',
+    story({ attempts: [attempt('halted', { calls: GET, error: 'HTTP 503' })], halts: [HALT] }),
+    [READ, SCOPE, JUDGED, 'waiting asked_halted', LATER],
+  ],
+  [
+    'halted, HR away',
+    story({ attempts: [attempt('halted', { error: 'the HR database does not answer' })], halts: [HALT] }),
+    ['waiting read_hr_away', LATER, LATER, LATER, LATER],
+  ],
+  [
+    'obsolete',
+    story({
+      record: { ...RECORD, active: false },
+      attempts: [attempt('obsolete', { operation: 'bind-openid' })],
+    }),
+    [READ, 'skipped scope_left', NOT_REACHED, NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'replan',
+    story({ attempts: [attempt('replan')] }),
+    [READ, SCOPE, 'waiting judged_row_changed', LATER, LATER],
+  ],
+]
+
+/** Employees of whom no attempt is kept. */
+const WITHOUT: [name: string, EmployeeStory, string[]][] = [
+  [
+    'nobody has seen',
+    story({ record: null }),
+    ['waiting read_not_yet', 'waiting scope_unknown', LATER, LATER, LATER],
+  ],
+  ['waiting for a worker', story({ pending: [WORK] }), [READ, SCOPE, JUDGED, 'waiting asked_queued', LATER]],
+  [
+    'waiting behind a halt',
+    story({ pending: [WORK], halts: [HALT] }),
+    [READ, SCOPE, JUDGED, 'waiting asked_halted', LATER],
+  ],
+  [
+    'waiting for a plan',
+    story({ pending: [{ ...WORK, replan_at: AT }] }),
+    [READ, SCOPE, 'waiting judged_row_changed', LATER, LATER],
+  ],
+  [
+    'in step for long',
+    story({ record: { ...RECORD, in_step: true, acknowledged_at: AT } }),
+    [READ, SCOPE, JUDGED, FOUND, NOTHING],
+  ],
+  [
+    'left for long',
+    story({ record: { ...RECORD, active: false } }),
+    [READ, 'skipped scope_left', NOT_REACHED, NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'with an old case',
+    story({ dead_letters: [deadLetter('duplicate_email', { field: 'email' })] }),
+    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+  ],
+  ['not in any plan yet', story({}), [READ, SCOPE, 'waiting judged_not_yet', LATER, LATER]],
+  [
+    'in a plan that is held',
+    story({ record: heldBy('held'), attempts: [attempt('in_step', { calls: GET })] }),
+    [READ, SCOPE, 'waiting judged_held', LATER, LATER],
+  ],
+  [
+    'in a plan that was rejected',
+    story({ record: heldBy('rejected'), attempts: [attempt('in_step', { calls: GET })] }),
+    [READ, SCOPE, 'skipped judged_rejected', NOT_REACHED, NOT_REACHED],
+  ],
+]
+
+describe('the five steps', () => {
+  test.each(OUTCOMES)('of an attempt that ended as %s', (_, given, expected) => {
+    expect(told(stepsOf(given))).toEqual(expected)
+  })
+
+  test.each(WITHOUT)('of an employee %s', (_, given, expected) => {
+    expect(told(stepsOf(given))).toEqual(expected)
+  })
+
+  test('cover every outcome that the table of attempts knows, and every text is used', () => {
+    const outcomes = new Set(OUTCOMES.map(([name]) => name.split(',')[0]?.split(' ')[0]))
+    expect([...outcomes].sort()).toEqual(
+      'awaiting_activation bound deleted halted in_step left obsolete parked partly_updated replan retry updated wait'.split(
+        ' ',
+      ),
+    )
+    const used = new Set(
+      [...OUTCOMES, ...WITHOUT].flatMap(([, , steps]) => steps.map(step => step.split(' ')[1])),
+    )
+    expect([...used].sort()).toEqual([...STEP_TEXTS].sort())
+  })
+
+  test('are told in both languages, with all their values', () => {
+    for (const [, given] of [...OUTCOMES, ...WITHOUT])
+      for (const { what } of stepsOf(given))
+        for (const language of ['en', 'zh-CN'] as const) {
+          const key = `step.${what.key}`
+          if (!isTextKey(key)) throw new Error(`there is no text ${key}`)
+          expect(translator(language)(key, what.values)).not.toMatch(/^$|[{}]/)
+        }
+  })
+
+  test('a failed step tells the remedy and the case, and the fields that stay back', () => {
+    const [, , , , sent] = stepsOf(
+      story({
+        record: { ...RECORD, withheld: ['level'] },
+        attempts: [
+          attempt('partly_updated', { calls: BOTH, fields: ['email', 'name'], error: 'It failed.' }),
+        ],
+        dead_letters: [
+          deadLetter('duplicate_mobile', { id: 11, field: 'mobile', state: 'resolved' }),
+          deadLetter('duplicate_mobile', { field: 'mobile' }),
+        ],
+      }),
+    )
+    expect(sent).toMatchObject({
+      remedy: 'Mend it.',
+      caseId: 12,
+      at: new Date(AT.getTime() + 250),
+      what: { values: { fields: 'email, name', count: 2, held: 'mobile, level' } },
+    })
+  })
+
+  test('the attempt of an employee goes before that of an open id, even an older one', () => {
+    const steps = stepsOf(
+      story({
+        attempts: [
+          attempt('bound', { operation: 'bind-openid', detail: 'mall0001' }),
+          attempt('updated', { calls: BOTH, fields: ['email'] }),
+        ],
+      }),
+    )
+    expect(steps.at(-1)?.what.key).toBe('sent_fields')
+  })
+})

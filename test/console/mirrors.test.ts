@@ -1,0 +1,68 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { listLimitAccounts, listPaymentOrders, listTaxpayers } from '../../src/console/mirrors/read.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+beforeEach(async () => {
+  await store.pool.query(`
+    insert into dirsync.payment_order (trade_no, userid, status, pay_amount, created_at)
+      select 't' || i, 'e' || i % 2, 1 + i % 3, i + 0.50, '2026-11-01T00:00Z'::timestamptz + i / 2 * interval '1 hour'
+      from generate_series(0, 9) i;
+    insert into dirsync.limit_account (account_openid, name, balance, gone_at)
+      values ('a1', 'Lunch', 12.30, null), ('a2', 'Care', 0, null), ('a3', 'Old', 1, now());
+    insert into dirsync.limit_sub_account (account_openid, id, name, gone_at)
+      values ('a1', '1', 'One', null), ('a1', '2', 'Two', now());
+    insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name)
+      values ('91A', 1, 'Acme'), ('91A', 2, 'Acme'), ('92B', 1, 'Best')`)
+})
+
+describe('payment orders', () => {
+  const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
+    (await listPaymentOrders(store.pool, { limit: 20, ...options })).rows.map(({ trade_no }) => trade_no)
+
+  test('come the latest first, and every one once over the pages', async () => {
+    const seen: string[] = []
+    let after: Parameters<typeof listPaymentOrders>[1]['after']
+    do {
+      const page = await listPaymentOrders(store.pool, { limit: 3, after })
+      seen.push(...page.rows.map(({ trade_no }) => trade_no))
+      after = page.next ?? undefined
+    } while (after)
+    expect(seen).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
+  })
+
+  test('are filtered by payer, status, number and time', async () => {
+    await store.pool.query(`insert into dirsync.employee (userid) values ('e1')`)
+    expect(await numbers({ userid: 'e1' })).toEqual(['t9', 't7', 't5', 't3', 't1'])
+    expect(await numbers({ status: 2 })).toEqual(['t7', 't4', 't1'])
+    expect(await numbers({ number: 't7' })).toEqual(['t7'])
+    expect(await numbers({ number: 't_' })).toEqual([])
+    expect(await numbers({ enterprise: 'X' })).toEqual([])
+    const [from, until] = [new Date('2026-11-01T01:00Z'), new Date('2026-11-01T02:00Z')]
+    expect(await numbers({ from, until })).toEqual(['t3', 't2'])
+  })
+
+  test('have amounts as decimal texts', async () => {
+    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).rows
+    expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
+  })
+})
+
+test('limit accounts come with their sub-accounts, without those that are gone unless asked', async () => {
+  const first = await listLimitAccounts(store.pool, { limit: 1 })
+  expect(first.rows).toMatchObject([
+    { account_openid: 'a1', balance: '12.30', sub_accounts: [{ id: '1', name: 'One', gone: false }] },
+  ])
+  const rest = await listLimitAccounts(store.pool, { limit: 5, after: first.next ?? undefined })
+  expect(rest).toMatchObject({ rows: [{ account_openid: 'a2' }], next: null })
+  const all = await listLimitAccounts(store.pool, { limit: 5, gone: true })
+  expect(all.rows.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
+})
+
+test('taxpayers are found by the beginning of their number, page by page', async () => {
+  const first = await listTaxpayers(store.pool, { identifier: '91', limit: 1 })
+  expect(first.rows).toMatchObject([{ identifier: '91A', nature: 1, name: 'Acme' }])
+  const rest = await listTaxpayers(store.pool, { identifier: '91', limit: 1, after: first.next ?? undefined })
+  expect(rest).toMatchObject({ rows: [{ identifier: '91A', nature: 2 }], next: null })
+})

@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { planOverview, planPage, readStoredPlan } from '../../src/console/plan/stored.ts'
+import { toDesired } from '../../src/directory/desired.ts'
+import { hashFields } from '../../src/directory/hash.ts'
+import { readNextPlan } from '../../src/sync/stored-plan.ts'
+import { PlanUnderTest } from '../sync/plan-under-test.ts'
+import { SILENT } from '../sync/store-under-test.ts'
+
+const place = new PlanUnderTest()
+const MAPPING = 'select userid, name, mobile, dept_code, active from person'
+const signal = new AbortController().signal
+
+/** Twelve employees in step, of whom the names of ten change and the numbers of two break rules: too many. */
+async function hold(): Promise<number> {
+  await place.inStep(12, MAPPING)
+  await place.hr.query(`update person set dept_code = 'D1' where userid in ('e3', 'e4')`)
+  await place.hr.query(`update person set name = 'New ' || userid where userid <> 'e11'`)
+  await place.hr.query(`update person set mobile = 'none' where userid in ('e0', 'e1')`)
+  const { id, state } = await place.plan('changes', { employees: MAPPING })
+  expect(state).toBe('held')
+  return id
+}
+
+const source = () => place.source(MAPPING)
+const read = () => readNextPlan({ pool: place.store.pool, hr: source(), logger: SILENT }, signal)
+const page = (run: number, options: Partial<Parameters<typeof planPage>[3]> = {}) =>
+  planPage(place.store.pool, source(), run, { limit: 100, ...options })
+
+let run: number
+beforeEach(async () => {
+  run = await hold()
+})
+
+describe('the overview of a held plan', () => {
+  test('has its reasons at once, and fields and departments when HR has been read', async () => {
+    expect(await planOverview(place.store.pool, run)).toMatchObject({
+      kind: 'changes',
+      state: 'held',
+      reasons: { changed: 11 },
+      stored: true,
+      figures: null,
+    })
+    expect(await read()).toBe(true)
+    const { figures } = (await planOverview(place.store.pool, run)) ?? {}
+    expect(figures).toMatchObject({ state: 'done', lookedAt: 11, changedSince: 0, message: null })
+    // Nothing was confirmed by fields here, so that every mapped field of a valid row differs.
+    expect(figures?.fields).toContainEqual({ field: 'name', n: 9 })
+    expect(figures?.fields).toContainEqual({ field: 'mobile', n: 11 })
+    expect(figures?.departments).toEqual([
+      { department: 'D0', n: 7 },
+      { department: 'D1', n: 2 },
+    ])
+    expect(await read()).toBe(false)
+  })
+
+  test('says why there are no figures while HR is away, and has them later', async () => {
+    const broken = place.source('select userid, nonsense from person')
+    await readNextPlan({ pool: place.store.pool, hr: broken, logger: SILENT }, signal)
+    expect((await planOverview(place.store.pool, run))?.figures).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(/nonsense/),
+    })
+    expect(await read()).toBe(false)
+    await place.store.pool.query('update dirsync.plan_reading set retry_at = now()')
+    expect(await read()).toBe(true)
+    expect((await planOverview(place.store.pool, run))?.figures?.state).toBe('done')
+  })
+
+  test('goes on after the page at which a process died', async () => {
+    await read()
+    const { rows } = await place.store.pool.query('select fields, departments from dirsync.plan_reading')
+    await place.store.pool.query(
+      `update dirsync.plan_reading set state = 'running', finished_at = null, after_key = 'e3', looked_at = 6`,
+    )
+    await place.store.pool.query(`update dirsync.planned_work set fields = null where entity_key > 'e3'`)
+    await read()
+    const again = await place.store.pool.query(
+      'select fields, departments, looked_at from dirsync.plan_reading',
+    )
+    expect(again.rows[0]).toEqual({ ...rows[0], looked_at: 12 })
+  })
+
+  test('stops when a person has decided about the run', async () => {
+    await place.store.pool.query(`insert into dirsync.plan_reading (run_id, state) values ($1, 'running')`, [
+      run,
+    ])
+    const reading = readNextPlan(
+      {
+        pool: place.store.pool,
+        hr: Object.assign(source(), {
+          async lookup() {
+            await place.store.pool.query('select dirsync.reject($1, $2)', [run, 'not today'])
+            return new Map()
+          },
+        }),
+        logger: SILENT,
+      },
+      signal,
+    )
+    await reading
+    expect((await planOverview(place.store.pool, run))?.figures?.state).toBe('stopped')
+  })
+})
+
+describe('the pages of a held plan', () => {
+  test('follow each other in the order of keys, with masked differences', async () => {
+    const first = await page(run, { limit: 4 })
+    expect(first.entries.map(({ entityKey }) => entityKey)).toEqual(['e0', 'e1', 'e10', 'e2'])
+    expect(first.entries[2]?.changed).toContainEqual({ field: 'name', value: 'N*' })
+    expect(first.entries[0]?.changed).toEqual([{ field: 'mobile', value: '**** (4 characters)' }])
+    const second = await page(run, { limit: 4, after: first.next ?? undefined })
+    expect(second.entries.map(({ entityKey }) => entityKey)).toEqual(['e3', 'e4', 'e5', 'e6'])
+    const third = await page(run, { limit: 4, after: second.next ?? undefined })
+    expect(third).toMatchObject({ next: null, entries: [{}, {}, {}] })
+  })
+
+  test('are filtered by the beginning of a key, by reason and by department', async () => {
+    await read()
+    const keys = async (options: Parameters<typeof page>[1]) =>
+      (await page(run, options)).entries.map(({ entityKey }) => entityKey)
+    expect(await keys({ key: 'e1' })).toEqual(['e1', 'e10'])
+    expect(await keys({ key: '%' })).toEqual([])
+    expect(await keys({ reason: 'vanished' })).toEqual([])
+    expect(await keys({ reason: 'changed', key: 'e2' })).toEqual(['e2'])
+    expect(await keys({ department: 'D1' })).toEqual(['e3', 'e4'])
+  })
+
+  test('say which rows HR has changed since', async () => {
+    await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
+    const { entries } = await page(run, { key: 'e5' })
+    expect(entries).toMatchObject([{ entityKey: 'e5', changedSince: true, changed: [] }])
+  })
+
+  test.each([
+    ['after HR has been read for them', true],
+    ['before anybody has looked at them', false],
+  ])('show what was approved for good, when it was approved %s', async (_, isRead) => {
+    if (isRead) await read()
+    const before = (await page(run)).entries
+    await place.store.pool.query('select dirsync.approve($1)', [run])
+    await place.planRequested(run, source())
+    // The platform confirms every field as HR has it: nothing differs any more.
+    for (const { userid, ...row } of (
+      await place.hr.query('select userid, name, mobile, dept_code from person')
+    ).rows) {
+      const desired = toDesired({ userid, ...row }, ['userid', ...Object.keys(row)])
+      await place.store.pool.query('update dirsync.employee set acknowledged = $2 where userid = $1', [
+        userid,
+        desired.ok ? hashFields(desired.desired.fields) : {},
+      ])
+    }
+    await place.acknowledge()
+    expect((await page(run)).entries).toEqual(before)
+    await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
+    expect((await page(run, { key: 'e5' })).entries).toMatchObject([
+      { changedSince: true, changed: isRead ? [{}, {}, {}, {}] : [] },
+    ])
+  })
+
+  test('name the changed fields without HR, as they were read before', async () => {
+    await read()
+    const away = await planPage(place.store.pool, place.source('select userid, nonsense from person'), run, {
+      limit: 100,
+      key: 'e0',
+    })
+    expect(away.hrError).toMatch(/nonsense/)
+    expect(away.entries).toMatchObject([{ entityKey: 'e0', changed: [{ field: 'mobile', value: null }] }])
+  })
+
+  test('are the same entities as the stream of all of it', async () => {
+    const all: string[] = []
+    for await (const entries of readStoredPlan(place.store.pool, source(), run))
+      all.push(...entries.map(({ entityKey }) => entityKey))
+    expect(all).toEqual((await page(run)).entries.map(({ entityKey }) => entityKey))
+  })
+})

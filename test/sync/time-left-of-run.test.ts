@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import { readPace } from '../../src/sync/figures.ts'
+import { heartbeat } from '../../src/sync/process.ts'
+import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
+import { hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const PACER = {
+  ratePerSecond: 10,
+  set: null,
+  learnt: false,
+  ceiling: null,
+  cap: null,
+  waiting: 2,
+  pausedForMs: 0,
+  concurrency: 8,
+  callsPerSecond: 4.5,
+  clockOffsetMs: null,
+}
+
+const worker = (pacer = {}) =>
+  heartbeat(store.pool, {
+    id: hash(),
+    host: 'h',
+    pid: 7,
+    roles: ['worker'],
+    version: '1',
+    pacer: { ...PACER, ...pacer },
+  })
+
+const calls = (operation: string, count: number, differs = {}) =>
+  plant(store, 'call_minute', {
+    minute: new Date(Math.floor(Date.now() / 60_000) * 60_000),
+    operation,
+    calls: count,
+    too_fast: 0,
+    failed: 0,
+    waited_ms: 0,
+    longest_wait_ms: 0,
+    duration_ms: count * 10,
+    ...differs,
+  })
+
+/** An employee in the outbox of a run, and how far HR and the platform agree. */
+async function job(run: number | null, userid: string, employee: object | null, differs = {}): Promise<void> {
+  if (employee) await plant(store, 'employee', { userid, source_hash: SAME, ...employee })
+  await plant(store, 'pending', {
+    operation: 'update-employee',
+    entity_key: userid,
+    priority: 7,
+    run_id: run,
+    ...differs,
+  })
+}
+const SAME = hash()
+
+test('nothing is known of the pace where nothing runs', async () => {
+  expect(await readPace(store.pool)).toEqual({
+    workers: 0,
+    calls_per_second: 0,
+    calls_last_minute: 0,
+    permitted_per_second: null,
+    set_per_second: null,
+    learnt: false,
+    ceiling_per_second: null,
+    utilisation: null,
+    waiting: 0,
+    concurrency: null,
+    paused_until: null,
+    pause_reason: null,
+    cap: null,
+    operations: [],
+  })
+  expect(await timesLeft(store.pool, await readPace(store.pool))).toEqual([])
+})
+
+test('the pace is that of all processes', async () => {
+  await worker()
+  await worker({ learnt: true, ratePerSecond: 12, ceiling: 14 })
+  await calls('employee/get', 300, { waited_ms: 600, longest_wait_ms: 90, too_fast: 3, failed: 4 })
+  await store.pool.query(
+    `insert into dirsync.pacer (gate, next_at, paused_until, pause_reason) values ('platform', now(), now() + interval '1 minute', 'HTTP 429')`,
+  )
+  const pace = await readPace(store.pool)
+  expect(pace).toMatchObject({
+    workers: 2,
+    permitted_per_second: 12,
+    learnt: true,
+    ceiling_per_second: 14,
+    waiting: 4,
+    concurrency: 16,
+    paused_until: expect.any(Date),
+    pause_reason: 'HTTP 429',
+    operations: [
+      {
+        operation: 'employee/get',
+        calls: 300,
+        too_fast: 3,
+        failed: 4,
+        mean_wait_ms: 2,
+        longest_wait_ms: 90,
+        mean_duration_ms: 10,
+      },
+    ],
+  })
+  expect(pace).toMatchObject({ calls_per_second: 9, utilisation: 0.75 })
+  // All of them, unless the test runs across the end of a minute.
+  expect(pace.calls_last_minute).toBeGreaterThan(0)
+})
+
+test('a learnt rate is shown before a worker that has just started makes its first call', async () => {
+  await plant(store, 'learnt_rate', {
+    gate: 'platform',
+    version: 7,
+    rate_per_second: 18,
+    ceiling: 20,
+    changed_at: new Date(),
+    leased_at_change: 0,
+  })
+  await worker({ learnt: true, ratePerSecond: 0 })
+  const learnt = { permitted_per_second: 18, learnt: true, ceiling_per_second: 20, utilisation: 0.25 }
+  expect(await readPace(store.pool)).toMatchObject(learnt)
+  await worker({ ratePerSecond: 9 })
+  expect(await readPace(store.pool)).toMatchObject({ permitted_per_second: 9, ceiling_per_second: null })
+})
+
+test('a set rate that had to be lowered is shown with both figures', async () => {
+  await worker({ set: 200, ratePerSecond: 196 })
+  const asSet = { permitted_per_second: 196, set_per_second: 200, learnt: false, ceiling_per_second: null }
+  expect(await readPace(store.pool)).toMatchObject(asSet)
+  const kept = { version: 7, changed_at: new Date(), leased_at_change: 0 }
+  // What was learnt while another rate was set is nothing to this one.
+  await plant(store, 'learnt_rate', { ...kept, gate: 'platform@300', rate_per_second: 40, ceiling: 45 })
+  expect(await readPace(store.pool)).toMatchObject(asSet)
+  await plant(store, 'learnt_rate', { ...kept, gate: 'platform@200', rate_per_second: 56, ceiling: 60 })
+  const lowered = { permitted_per_second: 56, set_per_second: 200, learnt: true, ceiling_per_second: 60 }
+  expect(await readPace(store.pool)).toMatchObject(lowered)
+})
+
+test('a run needs a query per employee, and an update for whom HR changed', async () => {
+  const [run, changes] = [await plantRun(store, { kind: 'full' }), await plantRun(store)]
+  await job(run, 'same', { acknowledged_hash: SAME })
+  await job(run, 'changed', { acknowledged_hash: hash() })
+  await job(run, 'new', null)
+  await job(run, 'left', { active: false })
+  await job(run, 'again', { acknowledged_hash: hash() }, { not_before: new Date(Date.now() + 60_000) })
+  await plant(store, 'halt', { scope: 'H1', category: 'c', message: 'm', remedy: 'r' })
+  await job(null, 'halted', null, { priority: 1, enterprise_code: 'H1' })
+  await job(changes, 'urgent', { acknowledged_hash: hash() }, { priority: 3 })
+  expect(await runTimeLeft(store.pool, run)).toEqual({
+    state: 'no_worker',
+    calls: 6,
+    ahead: 2,
+    later: 1,
+  })
+  await worker()
+  expect(await timesLeft(store.pool, await readPace(store.pool))).toEqual([
+    { run, state: 'estimated', calls: 6, ahead: 2, later: 1, callsPerSecond: 10, seconds: 0.8 },
+    { run: changes, state: 'estimated', calls: 2, ahead: 0, later: 0, callsPerSecond: 10, seconds: 0.2 },
+  ])
+})
+
+test('an employee who was never confirmed needs an update as often as others recently did', async () => {
+  const run = await plantRun(store, { kind: 'full' })
+  for (let i = 0; i < 10; i += 1) await job(run, `e${i}`, {})
+  await worker()
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ calls: 20 })
+  await calls('employee/get', 100)
+  await calls('employee/update', 30)
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ calls: 13 })
+})
+
+test('a halt of everything and a pause are shown instead of a number', async () => {
+  const run = await plantRun(store, { kind: 'full' })
+  await job(run, 'e1', {})
+  await worker({ pausedForMs: 60_000 })
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'paused', calls: 2 })
+  await plant(store, 'halt', { scope: '*', category: 'credentials', message: 'm', remedy: 'r' })
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'halted' })
+  await store.pool.query(`update dirsync.sync_run set state = 'done'`)
+  expect(await runTimeLeft(store.pool, run)).toBeNull()
+})
+
+test('a run whose enterprise alone is halted is not over in a moment', async () => {
+  const run = await plantRun(store, { kind: 'full' })
+  await worker()
+  await job(run, 'e1', {}, { enterprise_code: 'H1' })
+  await job(run, 'e2', {}, { enterprise_code: 'H1', not_before: new Date(Date.now() + 60_000) })
+  await job(run, 'e3', {})
+  await plant(store, 'halt', { scope: 'H1', category: 'enterprise_code', message: 'm', remedy: 'r' })
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'estimated', calls: 2, later: 0 })
+  await store.pool.query(`delete from dirsync.pending where enterprise_code = ''`)
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'halted', calls: 0, later: 0 })
+})
