@@ -79,9 +79,9 @@ export const Alert = z.object({
     .describe('Who takes care of it: it is not told again until it is over; null: no one has said so'),
   acknowledged_at: z.date().nullable(),
   acknowledged_reason: z.string().nullable(),
-  told: z.array(LastTold).describe('By channel; empty: nobody'),
+  told: z.array(LastTold).describe('By channel; empty if none was told'),
   channels: z.array(z.string()).describe('Those that take alerts of its severity'),
-  kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
+  kept_back: KeptBack.nullable().describe('Why it is not sent now; null: it is sent'),
 })
 export type Alert = z.infer<typeof Alert>
 
@@ -135,7 +135,7 @@ export type RuleReport = z.infer<typeof RuleReport>
 /** The state of alerting as a whole. */
 export const AlertsReport = z.object({
   judged_at: z.date().nullable().describe('When the rules were last judged; null: never'),
-  is_judged: z.boolean().describe('false: nobody has judged for two minutes'),
+  is_judged: z.boolean().describe('false: not evaluated for two minutes'),
   alerts: z.array(Alert).describe('What goes on or is about to be raised: the worst first, then the newest'),
   firing: z.number().describe('How many go on; at most 200 are listed'),
   channels: z.array(ChannelReport),
@@ -345,12 +345,12 @@ function keptBack(
 ): KeptBack | null {
   if (state !== 'firing') return null
   const mute = muteOf({ rule, subject }, mutes, new Date())
-  const nobody = { until: null, rule: null, by: null, reason: null }
-  if (mute) return { ...nobody, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
+  const none = { until: null, rule: null, by: null, reason: null }
+  if (mute) return { ...none, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
   const cause = inhibitor({ rule, facts }, firing)
-  if (cause) return { ...nobody, why: 'inhibited', rule: cause }
+  if (cause) return { ...none, why: 'inhibited', rule: cause }
   const until = quietHours?.until ?? null
-  return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
+  return until && severity !== 'critical' ? { ...none, why: 'quiet_hours', until } : null
 }
 
 /** Whether a current alert needs attention: not if it is muted, implied by another one, or not raised yet. */

@@ -113,7 +113,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   const shares = new Shares()
   const kit: Kit = {
     askOf(request) {
-      if (!request.viewer) throw new Error('a route for nobody asked who is asking')
+      if (!request.viewer) throw new Error('a public route asked for the signed-in user')
       return askOf(request, request.viewer, readOnly)
     },
     pageOf,

@@ -21,7 +21,7 @@ export interface Services {
   readonly logger: Logger
 }
 
-/** What somebody may ask for, in their name: everything is recorded before it takes effect. */
+/** The commands available to the user, in their name. Each is recorded before it takes effect. */
 export function commandsOf({ pool }: Pick<Services, 'pool'>, ask: Ask): Commands {
   return new Commands(pool, ask.asker)
 }

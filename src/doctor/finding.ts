@@ -4,7 +4,7 @@ import { translator } from '../texts/texts.ts'
 /** One line of `dirsync doctor`. */
 export const CheckResult = z.object({
   check: z.string(),
-  status: z.enum(['ok', 'warning', 'failed']).describe('warning: it works, but somebody should know'),
+  status: z.enum(['ok', 'warning', 'failed']).describe('warning: it works, but needs attention'),
   what: z.string(),
   remedy: z.string().optional(),
 })

@@ -180,7 +180,7 @@ export interface TableReadWhole {
 
 /** Most connections for look-ups; every session has one more of its own. */
 export const LOOKUP_CONNECTIONS = 4
-/** How long a look-up may take where nobody says otherwise. */
+/** The default time limit of a look-up. */
 export const LOOKUP_MS = 120_000
 
 /** A smaller table is scanned in less time than a round trip takes. */

@@ -190,7 +190,7 @@ const HEALTH = `
                        where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
                          and state = 'held' and finished_at is null
                        order by 1 desc nulls last limit 1) held on true
-    -- A tick that came later than the next one was due: nobody was there, or the database was away.
+    -- A tick that came later than the next one was due: no scheduler was running, or the database was away.
     left join lateral (select max(claimed_at) as claimed_at from dirsync.job_tick t
                        where t.job = k.job and requested_by is null
                          and claimed_at > due_at + s.interval_seconds * interval '1 second') late on true
@@ -265,7 +265,7 @@ const HEALTH = `
   )
   select ${listOf('judgements')} as judgements, ${listOf('schedules')} as schedules, ${listOf('work')} as work,
          (select ${ageOf('started_at')} from dirsync.attempt order by id desc limit 1) as "lastJob",
-         -- Of full runs, what is merely asked for has the lowest priority and is in nobody's way.
+         -- Of full runs, what is merely asked for has the lowest priority and delays nothing.
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
                                              else 0 end), 0)::int
           from dirsync.sync_run where state = 'running' and finished_at is null) as "plannedWork",

@@ -68,7 +68,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     }),
     screen: 'employees',
     prometheus: {
-      expr: percent => `# During the first sync nobody is in sync yet.
+      expr: percent => `# During the first sync no one is in sync yet.
 job:dirsync_employees_in_step:ratio < ${percent / 100}
   and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}`,
       summary: 'Only {{ $value | humanizePercentage }} of the employees are in sync',

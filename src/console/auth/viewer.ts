@@ -9,10 +9,10 @@ export function mayAs(role: AccessRole, needed: AccessRole): boolean {
   return ACCESS_ROLES.indexOf(role) >= ACCESS_ROLES.indexOf(needed)
 }
 
-/** How somebody was recognised; the shell's user by the settings. */
+/** How a caller was identified; the shell's user by the settings. */
 export const WAYS_IN = ['password', 'oidc', 'key', 'token', 'shell'] as const
 
-/** Somebody who is signed in, a token of the API, or the user of the shell. */
+/** A signed-in user, a token of the API, or the user of the shell. */
 export interface Viewer {
   /** The name in the audit. */
   name: string

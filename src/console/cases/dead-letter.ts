@@ -34,7 +34,7 @@ export const DeadLetter = z.object({
   note: z.string().nullable(),
   version: z
     .number()
-    .describe('To be given back with a decision, so that nobody decides on what has changed'),
+    .describe('Send it back with a decision: if the case has changed since, the decision is refused'),
   swap_id: z.number().nullable().describe('The same for all who want each other’s number'),
   assignee: z.string().nullable().describe('Who takes care of it'),
 })

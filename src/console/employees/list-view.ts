@@ -115,7 +115,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
     ],
     {
       caption: t('employees.title'),
-      empty: nobody(ask, asked, standing),
+      empty: noEmployees(ask, asked, standing),
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}
@@ -126,7 +126,11 @@ function counted(ask: Ask, name: string, count: number): SafeHtml {
   return html`${name} <span class="badge">${figure(ask, count)}</span>`
 }
 
-function nobody({ t, language }: Ask, { q, department }: Listed, standing: string | undefined): SafeHtml {
+function noEmployees(
+  { t, language }: Ask,
+  { q, department }: Listed,
+  standing: string | undefined,
+): SafeHtml {
   if (q !== undefined)
     return empty(
       t('employees.not_found', { text: beginning(q, 80) }),

@@ -2,7 +2,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import { STANDINGS, type Standing } from '../../sync/employee.ts'
 
-/** Standings that have a list of their own: whoever is in sync needs none. */
+/** Statuses that have a list of their own; employees in sync need none. */
 export const LISTED = STANDINGS.filter(standing => standing !== 'in_step')
 
 /** An employee in a list. */

@@ -10,7 +10,7 @@ export const Tick = z.object({
   error: z.string().nullable(),
   skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
   requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),
-  missed: z.boolean().describe('It came late, because nobody was there when it was due'),
+  missed: z.boolean().describe('It came late, because no scheduler was running when it was due'),
 })
 export type Tick = z.infer<typeof Tick>
 
@@ -24,7 +24,7 @@ export const Schedule = z.object({
     .describe('In which the scheduler reads the expression; null: an older version runs it'),
   words: z.object({ en: z.string(), 'zh-CN': z.string() }).describe('The expression in plain words'),
   next_due_at: z.date(),
-  overdue: z.boolean().describe('Nobody ran it when it was due: no scheduler, or switched off'),
+  overdue: z.boolean().describe('It did not run when it was due: no scheduler, or switched off'),
   paused_at: z.date().nullable(),
   paused_by: z.string().nullable(),
   pause_reason: z.string().nullable(),

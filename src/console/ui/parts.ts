@@ -314,7 +314,7 @@ export function filters(ask: Ask, action: string, items: readonly Field[]): Safe
 export interface ActionForm {
   to: string
   label: string
-  /** The role that it takes, as its endpoint says: somebody who lacks it does not see the form. */
+  /** The role that the action needs, as in its endpoint; users without it do not see the form. */
   role: AccessRole
   fields?: readonly Field[]
   /** Shown above the fields: the consequences, for actions that need thought. */
