@@ -52,7 +52,7 @@ export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter
             of: ({ calls, finished_at }) => (finished_at === null ? null : calls),
           },
           { title: t('runs.took'), kind: 'number', of: run => tookOf(ask, run) },
-          { title: t('runs.asked'), spare: true, of: run => ({ since: run.requested_at }) },
+          { title: t('runs.asked'), of: run => ({ since: run.requested_at }) },
           { title: t('runs.by'), spare: true, of: run => whoText(ask, run.requested_by) },
         ],
         {
