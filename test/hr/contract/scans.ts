@@ -15,7 +15,7 @@ import {
 } from './source-under-test.ts'
 
 /** Rows of some 200 bytes: more of them than any buffer on the way holds. */
-const MANY = 800_000
+const MANY = 1_200_000
 /** Of a table of such rows, which are filled in one by one. */
 const SOME = 30_000
 
@@ -163,14 +163,14 @@ export function scanContract(contract: Contract): void {
       for await (const chunk of scan.stream as AsyncIterable<Buffer>) {
         for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) rows++
         bytes += chunk.length
-        if (bytes - looked < 16_000_000) continue
+        if (bytes - looked < 24_000_000) continue
         looked = bytes
         most = Math.max(most, used() - before)
       }
       expect(rows).toBe(MANY)
-      expect(bytes).toBeGreaterThan(160_000_000)
-      expect(looked).toBeGreaterThan(140_000_000)
-      expect(most).toBeLessThan(60_000_000)
+      expect(bytes).toBeGreaterThan(240_000_000)
+      expect(looked).toBeGreaterThan(215_000_000)
+      expect(most).toBeLessThan(150_000_000)
     })
   })
 
