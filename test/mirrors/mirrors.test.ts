@@ -265,8 +265,8 @@ describe('payment orders', () => {
   test("are part of the employee's story, and a run of them can be waited for", async () => {
     const waited = await dirsync(['resync', '--orders', '--wait'], company.settings)
     expect(waited).toMatchObject({ code: 0 })
-    expect(waited.stdout).toMatch(/^Run \d+ \(orders\): done\n/)
-    expect(waited.stdout).toMatch(/rows +232 read/)
+    expect(waited.stdout).toMatch(/^Run \d+: payment orders · done\n/)
+    expect(waited.stdout).toMatch(/[Rr]ows\b.*232/)
     expect(waited.stderr).toMatch(/run \d+ +2\/2/)
     const story = await dirsync(['employee', 'e0000'], company.settings)
     expect(story.stdout).toMatch(/Payment orders\n.*\n.*T000000000000229 .*Lunch +12.50/)
