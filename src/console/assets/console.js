@@ -54,6 +54,15 @@ function ask(url) {
   for (const part of parts) if (wanted.has(part.id) && !free.includes(part)) refresh(part)
 }
 
+// A part may have come into use while its answer was on the way: it keeps its content, and is refreshed later.
+document.addEventListener('htmx:before:swap', event => {
+  const { tasks } = event.detail
+  for (const task of tasks.filter(({ target }) => target.matches?.('[data-live]') && isInUse(target))) {
+    tasks.splice(tasks.indexOf(task), 1)
+    refresh(task.target)
+  }
+})
+
 function refreshAll() {
   for (const part of document.querySelectorAll('[data-live]')) refresh(part)
 }

@@ -133,6 +133,36 @@ test('a run is cancelled with a reason, and the second who tries is told by whom
   await second.getByText(`run ${run} was cancelled by`).waitFor()
 })
 
+test('a form that is opened while a refresh is on its way stays open', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await company.db.query(`select dirsync.pause('a quiet platform')`)
+  const run = await startFromForm(page, 'full')
+  const asked = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  await page.route(
+    `**/runs/${run}`,
+    async route => {
+      const response = await route.fetch()
+      asked.resolve()
+      await opened.promise
+      await route.fulfill({ response })
+    },
+    { times: 1 },
+  )
+  await company.db.query('select dirsync.resume()')
+  await asked.promise
+  await page.getByText('Cancel the run', { exact: true }).first().click()
+  const answered = page.waitForResponse(response => response.url().endsWith(`/runs/${run}`))
+  opened.resolve()
+  await (await answered).finished()
+  // By the next frame htmx has put in what came.
+  await page.evaluate('new Promise(done => requestAnimationFrame(() => setTimeout(done)))')
+  expect(await page.locator('details.action[open]').count()).toBe(1)
+  await page.getByText('Cancel the run', { exact: true }).first().click()
+  await endOf(company.db, run)
+  await page.getByText('done', { exact: true }).waitFor()
+})
+
 test('a run that left a case behind does not look as if all was well', async () => {
   await company.control('POST', 'faults', { operation: 'employee/update', code: 1000220030, times: 1 })
   await company.hr.query(`update person set email = 'other@example.com' where userid = 'e0007'`)
