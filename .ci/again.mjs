@@ -2,23 +2,17 @@
 // A file that passes alone has failed by chance. It fails nothing, but its name is added to the file UNSTEADY, to be told at the end.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
-/** Vitest loads this file as a reporter, too: it writes down which files failed. */
-export default class FailedFiles {
-  onTestRunEnd(modules, errors) {
-    const files = modules.filter(module => !module.ok()).map(({ moduleId }) => moduleId)
-    writeFileSync(process.env.FAILED_FILES, JSON.stringify({ files, strayErrors: errors.length }))
-  }
-}
+const FAILED_FILES_REPORTER = new URL('failed-files.mjs', import.meta.url).pathname
 
 /** Runs the command. @returns what failed; null: nothing did */
 async function run([program, ...parameters], options) {
   const folder = mkdtempSync(join(tmpdir(), 'again-'))
   const FAILED_FILES = join(folder, 'failed.json')
-  const reporters = ['default', import.meta.filename]
+  const reporters = ['default', FAILED_FILES_REPORTER]
   if (process.env.GITHUB_ACTIONS === 'true') reporters.push('github-actions')
   // What follows `--` npm hands on.
   const passed = [...reporters.map(name => `--reporter=${name}`), ...options]
@@ -36,17 +30,15 @@ async function run([program, ...parameters], options) {
   }
 }
 
-if (import.meta.main) {
-  const [unsteady, ...command] = process.argv.slice(2)
-  const first = await run(command, [])
-  // An error outside of all tests, or a run that broke off, says nothing of which file to run again.
-  if (first && (first.strayErrors > 0 || first.files.length === 0)) process.exit(1)
-  if (first) {
-    console.log(`\n== Again, one after the other: ${first.files.length} that failed ==`)
-    const second = await run(command, ['--maxWorkers=1', ...first.files])
-    if (second && (second.strayErrors > 0 || second.files.length === 0)) process.exit(1)
-    const passed = first.files.filter(file => !second?.files.includes(file))
-    for (const file of passed) appendFileSync(unsteady, `  ${relative(process.cwd(), file)}\n`)
-    if (second) process.exit(1)
-  }
+const [unsteady, ...command] = process.argv.slice(2)
+const first = await run(command, [])
+// An error outside of all tests, or a run that broke off, says nothing of which file to run again.
+if (first && (first.strayErrors > 0 || first.files.length === 0)) process.exit(1)
+if (first) {
+  console.log(`\n== Again, one after the other: ${first.files.length} that failed ==`)
+  const second = await run(command, ['--maxWorkers=1', ...first.files])
+  if (second && (second.strayErrors > 0 || second.files.length === 0)) process.exit(1)
+  const passed = first.files.filter(file => !second?.files.includes(file))
+  for (const file of passed) appendFileSync(unsteady, `  ${relative(process.cwd(), file)}\n`)
+  if (second) process.exit(1)
 }

@@ -212,7 +212,9 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
     `update dirsync.refund set left_to_person_at = now() where outer_refund_no = $1`,
     [`${APP}R-lost`],
   )
-  expect((await dirsync('status')).stdout).toMatch(/^ +\d+ refunds? since .*\n +of which \d+ for a person/m)
+  expect((await dirsync('status')).stdout).toMatch(
+    /^ +\d+ refunds? since .*\n +of which \d+ waiting for a decision/m,
+  )
   expect((await dirsync('status', '--json')).json().open_refunds.for_person).toBeGreaterThan(0)
   expect((await dirsync('refund', 'show', `${APP}R-lost`)).stdout).toMatch(/refund resolve/)
 
