@@ -22,9 +22,10 @@ async function run([program, ...parameters], options) {
   })
   const [code] = await once(child, 'exit')
   try {
-    return code === 0 ? null : JSON.parse(readFileSync(FAILED_FILES, 'utf8'))
+    const failed = JSON.parse(readFileSync(FAILED_FILES, 'utf8'))
+    return code === 0 ? null : failed
   } catch {
-    return { files: [], strayErrors: 0 } // it did not come to its end
+    return { files: [], strayErrors: 0 } // no tests were run, or not to their end
   } finally {
     rmSync(folder, { recursive: true })
   }

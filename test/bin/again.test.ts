@@ -66,3 +66,9 @@ test('an error that belongs to no test fails the run, although every file passes
   expect([code, unsteady]).toEqual([1, []])
   expect(said).not.toContain('Again')
 })
+
+test('a command that runs no tests fails the run', async () => {
+  const folder = await temporaryFolder()
+  const again = promisify(execFile)('node', [join(ROOT, '.ci/again.mjs'), join(folder, 'unsteady'), 'true'])
+  await expect(again).rejects.toMatchObject({ code: 1 })
+})
