@@ -47,7 +47,7 @@ export interface Input<Params extends Shape, Rest extends Shape> {
   input: z.output<Rest>
 }
 
-interface Described {
+export interface Described {
   /** `/cases/:id`; for programs below /api/v1. */
   path: string
   /** One sentence for the API's description, in English. */
