@@ -124,7 +124,8 @@ async function fillTables(pool: Pool): Promise<number> {
   )
   await pool.query(
     `insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field, category, message, remedy, state, note, next_retry_at)
-     select enterprise_code, 'employee', userid, 'update-employee', 'mobile', 'duplicate_mobile', 'taken', 'correct it',
+     select enterprise_code, 'employee', userid, 'update-employee', 'mobile', 'duplicate_mobile',
+            '{"key": "code.1002218007.meaning"}', '{"key": "code.1002218007.remedy"}',
             case when n % 10 = 0 then 'ignored' else 'open' end, 'n', now() + interval '7 days'
      from (select enterprise_code, userid, row_number() over (order by userid desc) as n from dirsync.employee) e where n <= $1`,
     [CASES],

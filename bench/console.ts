@@ -150,7 +150,7 @@ async function fillTables(pool: Pool, cases: number): Promise<{ held: number; em
   )
   const { rows: held } = await pool.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, state, started_at, planned_at, planned, in_scope, plan, message)
-     select 'changes', 'held', now(), now(), count(*), count(*), '{"reasons": {}, "sample": {}}', 'held'
+     select 'changes', 'held', now(), now(), count(*), count(*), '{"reasons": {}, "sample": {}}', '{"key": "said.words", "values": {"words": "held"}}'
      from dirsync.employee returning id`,
   )
   const run = Number(held[0]?.id)
@@ -163,7 +163,8 @@ async function fillTables(pool: Pool, cases: number): Promise<{ held: number; em
     `insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field, category, platform_code, message, remedy, state, note, next_retry_at, last_run_id)
      select '', 'employee', userid, 'update-employee', 'mobile',
             (array['duplicate_mobile', 'duplicate_email', 'missing_department', 'invalid_hr_row'])[1 + n % 4], 1002218007,
-            'taken', 'correct it', case when n % 10 = 0 then 'ignored' else 'open' end, 'n', now() + interval '7 days', 1
+            '{"key": "code.1002218007.meaning"}', '{"key": "code.1002218007.remedy"}',
+            case when n % 10 = 0 then 'ignored' else 'open' end, 'n', now() + interval '7 days', 1
      from (select userid, row_number() over (order by userid desc) as n from dirsync.employee) e where n <= $1`,
     [cases],
   )

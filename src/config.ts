@@ -20,6 +20,7 @@ import { io } from './lib/io.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
+import { inWords, type Said } from './texts/message.ts'
 
 /*
  * Every setting of dirsync, as data: SETTINGS describes them, loadConfig reads them from the environment.
@@ -29,6 +30,13 @@ import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 /** A wrong or missing setting: one sentence names the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID'
+  readonly problems: readonly Said[]
+
+  constructor(problems: string | readonly string[], options?: ErrorOptions) {
+    const all = [problems].flat()
+    super(all.join('\n'), options)
+    this.problems = all.map(inWords)
+  }
 }
 
 // The types of settings: from the text of a variable to its value. Descriptions are in docs/settings.md.
@@ -930,7 +938,7 @@ function readAll<Schema extends z.ZodObject>(
   // A value that could not be read has been reported already.
   const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
   complaints.push(...issues.map(issue => complaint(issue, values)), ...further)
-  if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
+  if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints)
   return parsed.data
 }
 

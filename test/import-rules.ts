@@ -5,6 +5,9 @@ export interface Rule {
   types?: string[]
 }
 
+/** What every folder of src/ makes messages with. */
+export const MESSAGE = 'src/texts/message.ts'
+
 /** Where the application lies. */
 export const PRODUCTION = ['src/', 'jobs/', 'emulator/']
 const SHARED_TYPES = ['src/config.ts', 'src/lib/logger.ts']

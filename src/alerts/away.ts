@@ -6,7 +6,7 @@ import type { Channel } from './channel.ts'
 import { compose } from './compose.ts'
 import { answerOf, sendWithin } from './courier.ts'
 import { type AlertEvent, isWithinBound, type Limits, type Outlook, type StandingAlert } from './decide.ts'
-import type { Message, Sender } from './message.ts'
+import type { ChannelMessage, Sender } from './message.ts'
 import { returnsOf } from './record.ts'
 import { muteOf, RULES } from './rule.ts'
 import { alertText } from './text.ts'
@@ -39,7 +39,7 @@ interface Taken {
   channel: string
   event: Exclude<AlertEvent, 'recovered'>
   at: Date
-  message: Message
+  message: ChannelMessage
   answer: string
 }
 

@@ -1,5 +1,5 @@
 import type { Language } from '../texts/texts.ts'
-import type { Message } from './message.ts'
+import type { ChannelMessage } from './message.ts'
 import type { Severity } from './rule.ts'
 
 export const CHANNEL_KINDS = ['mail', 'dingtalk', 'wecom', 'feishu', 'slack', 'webhook'] as const
@@ -35,7 +35,7 @@ export interface Channel {
    * @returns the server's answer, for people: short, without secrets
    * @throws ChannelError
    */
-  send(message: Message, id: string, signal: AbortSignal): Promise<string>
+  send(message: ChannelMessage, id: string, signal: AbortSignal): Promise<string>
   close(): Promise<void>
 }
 

@@ -1,8 +1,10 @@
 import { minuteTime, zoneName } from '../lib/time-text.ts'
 import { actorText } from '../texts/actor.ts'
+import { inLanguage } from '../texts/failures.ts'
+import { isSaid } from '../texts/message.ts'
 import { type Language, type Translate, translator } from '../texts/texts.ts'
 import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
-import { type Message, type MessageAlert, type Sender, titled } from './message.ts'
+import { type ChannelMessage, type MessageAlert, type Sender, titled } from './message.ts'
 import { alertText } from './text.ts'
 
 /** The most alerts in one message; the rest is counted. */
@@ -18,7 +20,7 @@ export function compose(
   { kind, events, silentUntil }: Pick<Draft, 'kind' | 'events' | 'silentUntil'>,
   at: { now: Date; consoleUrl: string | null; deployment: Sender },
   { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
-): Message {
+): ChannelMessage {
   const t = translator(language)
   // A summary only gives the number of events; they are told as soon as the channel may have messages again.
   const told = kind === 'summary' ? [] : events.slice(0, MOST_ALERTS)
@@ -48,7 +50,7 @@ export function compose(
 /** The title: that of a single alert, else the number of alerts. */
 function titleOf(
   t: Translate,
-  { kind, tone, alerts }: Pick<Message, 'kind' | 'tone' | 'alerts'>,
+  { kind, tone, alerts }: Pick<ChannelMessage, 'kind' | 'tone' | 'alerts'>,
   events: Draft['events'],
 ): string {
   const over = events.filter(({ event }) => event === 'recovered').length
@@ -69,7 +71,10 @@ function messageAlert(
   const { title, what, remedy, over } = alertText(language, { rule, subject, facts, returns })
   return {
     key: subject === '' ? rule : `${rule}:${subject}`,
-    ...{ rule, subject, severity, event, title, since, endedAt, facts },
+    ...{ rule, subject, severity, event, title, since, endedAt },
+    facts: Object.fromEntries(
+      Object.entries(facts).map(([name, fact]) => [name, isSaid(fact) ? inLanguage(language, fact) : fact]),
+    ),
     what: event === 'recovered' ? over : event === 'acknowledged' ? takenText(language, alert) : what,
     when: whenText(language, since, endedAt, now),
     // The person who acknowledged it knows what to do.

@@ -1,6 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { HAS_JUDGED, type Health, readHealth } from '../sync/health.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
+import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
 export interface Facts extends Health {
@@ -8,7 +9,7 @@ export interface Facts extends Health {
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
   /** Kinds of runs, per HR source, whose latest run found the source suspect: that run, and since when all have. */
-  suspects: { run: number; kind: string; source: string; message: string; since: Date }[]
+  suspects: { run: number; kind: string; source: string; message: Said; since: Date }[]
   /**
    * The lowest number of open cases within the last hour, by category; a missing category was at zero at some time.
    * Null if nothing was recorded within that hour.
@@ -31,8 +32,8 @@ interface Stop {
   source: string
   category: string
   platformCode: number | null
-  message: string
-  remedy: string
+  message: Said
+  remedy: Said
   /** dirsync, or the person who paused all calls. */
   raisedBy: string
   since: Date
@@ -64,7 +65,7 @@ function dated<Row extends { since: Date }>(row: Row): Row {
 
 /** SQL: kinds whose latest run found HR suspect. The condition names the runs that count in the terms of an index. */
 const suspectsAmong = (kind: string, condition: string) => `
-    select latest.id as run, latest.kind, s.name as source, coalesce(latest.message, '') as message,
+    select latest.id as run, latest.kind, s.name as source, coalesce(latest.message, '[]') as message,
            first.finished_at as since
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s

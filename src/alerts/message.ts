@@ -16,7 +16,7 @@ export function titled({ name }: Sender, title: string): string {
 }
 
 /** A message for a channel: short, in one language, without personal data. Stored before it is sent. */
-export interface Message {
+export interface ChannelMessage {
   kind: 'alerts' | 'summary' | 'test'
   language: Language
   /** Absent in messages of earlier versions. */
@@ -64,7 +64,7 @@ export interface MessageAlert {
  * drop the second message as a repetition.
  * @param id number of the message in its deployment
  */
-export function deliveryId({ kind, alerts, url, at }: Message, id: string): string {
+export function deliveryId({ kind, alerts, url, at }: ChannelMessage, id: string): string {
   // The texts and the time of a waiting message may change, so the hash covers only what it is about.
   const about = alerts.length > 0 ? alerts.map(({ key, event, since }) => [key, event, since]) : at
   const hash = createHash('sha256').update(JSON.stringify([kind, url, about]))

@@ -1,6 +1,6 @@
 import { type ClientBase, onlyRow, type Pool, storableText } from '../lib/database.ts'
 import type { Draft, Outlook } from './decide.ts'
-import type { Message } from './message.ts'
+import type { ChannelMessage } from './message.ts'
 
 /*
  * `dirsync.alert_message`: messages are written in the transaction that decides about them, and sent by the first
@@ -16,7 +16,7 @@ type Stored<T> = T extends Date
       ? { [Key in keyof T]: Stored<T[Key]> }
       : T
 
-function messageOf(stored: Stored<Message>): Message {
+function messageOf(stored: Stored<ChannelMessage>): ChannelMessage {
   return {
     ...stored,
     at: new Date(stored.at),
@@ -35,7 +35,7 @@ function messageOf(stored: Stored<Message>): Message {
  */
 export async function writeMessages(
   db: ClientBase,
-  messages: readonly { draft: Draft; message: Message }[],
+  messages: readonly { draft: Draft; message: ChannelMessage }[],
   waiting: Outlook['waiting'],
 ): Promise<void> {
   for (const { id, channel } of waiting)
@@ -91,7 +91,7 @@ async function takeBack(db: ClientBase, id: number): Promise<Tries> {
 async function add(
   db: ClientBase,
   { channel, kind, events }: Draft,
-  message: Message,
+  message: ChannelMessage,
   tries: Tries | null,
 ): Promise<void> {
   const { rows } = await db.query<{ id: number }>(
@@ -127,7 +127,7 @@ export async function giveUpOld(db: ClientBase): Promise<string[]> {
 export interface Taken {
   id: number
   channel: string
-  message: Message
+  message: ChannelMessage
   /** Including this one. It also distinguishes the holder of one lease from that of a later one. */
   attempts: number
 }
@@ -138,7 +138,7 @@ export interface Taken {
  */
 export async function takeDue(db: Pool, channels: readonly string[], leaseMs: number): Promise<Taken[]> {
   if (channels.length === 0) return []
-  const { rows } = await db.query<Omit<Taken, 'message'> & { content: Stored<Message> }>(
+  const { rows } = await db.query<Omit<Taken, 'message'> & { content: Stored<ChannelMessage> }>(
     `update dirsync.alert_message
      set attempts = attempts + 1, leased_until = now() + $2 * interval '1 ms'
      where id in (select id from dirsync.alert_message

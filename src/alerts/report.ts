@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
+import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
 import {
@@ -62,7 +63,7 @@ export const Alert = z.object({
   title: z.string(),
   what: z.string(),
   remedy: z.string(),
-  facts: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.null(), SaidText])),
   since: z.date(),
   raised_at: z.date().nullable(),
   returns: z.number().describe(`How often it came back within ${CALM_MINUTES} minutes of being gone`),

@@ -3,7 +3,7 @@ import { translator } from '../texts/texts.ts'
 import type { ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { answerOf, sendWithin } from './courier.ts'
-import { type Message, type Sender, titled } from './message.ts'
+import { type ChannelMessage, type Sender, titled } from './message.ts'
 
 /** The result of a test message. */
 export const TestAnswer = z.object({
@@ -38,7 +38,7 @@ function testMessage(
   { name, language, least }: ChannelSettings,
   { consoleUrl, deployment }: Parameters<typeof sendTest>[1],
   at: Date,
-): Message {
+): ChannelMessage {
   const t = translator(language)
   return {
     kind: 'test',

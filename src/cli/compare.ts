@@ -9,6 +9,7 @@ import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { enterpriseCodes, findEmployees, present } from '../sync/employee.ts'
+import { type Said, saidBy } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -35,14 +36,14 @@ export async function lookAtEmployee(context: CommandContext, name: string): Pro
 }
 
 /** Why HR cannot be read; dirsync's own memory is then used instead. Null if it can. */
-async function failureOf(hr: HrSources): Promise<string | null> {
+async function failureOf(hr: HrSources): Promise<Said | null> {
   // One of several sources may be down; an employee of that source reports it.
   if (hr.areNamed) return null
   try {
     await hr.fingerprint()
     return null
   } catch (error) {
-    if (error instanceof HrUnavailableError || error instanceof HrDataError) return error.message
+    if (error instanceof HrUnavailableError || error instanceof HrDataError) return saidBy(error)
     throw error
   }
 }
@@ -120,7 +121,7 @@ export function printView({ preview, hrError, platform, platformError }: Employe
   print('')
   printTable(preview.fields, [
     { title: say('shell.column.field'), of: row => named('field', row.field) },
-    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    { title: say('shell.column.hr'), of: row => row.hr, gives: true },
     {
       title: say('shell.column.platform'),
       of: row => (row.platform === undefined ? say('shell.not_told') : row.platform),
@@ -283,7 +284,7 @@ export function printComparison(comparison: Comparison): void {
   printTable(sample, [
     { title: say('shell.column.employee'), of: row => row.employee },
     { title: say('shell.column.field'), of: row => named('field', row.field) },
-    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    { title: say('shell.column.hr'), of: row => row.hr, gives: true },
     { title: say('shell.column.platform'), of: row => row.platform, gives: true },
   ])
 }

@@ -5,7 +5,7 @@ import { type CheckResult, failed } from '../doctor/finding.ts'
 import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
-import { FailedError, sentenceOf } from './failure.ts'
+import { FailedError, saidOf } from './failure.ts'
 import { said, say, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
@@ -60,7 +60,7 @@ async function examineAll(): Promise<{ findings: CheckResult[]; language: Langua
     config = opened.use(await openSettings(checked, loadConfig, logger)).config
   } catch (error) {
     // The embedded parts failed to start.
-    const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
+    const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', saidOf(error))]
     return { findings, language: checked.language }
   }
   const findings: CheckResult[] = []
@@ -75,7 +75,7 @@ function printFindings(findings: CheckResult[]): void {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const indent = ' '.repeat(4 + 2 + width + 2)
   const room = terminalWidth() - indent.length
-  for (const { status, check, what, remedy = '' } of findings) {
+  for (const { status, check, what, remedy = [] } of findings) {
     const label = say(`shell.doctor.${status}`)
     const remedies = wrap(plain(said(remedy)), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
     const [first = '', ...rest] = wrap(plain(said(what)), room)

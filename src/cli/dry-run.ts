@@ -128,7 +128,7 @@ function printDryRun(found: DryRun, entities: Entities, file: string, program: s
   if (state !== 'done' || !summary) {
     const place = found.errorLine === null ? null : { line: found.errorLine, column: found.errorColumn }
     head(colours.red(say('shell.dry_run_failed')))
-    printText(place ? `${placed(file, place)}: ${said(message ?? '')}` : said(message ?? ''))
+    printText(place ? `${placed(file, place)}: ${said(message ?? [])}` : said(message ?? []))
     if (place) print(...excerpt(mapping, place))
     return
   }
@@ -171,7 +171,7 @@ function fieldCounts(counts: { field: string; n: number }[]): string {
 }
 
 function changesText({ changed }: Entities[number]): string {
-  const shown = (value: string | null) => (value === null ? say('shell.empty') : said(value))
+  const shown = (value: string | null) => value ?? say('shell.empty')
   return changed
     .map(({ field, from, to }) => `${named('field', field)} ${shown(from)} → ${shown(to)}`)
     .join(say('shell.comma'))

@@ -85,7 +85,7 @@ function printRecord({ record, halts }: EmployeeStory): void {
     printText(
       say('shell.halted_because', {
         what: scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope }),
-        reason: said(`${message} ${remedy}`),
+        reason: said([message, remedy]),
       }),
     )
 }

@@ -1,7 +1,7 @@
 import { codeOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
 
-export { sentenceOf } from '../lib/failure.ts'
+export { saidOf, sentenceOf } from '../lib/failure.ts'
 
 /** Wrong use of a command: one sentence, exit 2. */
 export class UsageError extends Error {

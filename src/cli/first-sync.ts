@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { STANDINGS_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
@@ -7,6 +8,7 @@ import { requestDueRetries } from '../sync/retries.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
 import { sourcesFor } from '../sync/sources.ts'
+import { inWords, type Said } from '../texts/message.ts'
 import { named, said, say } from './language.ts'
 import {
   byCount,
@@ -34,7 +36,7 @@ interface SyncResult {
   summary: SyncSummary
   halts: Halt[]
   /** Why a run did not finish, or its message, by run number. */
-  messages: { run: number; state: RunState; source: string; message: string }[]
+  messages: { run: number; state: RunState; source: string; message: Said }[]
   seconds: number
 }
 
@@ -66,9 +68,12 @@ export async function firstSync(options: {
     const label = [named('run_kind', kind), source].filter(Boolean).join(' ')
     const end = await followRun({ pool, id, label, quiet, stopped })
     if (!end) return false
-    const message = end.message ?? (end.state === 'done' ? null : end.state)
+    const message = end.message ?? (end.state === 'done' ? null : inWords(end.state))
     // A halt of everything is reported once, with the first run that it stopped; a fault of a source once per source.
-    if (message !== null && !messages.some(told => told.message === message && told.source === source))
+    if (
+      message !== null &&
+      !messages.some(told => isDeepStrictEqual(told.message, message) && told.source === source)
+    )
       messages.push({ run: id, state: end.state, source, message })
     isHalted ||= isUnfinished(end.state)
     return end.state === 'done'

@@ -226,7 +226,7 @@ function strayFact({ rows, codes }: HrCheck['stray']): Fact {
 }
 
 function brokenFacts({ rows, message, samples }: BrokenRule): Fact[] {
-  const shown = samples.map(sample => `${keyName(sample)} ${said(sample.value) ?? say('shell.empty')}`)
+  const shown = samples.map(sample => `${keyName(sample)} ${sample.value ?? say('shell.empty')}`)
   return [
     [say('hr_check.rows_of', { rows }), said(message)],
     ['', shown.join(say('hr_check.semicolon'))],
@@ -234,7 +234,7 @@ function brokenFacts({ rows, message, samples }: BrokenRule): Fact[] {
 }
 
 function doubtFact({ kind, field, rows, of, values }: Doubt): Fact {
-  const shown = values.map(({ value, rows }) => `${said(value) || say('shell.empty')}: ${figure(rows)}`)
+  const shown = values.map(({ value, rows }) => `${value || say('shell.empty')}: ${figure(rows)}`)
   return [field, say(`hr_check.doubt.${kind}`, { rows, of, values: shown.join(say('shell.comma')) })]
 }
 
@@ -254,9 +254,7 @@ function likenessFacts({ column, same, alike }: LikenessFound): Fact[] {
 /** `e1 138****0001 = e7 138****0001`; user ids are quoted, as they may differ only by a blank. */
 function groupText(group: (EmployeeKey & { value: string | null })[]): string {
   const texts = group.map(employee =>
-    employee.value === null
-      ? JSON.stringify(keyName(employee))
-      : `${keyName(employee)} ${said(employee.value)}`,
+    employee.value === null ? JSON.stringify(keyName(employee)) : `${keyName(employee)} ${employee.value}`,
   )
   return [...new Set(texts)].join(' = ')
 }

@@ -2,6 +2,7 @@ import type { Terms } from '../console/shown.ts'
 import { perRun } from '../lib/io.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
+import type { Said } from '../texts/message.ts'
 import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
 
 /**
@@ -51,8 +52,8 @@ export function namedWithValue(list: Names, value: string): string {
 }
 
 /** A stored message or remedy, in the language of this command. */
-export function said<Text extends string | null | undefined>(stored: Text): Text | string {
-  return stored ? inLanguage(shellLanguage(), stored) : stored
+export function said<What extends Said | null | undefined>(stored: What): string | Exclude<What, Said> {
+  return stored ? inLanguage(shellLanguage(), stored as Said) : (stored as Exclude<What, Said>)
 }
 
 /** The meaning of one of the platform's own values; the value itself if it is unknown. */

@@ -4,7 +4,7 @@ import type { Entry, EntryState, Journal } from '../money/journal.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { who } from './language.ts'
+import { said, who } from './language.ts'
 import { printShown } from './look-up.ts'
 import {
   colours,
@@ -193,7 +193,7 @@ export function printEntry<Row extends Entry>(kind: MoneyKind<Row>, row: Row, pr
     ...kind.sent(row),
     ['enterprise', row.enterprise_code],
     // Once the platform or a person has settled it, the message describes a doubt that is over.
-    ['message', row.state === 'notified' || row.resolved_by ? null : row.message],
+    ['message', row.state === 'notified' || row.resolved_by ? null : said(row.message)],
     ['code', row.platform_code],
     ['trace', row.trace_id],
     ['sent', `${longTime(row.sent_at)} by ${who(row.requested_by)}`],

@@ -4,6 +4,7 @@ import { qualified } from '../directory/employee.ts'
 import { io, perRun } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
+import { inWordsForPrograms } from '../texts/failures.ts'
 import { type Names, named, say } from './language.ts'
 
 // Times
@@ -35,7 +36,7 @@ export function examples(...commands: string[]): string {
 
 /** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
-  io().stdout.write(`${JSON.stringify(document, null, io().stdout.isTTY ? 2 : undefined)}\n`)
+  io().stdout.write(`${JSON.stringify(document, inWordsForPrograms, io().stdout.isTTY ? 2 : undefined)}\n`)
 }
 
 export function print(...lines: string[]): void {

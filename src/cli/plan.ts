@@ -5,6 +5,7 @@ import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import { limitsOf } from '../sync/safety.ts'
+import { type Said, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
 import {
   type Comparison,
@@ -141,7 +142,7 @@ interface SourcePlan {
   /** Null if HR did not answer, or its mapping is wrong. */
   preview: RunPreview | null
   comparison: Comparison | null
-  error: string | null
+  error: Said | null
 }
 
 async function planSource(
@@ -168,7 +169,7 @@ async function planSource(
     if (error instanceof SpoolError) throw new FailedError(say('shell.no_room', { reason: error.message }))
     // With several sources, the others may still answer.
     if (!isOfHr(error) || name === '') throw error
-    return { source: name, preview: null, comparison: null, error: error.message }
+    return { source: name, preview: null, comparison: null, error: saidBy(error) }
   }
 }
 
@@ -196,7 +197,7 @@ function printSourcePlan(
 ): void {
   if (source !== '') printTitle(say('shell.hr_source', { source }))
   if (preview) printPlan(kindOf(options), preview, comparison, program, source)
-  else printText(colours.red(said(error ?? '')))
+  else printText(colours.red(said(error ?? [])))
 }
 
 async function compared(

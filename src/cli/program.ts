@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
 import { io } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
-import { exitCodeOf, sentenceOf } from './failure.ts'
+import { exitCodeOf, saidOf } from './failure.ts'
 
 /** Adds one or several related commands, with options, help and action. */
 type Add = (program: Command) => void
@@ -112,7 +112,7 @@ export async function runProgram(args: string[]): Promise<number> {
       return error.exitCode === 0 ? 0 : 2
     }
     if (error instanceof MappingError) await tellMistake(error)
-    else tell(sentenceOf(error))
+    else tell((await import('./language.ts')).said(saidOf(error)))
     return exitCodeOf(error)
   }
 }

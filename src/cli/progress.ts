@@ -63,7 +63,7 @@ export async function followRun(options: {
       progress.show(now, left)
       if (!isUnfinished(now.state)) return now
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
-      if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
+      if (everything) return { ...now, message: [everything.message, everything.remedy] }
       if (turn % CHECK_EVERY === 0) await options.check?.()
       if (performance.now() >= nextEstimate && now.state === 'running') {
         nextEstimate = performance.now() + ESTIMATE_MS

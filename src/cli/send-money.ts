@@ -17,6 +17,7 @@ import { SERVICE_PROVIDER } from '../platform/states.ts'
 import { claimDeployment } from '../sync/deployment.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
+import { said } from './language.ts'
 import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
 import { type Fact, factLines, print, printJson } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
@@ -218,7 +219,7 @@ async function tell<Request>(
   const facts = factLines([
     ...sending.facts(request, outcome),
     ['code', platformCode],
-    ['message', message],
+    ['message', said(message)],
     // For an unknown outcome, the specific remedy below replaces that of the code.
     ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
     ['trace', traceId],

@@ -14,6 +14,7 @@ import { within } from '../lib/waiting.ts'
 import type { Service } from '../main.ts'
 import { ROLES, type Role } from '../sync/process.ts'
 import { latestRuns } from '../sync/run.ts'
+import { message, saidBy } from '../texts/message.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
@@ -94,7 +95,7 @@ async function start(options: StartOptions): Promise<void> {
 
   const greet = () => {
     tell(greeting(checked, roles))
-    for (const { what, remedy } of misspeltSettings(checked.env)) logger.warn(`${what}. ${remedy}`)
+    for (const { what, remedy } of misspeltSettings(checked.env)) logger.warn({ msg: what, remedy })
   }
 
   const stopped = stopSignal()
@@ -183,10 +184,11 @@ const SOURCE_MS = 5000
 async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<void> {
   try {
     if (name === '') await hr.inspect()
-    else await within(SOURCE_MS, hr.inspect(), () => new HrUnavailableError('it does not answer'))
+    else await within(SOURCE_MS, hr.inspect(), () => new HrUnavailableError(message('said.folder_silent')))
   } catch (error) {
     if (!(error instanceof HrUnavailableError) && !(name !== '' && error instanceof MappingError)) throw error
-    logger.warn(name === '' ? error.message : `HR source ${name}: ${error.message}`)
+    const reason = saidBy(error)
+    logger.warn({ msg: name === '' ? reason : message('said.of_source', { name, reason }) })
   }
 }
 

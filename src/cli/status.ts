@@ -147,13 +147,13 @@ function printProcesses(processes: ProcessRow[], program: string): void {
 function printHalts({ halts }: Overview): void {
   if (halts.length === 0) return
   printTitle(say('shell.title.halted'))
-  for (const { scope, since, next_probe_at, message, remedy, raised_by } of halts) {
+  for (const { scope, since, next_probe_at, message, remedy } of halts) {
     const what = scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope })
     const until = next_probe_at
       ? say('shell.next_try', { time: shortTime(next_probe_at) })
       : say('shell.until_resumed')
     print(colours.red(`  ${say('shell.halted_since', { what, time: shortTime(since), until })}`))
-    printText(withActor({ t: say }, said(message), raised_by), 4)
+    printText(said(withActor({ t: say }, message)), 4)
     printArrow(said(remedy), 4)
   }
 }
@@ -212,7 +212,7 @@ function printPace(pace: Pace): void {
     [say('shell.fact.waiting'), pace.waiting > 0 ? figure(pace.waiting) : null],
   ])
   if (pace.paused_until) {
-    const reason = pace.pause_reason ? `: ${said(pace.pause_reason)}` : ''
+    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
     print(colours.yellow(`  ${say('shell.paused_until', { time: shortTime(pace.paused_until) })}${reason}`))
   }
   if (pace.cap) {

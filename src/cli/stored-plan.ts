@@ -3,6 +3,7 @@ import { readRunStory } from '../console/runs/story.ts'
 import { qualified } from '../directory/employee.ts'
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
 import { csvLine } from '../lib/csv.ts'
+import { type Said, saidBy } from '../texts/message.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
 import { named, said, say, who } from './language.ts'
@@ -48,13 +49,13 @@ export async function storedPlan(run: number, options: { json?: true; csv?: true
     return await printCsv(readStoredPlan(context.pool, await context.hr(), run))
   }
   let figures: PlanFigures | null = null
-  let hrError: string | null = null
+  let hrError: Said | null = null
   if (stored)
     try {
       figures = await figuresOf(readStoredPlan(context.pool, await context.hr(), run))
     } catch (error) {
       if (!(error instanceof HrUnavailableError || error instanceof HrDataError)) throw error
-      hrError = error.message
+      hrError = saidBy(error)
     }
   const reasons = story.plan?.reasons ?? {}
   if (options.json)

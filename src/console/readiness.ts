@@ -3,6 +3,7 @@ import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/halts.ts'
+import { inLanguage } from '../texts/failures.ts'
 
 const TIMEOUT_MS = 2000
 
@@ -88,7 +89,7 @@ export class Readiness {
       scope: scope === '*' ? ('everything' as const) : ('one enterprise' as const),
       category,
       since,
-      remedy,
+      remedy: inLanguage('en', remedy),
     }))
     return { lacking, halts }
   }

@@ -1,4 +1,5 @@
 import { fits, normaliseDate, trimText } from '../lib/text.ts'
+import { type Message, message } from '../texts/message.ts'
 import {
   type DesiredEmployee,
   EMPLOYEE_FIELDS,
@@ -18,11 +19,11 @@ import {
   type SingleField,
 } from './field-rules.ts'
 
-/** A broken rule of an HR row. The message names the rule and never holds a value. */
+/** A broken rule of an HR row. The message never holds a value. */
 export interface RowProblem {
   field: EmployeeField | 'userid' | 'enterprise_code' | 'active'
   rule: string
-  message: string
+  message: Message
 }
 
 /** The desired employee, or all problems of the row. */
@@ -46,11 +47,7 @@ export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
   checkKey(key, problems)
   const active = parseActive(row.active)
   if (active === undefined) {
-    problems.push({
-      field: 'active',
-      rule: 'one_of',
-      message: 'active must be true or false (t/f, 1/0, y/n)',
-    })
+    problems.push({ field: 'active', rule: 'one_of', message: message('said.active_form') })
   }
   const fields: EmployeeFields = {}
   const broken: RowProblem[] = []
@@ -71,15 +68,25 @@ export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
 
 function checkKey(key: EmployeeKey, problems: RowProblem[]): void {
   const { userid, enterpriseCode } = key
-  const found = (field: 'userid' | 'enterprise_code', rule: string, must: string) =>
-    problems.push({ field, rule, message: `${field} must ${must}` })
-  if (userid === '') found('userid', 'required', 'not be empty')
-  if (!fits(userid, 100)) found('userid', 'too_long', 'have at most 100 characters')
-  if (!fits(enterpriseCode, 20)) found('enterprise_code', 'too_long', 'have at most 20 characters')
+  if (userid === '')
+    problems.push({
+      field: 'userid',
+      rule: 'required',
+      message: message('said.not_empty', { field: 'userid' }),
+    })
+  const atMost = (field: 'userid' | 'enterprise_code', text: string, limit: number) => {
+    if (!fits(text, limit))
+      problems.push({ field, rule: 'too_long', message: message('said.too_long', { field, limit }) })
+  }
+  atMost('userid', userid, 100)
+  atMost('enterprise_code', enterpriseCode, 20)
   // Signing trims values, so two keys that differ in an invisible edge would be one on the platform.
-  const edges = 'not begin or end with a blank or invisible character'
-  if (trimText(userid) !== userid) found('userid', 'format', edges)
-  if (trimText(enterpriseCode) !== enterpriseCode) found('enterprise_code', 'format', edges)
+  const trimmed = (field: 'userid' | 'enterprise_code', text: string) => {
+    if (trimText(text) !== text)
+      problems.push({ field, rule: 'format', message: message('said.edges', { field }) })
+  }
+  trimmed('userid', userid)
+  trimmed('enterprise_code', enterpriseCode)
 }
 
 function setMobile(row: Row, fields: EmployeeFields, problems: RowProblem[]): void {

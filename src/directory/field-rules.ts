@@ -8,20 +8,21 @@ import {
   trimText,
   withoutBlanks,
 } from '../lib/text.ts'
+import { type Message, message } from '../texts/message.ts'
 import type { EmployeeField, FieldValue } from './employee.ts'
 
 /** Turns HR's texts into values for the platform, or into the rule that they break. */
 
-/** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
+/** Why a value cannot be sent: the broken rule, and a message about it. It never holds the value itself. */
 export class RuleBreak {
   /** Stable name of the rule, such as `too_long` or `check_digit`. */
   readonly rule: string
-  /** One sentence without any value of the row. */
-  readonly message: string
+  /** Without any value of the row. */
+  readonly message: Message
 
-  constructor(rule: string, message: string) {
+  constructor(rule: string, broken: Message) {
     this.rule = rule
-    this.message = message
+    this.message = broken
   }
 }
 
@@ -37,24 +38,21 @@ export type SingleField = Exclude<EmployeeField, 'card_type' | 'card_no' | 'mobi
 /** Turns the text of each column into the canonical value of its field (sections 2.3 and 4.3). */
 export const FIELD_RULES: Readonly<Record<SingleField, Normalise>> = {
   name: limitedText('name', 50),
-  corp_code: pattern(
-    /^[0-9A-Za-z]{1,20}$/,
-    new RuleBreak('format', 'corp_code must have 1 to 20 letters and digits, and nothing else'),
-  ),
-  gender: pattern(/^[123]$/, new RuleBreak('one_of', 'gender must be 1 (male), 2 (female) or 3 (unknown)')),
+  corp_code: pattern(/^[0-9A-Za-z]{1,20}$/, new RuleBreak('format', message('said.corp_code'))),
+  gender: pattern(/^[123]$/, new RuleBreak('one_of', message('said.gender'))),
   email: normaliseEmail,
   remark: limitedText('remark', 254),
   dept_code: limitedText('dept_code', 50),
   level: normaliseLevel,
   category: normaliseCategory,
-  birth_day: text => dateOr(text, 'birth_day', normaliseMonthDay, 'yyyy-MM-dd or MM-dd'),
-  entry_day: text => dateOr(text, 'entry_day', () => null, 'yyyy-MM-dd'),
+  birth_day: text => dateOr(text, 'birth_day', normaliseMonthDay, 'said.date_forms'),
+  entry_day: text => dateOr(text, 'entry_day', () => null, 'said.date_form'),
   cost_center_id: normaliseCostCenter,
   employee_attribute: normaliseEmployeeAttribute,
 }
 
 function limitedText(field: SingleField, limit: number): Normalise {
-  const tooLong = new RuleBreak('too_long', `${field} must have at most ${limit} characters`)
+  const tooLong = new RuleBreak('too_long', message('said.too_long', { field, limit }))
   return text => {
     const trimmed = trimText(text)
     if (trimmed === '') return null
@@ -74,18 +72,14 @@ function dateOr(
   text: string,
   field: SingleField,
   other: (text: string) => string | null,
-  forms: string,
+  key: 'said.date_form' | 'said.date_forms',
 ): FieldValue | RuleBreak {
   if (trimText(text) === '') return null
-  return (
-    normaliseDate(text) ??
-    other(text) ??
-    new RuleBreak('date', `${field} must be a date that exists, written ${forms}`)
-  )
+  return normaliseDate(text) ?? other(text) ?? new RuleBreak('date', message(key, { field }))
 }
 
-const BAD_EMAIL = new RuleBreak('format', 'email must be one address with one @ and no blanks')
-const LONG_EMAIL = new RuleBreak('too_long', 'email must have 1 to 100 characters')
+const BAD_EMAIL = new RuleBreak('format', message('said.email_form'))
+const LONG_EMAIL = new RuleBreak('too_long', message('said.email_length'))
 
 function normaliseEmail(text: string): FieldValue | RuleBreak {
   const email = halfWidthText(text)
@@ -94,7 +88,7 @@ function normaliseEmail(text: string): FieldValue | RuleBreak {
   return fits(email, 100) ? email : LONG_EMAIL
 }
 
-const RESERVED_LEVEL = new RuleBreak('reserved', `level must not be ${CLEAR_VALUE}, which clears the field`)
+const RESERVED_LEVEL = new RuleBreak('reserved', message('said.level_reserved', { value: CLEAR_VALUE }))
 const LEVEL_TEXT = limitedText('level', 50)
 
 function normaliseLevel(text: string): FieldValue | RuleBreak {
@@ -102,14 +96,8 @@ function normaliseLevel(text: string): FieldValue | RuleBreak {
   return level === CLEAR_VALUE ? RESERVED_LEVEL : level
 }
 
-const RESERVED_CATEGORY = new RuleBreak(
-  'reserved',
-  `category must not contain ${CLEAR_VALUE}, which clears the field`,
-)
-const BAD_CATEGORY = new RuleBreak(
-  'format',
-  'category must be a list of texts, separated by commas or as a JSON array',
-)
+const RESERVED_CATEGORY = new RuleBreak('reserved', message('said.category_reserved', { value: CLEAR_VALUE }))
+const BAD_CATEGORY = new RuleBreak('format', message('said.category_form'))
 
 function normaliseCategory(text: string): FieldValue | RuleBreak {
   const categories = categoryList(trimText(text))
@@ -141,7 +129,7 @@ export function joinCategories(categories: readonly string[]): string {
     .join(',')
 }
 
-const BAD_COST_CENTER = new RuleBreak('range', 'cost_center_id must be a whole number from 1 to 2147483647')
+const BAD_COST_CENTER = new RuleBreak('range', message('said.cost_center'))
 
 function normaliseCostCenter(text: string): FieldValue | RuleBreak {
   const plain = halfWidthText(text)
@@ -170,19 +158,13 @@ export function parseActive(text: string | null | undefined): boolean | undefine
 
 // Documents: type and number
 
-const BAD_CARD_TYPE = new RuleBreak('one_of', 'card_type must be 1 (identity card) or 2 (passport)')
-const BAD_PASSPORT = new RuleBreak(
-  'format',
-  'card_no must be a passport number of 1 to 20 letters and digits, or an identity number of 18 or 15 places',
-)
-const NO_PASSPORT = new RuleBreak(
-  'format',
-  'card_no must be an identity number of 18 or 15 places, or have card_type 2 beside it if it is a passport number of digits alone',
-)
+const BAD_CARD_TYPE = new RuleBreak('one_of', message('said.card_type'))
+const BAD_PASSPORT = new RuleBreak('format', message('said.card_passport'))
+const NO_PASSPORT = new RuleBreak('format', message('said.card_no_passport'))
 const IDENTITY_FAULTS = {
-  format: new RuleBreak('format', 'card_no must be an identity number of 18 or 15 places'),
-  birth_date: new RuleBreak('birth_date', 'card_no must hold a birth date that exists'),
-  check_digit: new RuleBreak('check_digit', 'card_no must end with the right check digit'),
+  format: new RuleBreak('format', message('said.card_form')),
+  birth_date: new RuleBreak('birth_date', message('said.card_birth')),
+  check_digit: new RuleBreak('check_digit', message('said.card_check')),
 }
 
 /** The document type of the row: '1' or '2', null when it has none. */
@@ -281,15 +263,9 @@ const TWO_DIGIT_CODES = new Set(
 )
 const MAINLAND_WITH_CODE = /^86(?=1[3-9]\d{9}$)/
 
-const BAD_AREA = new RuleBreak('format', 'mobile_area must be a phone area code of 1 to 10 digits')
-const BAD_MOBILE = new RuleBreak(
-  'format',
-  'mobile must have 6 to 20 digits; blanks, hyphens and a leading +area code are allowed',
-)
-const AREA_CONFLICT = new RuleBreak(
-  'mobile_area_conflict',
-  'mobile carries another area code than mobile_area',
-)
+const BAD_AREA = new RuleBreak('format', message('said.area_form'))
+const BAD_MOBILE = new RuleBreak('format', message('said.mobile_form'))
+const AREA_CONFLICT = new RuleBreak('mobile_area_conflict', message('said.mobile_conflict'))
 
 /** The digits of a phone area code without `+` or leading zeros. Empty text gives null. */
 export function normaliseMobileArea(text: string): string | null | RuleBreak {
@@ -345,23 +321,11 @@ interface EmployeeAttribute {
   attributeValue: string
 }
 
-const BAD_JSON = new RuleBreak(
-  'format',
-  'employee_attribute must be a JSON array of {attributeCode, attributeValue} or a JSON object of code: value',
-)
-const BAD_CODE = new RuleBreak(
-  'length',
-  'employee_attribute: each attributeCode must have 1 to 100 characters',
-)
-const BAD_VALUE = new RuleBreak(
-  'length',
-  'employee_attribute: each attributeValue must have 1 to 100 characters',
-)
-const BAD_TYPE = new RuleBreak(
-  'format',
-  'employee_attribute: each attributeValue must be text, or a whole number of at most 15 digits',
-)
-const TWICE = new RuleBreak('duplicate', 'employee_attribute: each attributeCode may occur once only')
+const BAD_JSON = new RuleBreak('format', message('said.attribute_form'))
+const BAD_CODE = new RuleBreak('length', message('said.attribute_code'))
+const BAD_VALUE = new RuleBreak('length', message('said.attribute_value'))
+const BAD_TYPE = new RuleBreak('format', message('said.attribute_type'))
+const TWICE = new RuleBreak('duplicate', message('said.attribute_twice'))
 
 /**
  * Canonical JSON text of the extended fields, sorted by code. Entries without a value are left out; the result is null when

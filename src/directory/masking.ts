@@ -35,7 +35,7 @@ export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
     case 'employee_attribute':
       return maskAttributes(value)
     default:
-      return `(${[...value].length} characters)`
+      return hideValue(value)
   }
 }
 
@@ -52,7 +52,7 @@ export function maskKey(key: string): string {
  * its length is shown. Null and the empty text stay as they are.
  */
 export function hideValue(value: FieldValue): FieldValue {
-  return value === null || value === '' ? value : `**** (${[...value].length} characters)`
+  return value === null || value === '' ? value : `**** (${[...value].length})`
 }
 
 function firstCharacter(text: string): string {

@@ -4,6 +4,7 @@ import { openChannel } from '../alerts/channels/index.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import type { Config } from '../config.ts'
 import { isThisMachine } from '../lib/http-server.ts'
+import { message } from '../texts/message.ts'
 import { type CheckResult, ok, warning } from './finding.ts'
 
 /** Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message. */
@@ -15,22 +16,16 @@ export async function examineChannels({
   if (channels.length === 0)
     return [
       embedded
-        ? ok('alerts', 'no channel is set: the console shows alerts')
+        ? ok('alerts', message('doctor.channel_shown'))
         : warning(
             'alerts',
-            'no channel is set: alerts reach nobody who does not look',
-            `Set ${CHANNEL_PREFIX}OPS to the address of a robot, a webhook or a mail server: see docs/alerts.md.`,
+            message('doctor.no_channel'),
+            message('doctor.set_channel', { setting: `${CHANNEL_PREFIX}OPS` }),
           ),
     ]
   const findings = await Promise.all(channels.map(examineChannel))
   if (CONSOLE_URL === null)
-    findings.push(
-      warning(
-        'alerts',
-        'CONSOLE_URL is not set: messages do not link to the console',
-        'Set CONSOLE_URL to the address that people open the console at.',
-      ),
-    )
+    findings.push(warning('alerts', message('doctor.no_console_url'), message('doctor.set_console_url')))
   return findings
 }
 
@@ -44,16 +39,19 @@ async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
     if (protocol === 'http:' && !isThisMachine(hostname))
       return warning(
         'alerts',
-        `channel ${name}: messages to ${channel.target} cross the network without TLS`,
-        `Set ${setting} to an https:// address.`,
+        message('doctor.channel_without_tls', { channel: name, address: channel.target }),
+        message('doctor.channel_with_tls', { setting }),
       )
-    return ok('alerts', `channel ${name}: ${kind} to ${channel.target}, told of ${least} and worse`)
+    return ok(
+      'alerts',
+      message('doctor.channel', { channel: name, means: kind, address: channel.target, least }),
+    )
   } catch (error) {
     if (!(error instanceof ChannelError)) throw error
     return warning(
       'alerts',
-      `channel ${name} cannot send: ${error.message}`,
-      `Correct ${setting}, or the mail server.`,
+      message('doctor.channel_fails', { channel: name, reason: error.message }),
+      message('doctor.correct_channel', { setting }),
     )
   } finally {
     await channel.close()

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import type { Pool } from '../lib/database.ts'
 import { codeOf, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
+import { message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** How long to wait for the identity provider, in seconds. */
@@ -34,13 +35,13 @@ async function examineUsers(
   const { rowCount } = await pool.query(
     `select from dirsync.console_user where source = 'password' and disabled_at is null limit 1`,
   )
-  if (rowCount !== 0) return ok('console', 'people sign in with a password')
-  if (OIDC_ISSUER !== null) return ok('console', 'people sign in at the identity provider alone')
-  if (embedded) return ok('console', 'every start prints an address that signs in once')
+  if (rowCount !== 0) return ok('console', message('doctor.by_password'))
+  if (OIDC_ISSUER !== null) return ok('console', message('doctor.by_provider'))
+  if (embedded) return ok('console', message('doctor.by_key'))
   return warning(
     'console',
-    'nobody can sign in to the console yet',
-    `Add the first user with ${program} users add NAME --role admin.`,
+    message('doctor.nobody_signs_in'),
+    message('doctor.add_user', { command: program }),
   )
 }
 
@@ -52,14 +53,14 @@ async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings)
       timeout: PATIENCE_S,
       execute: OIDC_ISSUER.startsWith('http:') ? [allowInsecureRequests] : [],
     })
-    return [ok('sign-in', `${OIDC_ISSUER} answers`)]
+    return [ok('sign-in', message('doctor.answers', { name: OIDC_ISSUER }))]
   } catch (error) {
     const reason = codeOf(error) || sentenceOf(error)
     return [
       failed(
         'sign-in',
-        `the identity provider ${OIDC_ISSUER} gives no usable answer: ${reason}`,
-        'Check OIDC_ISSUER and the network; users with a password can sign in meanwhile.',
+        message('doctor.provider_silent', { address: OIDC_ISSUER, reason }),
+        message('doctor.check_provider'),
       ),
     ]
   }
@@ -71,10 +72,6 @@ function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): CheckRe
   if (!isPublic || CONSOLE_URL === null || CONSOLE_URL.startsWith('https:')) return []
   if (isThisMachine(new URL(CONSOLE_URL).hostname)) return []
   return [
-    warning(
-      'console',
-      `CONSOLE_URL is ${CONSOLE_URL}: passwords and sessions cross the network without TLS`,
-      'Put a proxy with TLS in front, and set CONSOLE_URL to its https:// address.',
-    ),
+    warning('console', message('doctor.without_tls', { address: CONSOLE_URL }), message('doctor.with_tls')),
   ]
 }

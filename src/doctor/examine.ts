@@ -1,9 +1,10 @@
 import type { Config, Environment } from '../config.ts'
 import { accountOf } from '../connections.ts'
 import { createPool } from '../lib/database.ts'
-import { sentenceOf } from '../lib/failure.ts'
+import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
+import { message } from '../texts/message.ts'
 import { examineChannels } from './channels.ts'
 import { examineConsole } from './console.ts'
 import { type CheckResult, failed, warning } from './finding.ts'
@@ -45,11 +46,11 @@ export async function* examine({
       yield* await examinePlatform(config, pool, logger)
       yield* await examineService(pool, program)
       yield* await examineConsole(config, pool, program)
-    } else yield warning('platform', 'not checked: the token and the pacer live in the database')
+    } else yield warning('platform', message('doctor.needs_database'))
     yield* await examineChannels(config)
   } catch (error) {
-    // An unforeseen error is a finding too; earlier findings stay.
-    yield failed('dirsync', sentenceOf(error))
+    // What no check foresaw is a finding too; earlier findings stay.
+    yield failed('dirsync', saidOf(error))
   } finally {
     await pool.end()
   }

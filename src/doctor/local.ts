@@ -2,7 +2,7 @@ import { CRON_JOBS } from '../../jobs/index.ts'
 import { scheduledJobs } from '../../jobs/scheduler.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
-import { sentenceOf } from '../lib/failure.ts'
+import { saidOf } from '../lib/failure.ts'
 import { migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
@@ -22,18 +22,27 @@ import {
   NEEDED_ROLES,
 } from '../sync/process.ts'
 import { withActor } from '../texts/actor.ts'
-import { type CheckResult, failed, inEnglish, ok, warning } from './finding.ts'
+import { inWords, message, type Said, saidBy } from '../texts/message.ts'
+import { translator } from '../texts/texts.ts'
+import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
 export function examineSchedules(config: Config): CheckResult[] {
   try {
     const jobs = scheduledJobs(CRON_JOBS, config.schedules)
     const off = CRON_JOBS.filter(({ name }) => !jobs.some(({ job }) => job.name === name))
-    const others = off.length > 0 ? `; off: ${off.map(({ name }) => name).join(', ')}` : ''
-    return [ok('schedules', `${jobs.length} cron jobs, scheduled in the time zone ${ownZone()}${others}`)]
+    const what = { count: jobs.length, name: ownZone() }
+    return [
+      ok(
+        'schedules',
+        off.length === 0
+          ? message('doctor.cron_jobs', what)
+          : message('doctor.cron_jobs_off', { ...what, jobs: off.map(({ name }) => name) }),
+      ),
+    ]
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return [failed('schedules', error.message)]
+    return [failed('schedules', error.problems)]
   }
 }
 
@@ -49,26 +58,26 @@ export async function examineDatabase(
     version = onlyRow(rows).server_version
     await assertNoPooler(url)
   } catch (error) {
-    const what = `dirsync's own database does not answer: ${sentenceOf(error)}`
+    const what = message('doctor.database_silent', { reason: saidOf(error) })
     const finding =
       error instanceof PoolerError
-        ? failed('database', error.message)
-        : failed('database', what, 'Start the server, or correct DATABASE_URL.')
+        ? failed('database', inWords(error.message))
+        : failed('database', what, message('doctor.start_server'))
     return { findings: [finding], isReady: false }
   }
-  const answers = ok('database', `PostgreSQL ${version} answers`)
+  const answers = ok('database', message('doctor.answers', { name: `PostgreSQL ${version}` }))
   const { missing, hasReviewer } = await migrationFindings(pool)
   if (missing.length > 0) {
-    const what = `the database lacks ${missing.join(', ')}`
-    const remedy = `${program} migrate brings it up to date, and so does every start.`
+    const what = message('doctor.database_lacks', { names: missing })
+    const remedy = message('doctor.migrate', { command: `${program} migrate` })
     return { findings: [answers, failed('schema', what, remedy)], isReady: false }
   }
   const reviewer = hasReviewer
-    ? ok('reviewer', 'the role dirsync_reviewer may read failed_syncs')
+    ? ok('reviewer', message('doctor.reviewer'))
     : warning(
         'reviewer',
-        'the role dirsync_reviewer is missing or may not read failed_syncs',
-        `${program} migrate prints what an administrator has to run.`,
+        message('doctor.no_reviewer'),
+        message('doctor.print_grants', { command: `${program} migrate` }),
       )
   const { rows } = await pool.query<{ rolsuper: boolean }>(
     'select rolsuper from pg_roles where rolname = session_user',
@@ -76,31 +85,29 @@ export async function examineDatabase(
   // An embedded cluster belongs to the trial alone.
   const owner =
     onlyRow(rows).rolsuper && !embedded
-      ? [
-          warning(
-            'owner',
-            'the role of DATABASE_URL is a superuser: what it runs can switch the audit off',
-            'Let a role own the database that is no superuser: docs/compose.md has the statements.',
-          ),
-        ]
+      ? [warning('owner', message('doctor.superuser'), message('doctor.no_superuser'))]
       : []
-  return { findings: [answers, ok('schema', 'up to date'), reviewer, ...owner], isReady: true }
+  return {
+    findings: [answers, ok('schema', message('doctor.up_to_date')), reviewer, ...owner],
+    isReady: true,
+  }
 }
 
 /** Which account of the platform the database belongs to. */
 export function examineAccount(deployment: Deployment | null, settings: Account): CheckResult {
   if (deployment === null)
-    return ok(
-      'account',
-      `the database belongs to no account yet; the first start binds it to ${accountText(settings)}`,
-    )
+    return ok('account', message('doctor.no_account', { account: accountText(settings) }))
   if (!isSameAccount(deployment, settings))
-    return failed('account', new AccountError(deployment, settings).message)
+    return failed('account', saidBy(new AccountError(deployment, settings)))
   const { id, name, since } = deployment
   const called = name === null ? id : `${name} (${id})`
   return ok(
     'account',
-    `${accountText(deployment)}, since ${shortTime(since)} ${zoneName(since)}; deployment ${called}`,
+    message('doctor.account', {
+      account: accountText(deployment),
+      time: `${shortTime(since)} ${zoneName(since)}`,
+      name: called,
+    }),
   )
 }
 
@@ -123,27 +130,29 @@ export async function examineService(pool: Pool, program: string): Promise<Check
   const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
-      ? warning('processes', missingRolesText(missing, program))
-      : ok('processes', `running: ${alive.join(', ')}`),
+      ? warning('processes', nobodyAlive(missing, program))
+      : ok('processes', message('doctor.running', { processes: alive })),
     ...addresses.map(({ source, address, processes }) =>
       warning(
         'processes',
-        `${source === '' ? 'HR' : `HR source ${source}`} is read at ${address} by ${processes}, and elsewhere by others`,
-        'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
+        source === ''
+          ? message('doctor.addresses', { address, processes })
+          : message('doctor.addresses_of_source', { name: source, address, processes }),
+        message('doctor.same_address'),
       ),
     ),
-    ...halts.map(({ scope, message, remedy, raisedBy }) => {
-      const why = withActor({ t: inEnglish }, message, raisedBy)
+    ...halts.map(({ scope, message: what, remedy }) => {
+      const reason = [withActor({ t: translator('en') }, what)]
       return scope === '*'
-        ? failed('halt', `everything is halted: ${why}`, remedy)
-        : warning('halt', `enterprise ${scope} is halted: ${why}`, remedy)
+        ? failed('halt', message('doctor.everything_halted', { reason }), remedy)
+        : warning('halt', message('doctor.enterprise_halted', { code: scope, reason }), remedy)
     }),
   ]
 }
 
-function missingRolesText(missing: readonly string[], program: string): string {
+function nobodyAlive(missing: readonly string[], program: string): Said {
   const command = `${program} start`
   return missing.length === NEEDED_ROLES.length
-    ? inEnglish('shell.nobody', { command })
-    : inEnglish('shell.nobody_is', { role: missing.join(), command: `${command} --roles ${missing.join()}` })
+    ? message('doctor.nobody', { command })
+    : message('doctor.nobody_is', { role: missing, command: `${command} --roles ${missing.join()}` })
 }

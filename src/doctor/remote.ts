@@ -8,14 +8,15 @@ import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
 import { type ChangedRow, judgeTimes, printedMoment, UpdatedTimesCollector } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
-import { sentenceOf } from '../lib/failure.ts'
+import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { duration } from '../lib/time-text.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/deployment.ts'
-import { type CheckResult, failed, inEnglish, ok, warning } from './finding.ts'
+import { message } from '../texts/message.ts'
+import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /**
  * The HR systems and their mappings, checked concurrently. If they have names, each finding carries the name of its
@@ -50,7 +51,7 @@ async function examineSource(
     hr = await connectSource(config, settings, logger)
   } catch (error) {
     if (!(error instanceof ConfigError) && !(error instanceof MappingError)) throw error
-    return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
+    return [...access, failed('mapping', saidOf(error), message('doctor.correct_file'))]
   }
   try {
     if (isAway) return access
@@ -73,36 +74,24 @@ async function examineAccess(
   const server = hrServerOf(config, settings, logger)
   try {
     const { product, readOnly, writableTables, session, unheeded = [], hidden = [] } = await server.facts()
-    const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
+    const findings = [ok('hr', message('doctor.sessions_read_only', { name: product, state: readOnly }))]
     if (session !== undefined) findings.push(ok('hr', session))
     if (unheeded.length > 0)
       findings.push(
-        warning(
-          'hr',
-          `the HR server's sql_mode has ${unheeded.join(', ')}, which mappings are read without`,
-          'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
-        ),
+        warning('hr', message('doctor.sql_mode', { modes: unheeded }), message('doctor.portable_sql')),
       )
     if (hidden.length > 0)
       findings.push(
-        warning(
-          'hr',
-          `row-level security decides which rows of ${hidden.join(', ')} the HR user sees, and may hide all of them`,
-          'Give the HR user a policy that shows all employees, or BYPASSRLS.',
-        ),
+        warning('hr', message('doctor.hidden_rows', { names: hidden }), message('doctor.show_rows')),
       )
     if (!config.embedded && writableTables > 0)
       findings.push(
-        warning(
-          'hr',
-          `the HR user may write to ${writableTables} tables, though dirsync never does`,
-          'Give HR_DATABASE_URL a user that may only SELECT.',
-        ),
+        warning('hr', message('doctor.may_write', { count: writableTables }), message('doctor.select_only')),
       )
     return findings
   } catch (error) {
     if (!(error instanceof HrUnavailableError)) throw error
-    return [failed('hr', error.message)]
+    return [failed('hr', error.said)]
   } finally {
     await server.close()
   }
@@ -114,16 +103,12 @@ async function examineDelivery(hr: HrSource): Promise<CheckResult[]> {
   // Without any delivery, the check of the mapping says why.
   if (!delivery?.files) return []
   const { files, problem, ignored } = delivery
-  const findings = [ok('hr', `the last whole delivery: ${files}`)]
+  const findings = [ok('hr', message('doctor.delivery', { words: files }))]
   if (problem !== null)
     findings.push(
-      warning(
-        'hr',
-        `what is in the folder now is no whole delivery: ${problem}`,
-        'Runs stop until it is one; look-ups read the last whole delivery.',
-      ),
+      warning('hr', message('doctor.delivery_next', { problem }), message('doctor.delivery_wait')),
     )
-  if (ignored.length > 0) findings.push(ok('hr', `not data, and not read: ${ignored.join(', ')}`))
+  if (ignored.length > 0) findings.push(ok('hr', message('doctor.delivery_ignored', { words: ignored })))
   return findings
 }
 
@@ -139,37 +124,29 @@ async function examineMapping(
     const readWhole = await hr.lookupReadsWhole()
     return [
       ...delivered,
-      ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
+      ok('mapping', message('doctor.columns', { file: employees.file, names: employees.columns })),
       departments
-        ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
+        ? ok('mapping', message('doctor.columns', { file: departments.file, names: departments.columns }))
         : ok(
             'mapping',
-            `${codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'} is not set: no department is ever deleted`,
+            message('said.no_departments_sql', { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' }),
           ),
       ...(polls && hr.kind !== 'files' && !employees.columns.includes('updated_at')
-        ? [
-            warning(
-              'mapping',
-              'HR_POLL_SECONDS is set, but updated_at is not mapped: nobody looks for newer rows',
-              'Map updated_at, or unset HR_POLL_SECONDS.',
-            ),
-          ]
+        ? [warning('mapping', message('doctor.poll_unmapped'), message('doctor.map_updated_at'))]
         : []),
       ...examineTimes(await hr.changedSince(new Date(Date.now() - DAY_MS)), new Date()),
       ...readWhole.map(({ table, rows, index }) =>
         warning(
           'mapping',
-          `every look-up of an employee reads all of ${table}, about ${rows} rows`,
-          index === null
-            ? 'Write the mapping so that an index finds one user id: map its column as it is, and join by indexed columns.'
-            : `Have an index made in HR: ${index}.`,
+          message('doctor.reads_whole', { table, rows }),
+          index === null ? message('doctor.map_plainly') : message('doctor.make_index', { statement: index }),
         ),
       ),
     ]
   } catch (error) {
-    if (error instanceof HrUnavailableError) return [failed('hr', error.message)]
+    if (error instanceof HrUnavailableError) return [failed('hr', error.said)]
     if (!(error instanceof MappingError)) throw error
-    return [failed('mapping', error.message, 'Correct the mapping file.')]
+    return [failed('mapping', error.said, message('doctor.correct_mapping'))]
   }
 }
 
@@ -181,11 +158,12 @@ function examineTimes(rows: readonly ChangedRow[] | null, now: Date): CheckResul
   const times = new UpdatedTimesCollector(now)
   for (const { updatedAt } of rows) times.add(printedMoment(updatedAt))
   const findings = judgeTimes(times.result, now).map(({ key, remedy, ...figure }) => {
-    const shown = 'ageMs' in figure ? { time: duration(figure.ageMs) } : figure
-    const what = inEnglish(key, shown)
-    return remedy === null ? ok('mapping', what) : warning('mapping', what, inEnglish(remedy))
+    const values = 'ageMs' in figure ? { time: duration(figure.ageMs) } : { count: figure.count }
+    return remedy === null
+      ? ok('mapping', { key, values })
+      : warning('mapping', { key, values }, message(remedy))
   })
-  return times.result.newest === null ? [ok('mapping', inEnglish('doctor.none_new')), ...findings] : findings
+  return times.result.newest === null ? [ok('mapping', message('doctor.none_new')), ...findings] : findings
 }
 
 /** The optional trigger: whether it is there, and whether a process listens. */
@@ -198,36 +176,26 @@ async function examineTrigger(
   if (kind === 'files')
     return [
       config.HR_POLL_SECONDS > 0
-        ? ok('trigger', `HR is in files: a new delivery is looked for every ${config.HR_POLL_SECONDS} s`)
-        : ok('trigger', 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS'),
+        ? ok('trigger', message('doctor.files_polled', { seconds: config.HR_POLL_SECONDS }))
+        : ok('trigger', message('doctor.files_cron')),
     ]
   if (kind !== 'postgres')
     return [
       config.HR_POLL_SECONDS > 0
-        ? ok(
-            'trigger',
-            `HR is not in PostgreSQL, which alone can have one: newer rows are looked for every ${config.HR_POLL_SECONDS} s`,
-          )
-        : ok(
-            'trigger',
-            'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
-          ),
+        ? ok('trigger', message('doctor.trigger_polled', { seconds: config.HR_POLL_SECONDS }))
+        : ok('trigger', message('doctor.trigger_impossible')),
     ]
   const client = await connectClient(settings.address)
   try {
     const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
-    if (names === '') return [ok('trigger', 'not installed: cron jobs find what HR changes')]
+    if (names === '') return [ok('trigger', message('doctor.no_trigger'))]
     if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
-      return [ok('trigger', `${names}: a scheduler listens`)]
+      return [ok('trigger', message('doctor.trigger_heard', { names }))]
     return [
-      warning(
-        'trigger',
-        `${names}: installed, and nobody listens`,
-        'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
-      ),
+      warning('trigger', message('doctor.trigger_unheard', { names }), message('doctor.start_scheduler')),
     ]
   } catch (error) {
-    return [warning('trigger', `not checked: ${(error as Error).message}`)]
+    return [warning('trigger', message('doctor.not_checked', { reason: saidOf(error) }))]
   } finally {
     await client.end()
   }
@@ -248,33 +216,37 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
       priority: 0,
     })
     return [
-      ok('platform', `${address} answers`),
+      ok('platform', message('doctor.answers', { name: address })),
       clock(client.clockOffset.measuredMs),
-      ok('credentials', `the access token is valid for another ${duration(expires_in * 1000)}`),
+      ok('credentials', message('doctor.valid', { time: duration(expires_in * 1000) })),
       rate(client.pacing()),
     ]
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    const { category, meaning, remedy } = error.verdict
+    const {
+      category,
+      said: { meaning, remedy },
+    } = error.verdict
     if (category === 'paused')
       return [
-        warning('platform', `${address} was not asked: all calls are paused, see dirsync status`),
-        warning('credentials', 'not checked, because all calls are paused'),
+        warning('platform', message('doctor.not_asked', { address })),
+        warning('credentials', message('doctor.because_paused')),
       ]
     if (category === 'platform_unavailable' || category === 'rate_limited' || category === 'aborted') {
-      const cause = error.cause instanceof Error ? `: ${sentenceOf(error.cause)}` : ''
       return [
         failed(
           'platform',
           category === 'aborted'
-            ? `no call got through to ${address} within ${duration(PATIENCE_MS)}`
-            : `${address} gives no usable answer${cause}`,
-          category === 'rate_limited' ? remedy : 'Check PLATFORM_BASE_URL and the network.',
+            ? message('doctor.no_way_through', { address, time: duration(PATIENCE_MS) })
+            : error.cause instanceof Error
+              ? message('doctor.unusable_because', { address, reason: saidOf(error.cause) })
+              : message('doctor.no_usable_answer', { address }),
+          category === 'rate_limited' ? remedy : message('doctor.check_network'),
         ),
-        warning('credentials', 'not checked, because the platform does not answer'),
+        warning('credentials', message('doctor.because_silent')),
       ]
     }
-    const answers = ok('platform', `${address} answers`)
+    const answers = ok('platform', message('doctor.answers', { name: address }))
     if (category === 'clock_skew') return [answers, failed('clock', meaning, remedy)]
     const measured = clock(client.clockOffset.measuredMs)
     if (category !== 'credentials') return [answers, measured, failed('credentials', meaning, remedy)]
@@ -294,16 +266,17 @@ async function refusedApplication(config: Config, pool: Pool, logger: Logger): P
     if (verdict === 'accepted')
       return failed(
         'credentials',
-        `The platform does not accept signatures of ${given}; it accepts ${algorithm}.`,
-        `Set PLATFORM_SIGN_ALGORITHM to ${algorithm}.`,
+        message('doctor.other_algorithm', { given, algorithm }),
+        message('doctor.set_algorithm', { algorithm }),
       )
     if (verdict === 'refused') tried.push(algorithm)
   }
-  const vain = `${tried.slice(0, -1).join(', ')}${tried.length > 1 ? ' or ' : ''}${tried.at(-1)}`
   return failed(
     'credentials',
-    `The platform does not accept the application id, its secret or the signature with ${vain}.`,
-    `In this order: ${tried.length === SIGN_ALGORITHMS.length ? 'leave' : 'correct'} PLATFORM_SIGN_ALGORITHM, correct PLATFORM_APP_ID, then PLATFORM_APP_SECRET (of this very application, nothing around it), then this machine's clock.`,
+    message('doctor.application', { tried }),
+    message(
+      tried.length === SIGN_ALGORITHMS.length ? 'doctor.check_application_alone' : 'doctor.check_application',
+    ),
   )
 }
 
@@ -324,25 +297,26 @@ async function tryAlgorithm(
 }
 
 function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): CheckResult {
-  const calls = `${Number(ratePerSecond.toPrecision(3))} calls per second`
-  if (!learnt) return ok('rate', `${calls}, all processes together`)
+  const calls = Number(ratePerSecond.toPrecision(3))
+  if (!learnt) return ok('rate', message('doctor.rate_together', { rate: calls }))
   if (set !== null)
     return warning(
       'rate',
-      `${calls}, although PLATFORM_RATE_LIMIT is ${set}: ${ceiling?.toPrecision(3)} were refused`,
-      'Nothing to do; set what the vendor permits, or auto, to begin there.',
+      message('doctor.rate_below_set', { rate: calls, set, ceiling: ceiling?.toPrecision(3) ?? '' }),
+      message('doctor.set_rate'),
     )
   return ok(
     'rate',
-    `${calls}: learnt, ${ceiling === null ? 'none refused yet' : `${ceiling.toPrecision(3)} were refused`}`,
+    ceiling === null
+      ? message('doctor.rate_learnt', { rate: calls })
+      : message('doctor.rate_refused', { rate: calls, ceiling: ceiling.toPrecision(3) }),
   )
 }
 
 function clock(offsetMs: number | null): CheckResult {
-  if (offsetMs === null) return ok('clock', 'the platform does not tell its time')
+  if (offsetMs === null) return ok('clock', message('doctor.clock_unknown'))
   const off = Math.abs(offsetMs)
-  const what = `this machine's clock is ${duration(off)} ${offsetMs > 0 ? 'behind' : 'ahead of'} the platform's`
-  if (off < CLOCK_MS)
-    return ok('clock', off < 1000 ? "this machine's clock agrees with the platform's" : what)
-  return failed('clock', what, "Set this machine's clock (NTP).")
+  const what = message(offsetMs > 0 ? 'doctor.clock_behind' : 'doctor.clock_ahead', { time: duration(off) })
+  if (off < CLOCK_MS) return ok('clock', off < 1000 ? message('doctor.clock_agrees') : what)
+  return failed('clock', what, message('doctor.set_clock'))
 }

@@ -3,20 +3,19 @@ import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
 import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
 import { closestName } from '../lib/text.ts'
+import { message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
-/** Findings about complete settings, and about variables that only look like settings. */
+/** Settings that are complete, and variables that only look like some. */
 export function settingsFindings(env: Environment, embedded: boolean): CheckResult[] {
-  const what = embedded
-    ? 'no address is set, so everything runs embedded, with its data in .dirsync/'
-    : 'complete'
+  const what = message(embedded ? 'doctor.embedded' : 'doctor.complete')
   return [ok('settings', what), ...misspeltSettings(env)]
 }
 
-/** Settings that prevent everything from running, so that nothing further can be checked. */
-export function settingsFailures({ message }: ConfigError, env: Environment): CheckResult[] {
-  const remedy = 'Correct it, then run this again: the rest was not checked.'
-  return [...message.split('\n').map(line => failed('settings', line, remedy)), ...misspeltSettings(env)]
+/** Settings with which nothing can run, so that nothing further can be checked. */
+export function settingsFailures({ problems }: ConfigError, env: Environment): CheckResult[] {
+  const remedy = message('doctor.correct_it')
+  return [...problems.map(problem => failed('settings', problem, remedy)), ...misspeltSettings(env)]
 }
 
 /** Names with these prefixes are probably meant for dirsync. */
@@ -40,8 +39,8 @@ export function misspeltSettings(env: Environment): CheckResult[] {
       .map(({ name, meant }) =>
         warning(
           'settings',
-          `${name} is not a setting of dirsync`,
-          meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
+          message('doctor.misspelt', { name }),
+          meant ? message('doctor.meant', { setting: meant }) : message('doctor.remove_it'),
         ),
       )
   )

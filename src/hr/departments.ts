@@ -1,5 +1,6 @@
 import { parseActive } from '../directory/field-rules.ts'
 import { beginning, fits, trimText } from '../lib/text.ts'
+import { type Message, message } from '../texts/message.ts'
 import { HrDataError } from './errors.ts'
 import { DEPARTMENT_COLUMNS } from './mapping.ts'
 import type { HrReader, HrValues } from './server.ts'
@@ -59,14 +60,13 @@ export interface DepartmentProblem {
   rule: 'required' | 'too_long' | 'duplicate' | 'active' | 'closed_at' | 'cycle'
   /** The codes concerned; of a cycle, in their order. */
   codes: string[]
-  message: string
+  message: Message
 }
 
 /** Departments from rows with the columns of a departments' mapping. Throws an HrDataError that names all problems. */
 function checkDepartments(file: string, rows: HrValues[]): HrDepartmentRow[] {
   const { departments, problems } = examineDepartments(rows)
-  if (problems.length > 0)
-    throw new HrDataError(`${file}: ${shortened(problems.map(({ message }) => message))}`)
+  if (problems.length > 0) throw new HrDataError(file, shortened(problems.map(problem => problem.message)))
   return departments
 }
 
@@ -83,16 +83,17 @@ export function examineDepartments(rows: HrValues[]): {
     const enterpriseCode = enterprise ?? ''
     const active = parseActive(activeText)
     const closedAt = closed ? new Date(Number(closed) * 1000) : null
-    const problem = (rule: DepartmentProblem['rule'], message: string, shown = deptCode) =>
-      problems.push({ rule, codes: [shown], message })
+    const problem = (rule: DepartmentProblem['rule'], what: Message, shown = deptCode) =>
+      problems.push({ rule, codes: [shown], message: what })
     if (deptCode === '') nameless += 1
     else if (!fits(deptCode, 50)) {
       const shown = `${beginning(deptCode, 50)}…`
-      problem('too_long', `dept_code ${shown} has more than 50 characters`, shown)
+      problem('too_long', message('said.department_too_long', { code: shown }), shown)
     } else if (departments.has(keyOf(enterpriseCode, deptCode)))
-      problem('duplicate', `dept_code ${deptCode} occurs twice`)
-    else if (active === undefined) problem('active', `active of ${deptCode} is neither true nor false`)
-    else if (Number.isNaN(closedAt?.getTime())) problem('closed_at', `closed_at of ${deptCode} is not a date`)
+      problem('duplicate', message('said.department_twice', { code: deptCode }))
+    else if (active === undefined) problem('active', message('said.department_active', { code: deptCode }))
+    else if (Number.isNaN(closedAt?.getTime()))
+      problem('closed_at', message('said.department_closed_at', { code: deptCode }))
     else {
       const parentCode = trimText(parent ?? '') || null
       const department = { enterpriseCode, deptCode, parentCode, active, closedAt }
@@ -103,13 +104,13 @@ export function examineDepartments(rows: HrValues[]): {
     problems.push({
       rule: 'required',
       codes: Array<string>(nameless).fill(''),
-      message: `${nameless} rows have no dept_code`,
+      message: message('said.departments_nameless', { rows: nameless }),
     })
   for (const codes of cycles(departments))
     problems.push({
       rule: 'cycle',
       codes,
-      message: `departments are each other's parents: ${codes.join(' → ')}`,
+      message: message('said.departments_cycle', { path: codes.join(' → ') }),
     })
   return { departments: [...departments.values()], problems }
 }
@@ -135,7 +136,9 @@ function keyOf(enterpriseCode: string, deptCode: string): string {
   return JSON.stringify([enterpriseCode, deptCode])
 }
 
-function shortened(problems: string[]): string {
-  const more = problems.length - 5
-  return problems.slice(0, 5).join('; ') + (more > 0 ? `; and ${more} more` : '')
+function shortened(problems: Message[]): Message {
+  const first = problems.slice(0, 5)
+  return problems.length === first.length
+    ? message('said.problems', { problems })
+    : message('said.problems_and_more', { problems: first, count: problems.length - first.length })
 }

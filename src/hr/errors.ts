@@ -1,3 +1,5 @@
+import { inWords, type Message, message, type Said, SaidError } from '../texts/message.ts'
+
 /** A position in a mapping's text, counted from 1. */
 export interface Place {
   line: number
@@ -6,7 +8,7 @@ export interface Place {
 }
 
 /** The mapping itself is wrong: nothing can be read until the file is fixed. */
-export class MappingError extends Error {
+export class MappingError extends SaidError {
   /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
   readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
 
@@ -14,15 +16,15 @@ export class MappingError extends Error {
   /** Where it is wrong, if that is a single place. */
   readonly place: Place | null
   /** What is wrong, without file and place. */
-  readonly reason: string
+  readonly reason: Said
 
   constructor(
     code: MappingError['code'],
     file: string,
-    reason: string,
+    reason: Said,
     { place = null, ...options }: ErrorOptions & { place?: Place | null } = {},
   ) {
-    super(`${placed(file, place)}: ${reason}`, options)
+    super(message('said.in_mapping', { place: placed(file, place), reason }), options)
     this.name = 'MappingError'
     this.code = code
     this.file = file
@@ -32,7 +34,7 @@ export class MappingError extends Error {
 }
 
 /** The HR database does not answer, or stopped in the middle of an answer. A retry may succeed. */
-export class HrUnavailableError extends Error {
+export class HrUnavailableError extends SaidError {
   readonly code = 'HR_UNAVAILABLE'
   override readonly name: string = 'HrUnavailableError'
 }
@@ -41,20 +43,27 @@ export class HrUnavailableError extends Error {
 export class HrDeliveryError extends HrUnavailableError {
   override readonly name = 'HrDeliveryError'
 
-  constructor(folder: string, problem: string | null) {
-    super(`the delivery in ${folder} is not complete: ${problem}`)
+  constructor(folder: string, problem: Said | null) {
+    super(message('said.delivery_incomplete', { folder, problem: problem ?? [] }))
   }
 }
 
-/** Whether the message of a run is that of an {@link HrDeliveryError}. */
-export function isOfDelivery(message: string): boolean {
-  return /the delivery in .+ is not complete: /s.test(message)
-}
-
 /** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee does not count. */
-export class HrDataError extends Error {
+export class HrDataError extends SaidError {
   readonly code = 'HR_DATA'
   override readonly name = 'HrDataError'
+  readonly file: string
+  /** Where in the mapping, if that is a single place. */
+  readonly place: Place | null
+  /** What is wrong, without file and place. */
+  readonly reason: Said
+
+  constructor(file: string, reason: Said, place: Place | null = null) {
+    super(message('said.in_mapping', { place: placed(file, place), reason }))
+    this.file = file
+    this.place = place
+    this.reason = reason
+  }
 }
 
 /** Whether an error reports a problem of HR rather than of ours. */
@@ -69,54 +78,49 @@ export function isExplained(error: unknown): error is Error {
 
 /** @param reason the server's code, or that of the connection */
 export function hrAway(reason: string, cause: unknown): HrUnavailableError {
-  return new HrUnavailableError(
-    `the HR database does not answer (${reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up`,
-    { cause },
-  )
+  return new HrUnavailableError(message('said.hr_silent', { reason }), { cause })
 }
 
 const REFUSALS = {
-  login: 'the HR database refuses the login',
-  database: 'the HR server has no such database',
-  right: 'the HR user has no right to this database, or there is none of this name',
-}
+  login: 'said.hr_login',
+  database: 'said.hr_no_database',
+  right: 'said.hr_no_right',
+} as const
 
 /** A login that the server refuses. */
 export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
-  return new HrUnavailableError(
-    `${REFUSALS[what]} (${reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES`,
-    { cause },
-  )
+  return new HrUnavailableError(message(REFUSALS[what], { reason }), { cause })
 }
 
 /** A statement that took too long does not mean that HR is away. */
 export function hrTooSlow(timeoutMs: number): HrUnavailableError {
-  const seconds = Math.round(timeoutMs / 1000)
-  return new HrUnavailableError(`HR's server needed more than ${seconds} s for the SELECT, and stopped it`)
+  return new HrUnavailableError(message('said.hr_too_slow', { seconds: Math.round(timeoutMs / 1000) }))
 }
 
-/** The server's own message about a mapping's text. It must not hold values of rows. */
+/** @param reason the server's own words about a mapping's text, which must not hold values of rows, or a message */
 export function mappingRefused(
   file: string,
-  message: string,
+  reason: string | Said,
   place: Place | null,
   cause: unknown,
 ): MappingError {
-  return new MappingError('MAPPING_SQL', file, message, { place, cause })
+  const what = typeof reason === 'string' ? inWords(reason) : reason
+  return new MappingError('MAPPING_SQL', file, what, { place, cause })
 }
 
 /** An HR value that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
 export function valueRefused(file: string, sqlState: string, place: Place | null): HrDataError {
-  return new HrDataError(
-    `${placed(file, place)}: the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row (\`dirsync hr check\` tells which does not)`,
-  )
+  return new HrDataError(file, message('said.value_refused', { state: sqlState }), place)
 }
 
 /** A subquery in the mapping that finds more than one row for some employee. */
 export function subqueryOfMany(file: string, sqlState: string, place: Place | null): HrDataError {
-  return new HrDataError(
-    `${placed(file, place)}: a subquery returned more than one row for an employee (${sqlState}); make it return one, such as with max() or limit 1`,
-  )
+  return new HrDataError(file, message('said.subquery_of_many', { state: sqlState }), place)
+}
+
+/** Of an enterprise; employees of a single one have none. */
+export function noSourceHas(code: string): Message {
+  return code === '' ? message('said.no_source_of_none') : message('said.no_source', { code })
 }
 
 /** A position as editors and compilers write it: `employees.sql:3:18`. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
+import { type Message, message } from '../texts/message.ts'
 import { MappingError, onlyPlaceOf, placeAfter } from './errors.ts'
 import type { ColumnShape, DescribedColumn, HrReader } from './server.ts'
 import type { MappedColumn, Mapping, MappingFile } from './statement.ts'
@@ -16,7 +17,7 @@ export async function readMappingFile(file: string): Promise<string> {
   const text = bytes.toString('utf8')
   if (isUtf8(bytes)) return text
   const place = placeAfter(text.slice(0, text.indexOf('\ufffd')))
-  throw new MappingError('MAPPING_FILE', file, 'the file is not in UTF-8; save it as UTF-8', { place })
+  throw new MappingError('MAPPING_FILE', file, message('said.mapping_not_utf8'), { place })
 }
 
 export interface EmployeeMapping extends Mapping {
@@ -51,7 +52,7 @@ export function assertDepartments(employees: EmployeeMapping, departmentsFile: s
     throw new MappingError(
       'MAPPING_COLUMNS',
       employees.file,
-      `column dept_code is missing; ${departmentsFile} needs it, so that no department with employees in it is deleted`,
+      message('said.mapping_dept_code', { file: departmentsFile }),
     )
 }
 
@@ -64,16 +65,13 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
     field => names.has(field === 'corp_code' ? 'code' : field) || names.has(field),
   )
   const problems: Problem[] = []
-  if (fields.length === 0) problems.push({ message: 'no employee field is mapped; map at least one' })
+  if (fields.length === 0) problems.push({ what: message('said.mapping_no_field') })
   if (names.has('code') && names.has('corp_code'))
-    problems.push({
-      message: 'code and corp_code are both mapped; map the work number once',
-      column: 'corp_code',
-    })
+    problems.push({ what: message('said.mapping_code_twice'), column: 'corp_code' })
   if (names.has('mobile_area') && !names.has('mobile'))
-    problems.push({ message: 'mobile_area is mapped without mobile', column: 'mobile_area' })
+    problems.push({ what: message('said.mapping_area_alone'), column: 'mobile_area' })
   if (names.has('card_type') && !names.has('card_no'))
-    problems.push({ message: 'card_type is mapped without card_no', column: 'card_type' })
+    problems.push({ what: message('said.mapping_type_alone'), column: 'card_type' })
   const columns = checkedColumns({ file, sql }, described, EMPLOYEE_COLUMNS, ['userid'], problems)
   const returned = described.map(({ name, type }) => ({ name, type }))
   const fingerprint = hash('sha256', JSON.stringify([sql, returned]), 'base64url').slice(0, 16)
@@ -88,7 +86,7 @@ export function departmentMapping(file: string, sql: string, described: Describe
 
 /** An error in the columns of a mapping. */
 interface Problem {
-  message: string
+  what: Message
   /** The column concerned, if there is one. */
   column?: string
 }
@@ -107,7 +105,9 @@ function checkedColumns(
   const columns = new Map(described.map(({ name, type }) => [name, { source: name, type }]))
   const found: Problem[] = [
     ...commonProblems(described, allowed),
-    ...required.filter(name => !columns.has(name)).map(name => ({ message: `column ${name} is missing` })),
+    ...required
+      .filter(name => !columns.has(name))
+      .map(column => ({ what: message('said.mapping_lacks', { column }) })),
     ...problems,
   ]
   if (found.length > 0) {
@@ -117,7 +117,7 @@ function checkedColumns(
     throw new MappingError(
       'MAPPING_COLUMNS',
       file,
-      `${found.map(({ message }) => message).join('; ')}. Columns may be: ${allowed.join(', ')}`,
+      message('said.mapping_columns', { problems: found.map(({ what }) => what), columns: allowed }),
       { place: at === null ? null : placeAfter(sql.slice(0, at)) },
     )
   }
@@ -134,34 +134,40 @@ function commonProblems(described: DescribedColumn[], allowed: string[]): Proble
   const seen = new Map<string, number>()
   for (const { name } of described) seen.set(name, (seen.get(name) ?? 0) + 1)
   for (const [name, count] of seen) {
-    const problem = (message: string) => problems.push({ message, column: name })
-    if (count > 1) problem(`column ${JSON.stringify(name)} occurs ${count} times`)
-    if (!allowed.includes(name)) problem(`unknown column ${JSON.stringify(name)}${hint(name, allowed)}`)
+    const column = JSON.stringify(name)
+    if (count > 1)
+      problems.push({ what: message('said.mapping_column_twice', { column, count }), column: name })
+    if (!allowed.includes(name)) problems.push({ what: unknownColumn(name, allowed), column: name })
   }
   for (const { name, type, shape } of described) {
     // PostgreSQL's own name of an array of texts is _text.
     if (allowed.includes(name) && !shapeFits(name, shape)) {
-      const message = `column ${name} cannot be of type ${type.replace(/^_(.*)/, '$1[]')}${shapeHint(name)}`
-      problems.push({ message, column: name })
+      const named = { column: name, type: type.replace(/^_(.*)/, '$1[]') }
+      const what = isMoment(name)
+        ? message('said.mapping_no_moment', named)
+        : message('said.mapping_no_value', named)
+      problems.push({ what, column: name })
     }
   }
   return problems
 }
 
-function hint(name: string, allowed: string[]): string {
-  if (name === '?column?') return ' (an expression without "as")'
+function unknownColumn(name: string, allowed: string[]): Message {
+  const column = JSON.stringify(name)
+  if (name === '?column?') return message('said.mapping_nameless', { column })
   const lower = name.toLowerCase()
-  return allowed.includes(lower) ? ` (write ${lower} in small letters)` : ''
+  return allowed.includes(lower)
+    ? message('said.mapping_capitals', { column, name: lower })
+    : message('said.mapping_unknown', { column })
 }
 
 function shapeFits(name: string, shape: ColumnShape): boolean {
-  if (name === 'updated_at' || name === 'closed_at') return shape === 'moment'
+  if (isMoment(name)) return shape === 'moment'
   if (shape === 'array') return name === 'category'
   if (shape === 'json') return name === 'category' || name === 'employee_attribute'
   return shape !== 'other'
 }
 
-function shapeHint(name: string): string {
-  if (name === 'updated_at' || name === 'closed_at') return ' (it must be a timestamp or a date)'
-  return ' (make it a single plain value)'
+function isMoment(name: string): boolean {
+  return name === 'updated_at' || name === 'closed_at'
 }

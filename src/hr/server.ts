@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Message, Said } from '../texts/message.ts'
 import type { FilesSettings } from './files/settings.ts'
 import type { Dialect, Mapping, MappingFile } from './statement.ts'
 
@@ -194,7 +195,7 @@ export interface HrDelivery {
   files: string | null
   writtenAt: Date | null
   /** Why the current content is not it. */
-  problem: string | null
+  problem: Said | null
   /** Names of files without data. */
   ignored: readonly string[]
 }
@@ -206,8 +207,8 @@ export interface HrFacts {
   readOnly: string
   /** How many tables the user may write to, if a session did not forbid it. */
   writableTables: number
-  /** A sentence about how sessions are set up, where the server's own settings may differ; absent: nothing to report. */
-  session?: string
+  /** How sessions are set up, where the server's own settings may differ; absent: nothing to report. */
+  session?: Message
   /** Tables of which a policy shows the user only some rows, and perhaps none. */
   hidden?: readonly string[]
   /** Names of the server's settings that change the meaning of SQL, and that mappings are read without. */

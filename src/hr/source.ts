@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { message } from '../texts/message.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
 import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
@@ -25,7 +26,14 @@ import type { Mapping, MappingFile } from './statement.ts'
 import { singleSelect } from './statement.ts'
 import { type ChangedRow, readChangedRows } from './updated-times.ts'
 
-export { HrDataError, HrDeliveryError, HrUnavailableError, isOfHr, MappingError } from './errors.ts'
+export {
+  HrDataError,
+  HrDeliveryError,
+  HrUnavailableError,
+  isOfHr,
+  MappingError,
+  noSourceHas,
+} from './errors.ts'
 export type { EmployeeMapping } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './scan.ts'
 export type { MappingFile } from './statement.ts'
@@ -185,7 +193,7 @@ export class HrSource {
     // Inspected anew every time: a broken mapping of departments is no reason to drop the employees' one.
     const { departments } = await this.#look(this.#server.reader)
     if (!departments)
-      throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
+      throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', message('said.mapping_no_departments'))
     return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
   }
 
@@ -196,11 +204,7 @@ export class HrSource {
       await this.#read(this.#options.employeesSql),
     )
     if (!employees.columns.has('dept_code'))
-      throw new MappingError(
-        'MAPPING_COLUMNS',
-        employees.file,
-        'column dept_code is missing; employees cannot be counted by department',
-      )
+      throw new MappingError('MAPPING_COLUMNS', employees.file, message('said.mapping_uncounted'))
     return countEmployees(this.#server.reader, employees, this.#defaultEnterprise)
   }
 
@@ -317,7 +321,8 @@ export class HrSource {
     } catch (error) {
       if (error instanceof MappingError) throw error
       const { code } = error as NodeJS.ErrnoException
-      throw new MappingError('MAPPING_FILE', file, `the file cannot be read (${code})`, { cause: error })
+      const reason = message('said.mapping_unreadable', { reason: code ?? '' })
+      throw new MappingError('MAPPING_FILE', file, reason, { cause: error })
     }
   }
 

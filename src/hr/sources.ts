@@ -1,6 +1,7 @@
 import { type EmployeeKey, keyOfText, qualified } from '../directory/employee.ts'
 import { within } from '../lib/waiting.ts'
-import { type HrEmployeeRow, type HrSource, HrUnavailableError } from './source.ts'
+import { message } from '../texts/message.ts'
+import { type HrEmployeeRow, type HrSource, HrUnavailableError, noSourceHas } from './source.ts'
 
 /** The part of HR that something concerns. */
 export interface SourceScope {
@@ -28,7 +29,7 @@ export type EmployeeLookup = Pick<HrSource, 'lookup'>
 const INSPECT_MS = 5000
 
 function tooLate(): HrUnavailableError {
-  return new HrUnavailableError('the HR database does not answer')
+  return new HrUnavailableError(message('said.hr_away'))
 }
 
 type Rows = Map<string, HrEmployeeRow | 'duplicate'>
@@ -92,7 +93,7 @@ export class HrSources {
   /** Like `HrSource.lookup`, in the sources of the keys. Fails when one of them does, and for a key that belongs to none. */
   async lookup(keys: readonly EmployeeKey[], options: LookupOptions = {}): Promise<Rows> {
     const stray = keys.find(({ enterpriseCode }) => this.of(enterpriseCode) === null)
-    if (stray) throw new HrUnavailableError(`no HR source has enterprise ${stray.enterpriseCode || '(none)'}`)
+    if (stray) throw new HrUnavailableError(noSourceHas(stray.enterpriseCode))
     const { rows, failures } = await this.ask(keys, options)
     if (failures[0]) throw failures[0].error
     return rows

@@ -1,3 +1,4 @@
+import { type Message, message } from '../texts/message.ts'
 import { MappingError, placeAfter } from './errors.ts'
 
 /** A mapping file: its name for messages, and its text. */
@@ -66,37 +67,35 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
   let end: number | undefined
   let depth = 0
   let at = 0
-  const refuse = (message: string) => new MappingError('MAPPING_STATEMENT', file, message)
-  const refuseHere = (message: string) => {
+  const refuse = (reason: Message) => new MappingError('MAPPING_STATEMENT', file, reason)
+  const refuseHere = (reason: Message) => {
     const place = placeAfter(text.slice(0, at))
-    return new MappingError('MAPPING_STATEMENT', file, message, { place })
+    return new MappingError('MAPPING_STATEMENT', file, reason, { place })
   }
   while (at < text.length) {
     const character = text.charAt(at)
     const token = tokenAt(text, at, dialect)
-    if (token.end === null) throw refuseHere('a quote or comment is not closed')
-    if (token.kind === 'executed')
-      throw refuseHere('the server runs what stands in this comment; write it without the comment')
+    if (token.end === null) throw refuseHere(message('said.select_unclosed'))
+    if (token.kind === 'executed') throw refuseHere(message('said.select_in_comment'))
     if (token.kind !== 'comment' && !/\s/.test(character) && character !== ';') {
       if (end !== undefined) {
-        throw refuseHere('a second statement begins; the mapping must be one SELECT')
+        throw refuseHere(message('said.select_second'))
       }
       words.push({ word: wordOf(text.slice(at, token.end), dialect), at })
     }
     if (character === '(') depth += 1
     if (character === ')') depth -= 1
-    if (depth < 0) throw refuseHere('a parenthesis closes that was never opened')
+    if (depth < 0) throw refuseHere(message('said.select_parenthesis'))
     if (character === ';') end ??= at
     at = token.end
   }
   const [{ word: first } = {}] = words
-  if (first === undefined) throw refuse('the file holds no statement; it must be one SELECT')
-  if (first !== '(' && !dialect.beginnings.includes(first))
-    throw refuse('the statement must be a SELECT (or begin with WITH)')
+  if (first === undefined) throw refuse(message('said.select_empty'))
+  if (first !== '(' && !dialect.beginnings.includes(first)) throw refuse(message('said.select_other'))
   const acting = dialect.acts?.exec(words.map(({ word }) => word).join(' '))
   if (acting) {
     at = words[acting.input.slice(0, acting.index).split(' ').length - 1]?.at ?? 0
-    throw refuseHere(`${acting[0].replace(' (', '')} can do more than read; leave it out`)
+    throw refuseHere(message('said.select_acts', { words: acting[0].replace(' (', '') }))
   }
   return text.slice(0, end)
 }

@@ -1,4 +1,5 @@
 import { maskKey } from '../directory/masking.ts'
+import { message } from '../texts/message.ts'
 import { HrDataError } from './errors.ts'
 import type { HrQuery, HrValues } from './server.ts'
 
@@ -94,8 +95,11 @@ export function withinLimit({ mapping, columns }: HrQuery, rows: HrValues[], lim
 
 /** For a row longer than the limit: its employee and its longest column. */
 function rowTooLong(file: string, userid: string | null, column: string, limit: number): HrDataError {
-  const whose = userid === null ? 'a row' : `the row of ${maskKey(userid.slice(0, 100))}`
+  const found = { limit: Math.floor(limit / 1024), column }
   return new HrDataError(
-    `${file}: ${whose} is longer than ${Math.floor(limit / 1024)} kB, above all in ${column}: shorten it in the SELECT, or raise HR_ROW_LIMIT_KB`,
+    file,
+    userid === null
+      ? message('said.a_row_too_long', found)
+      : message('said.row_too_long', { ...found, userid: maskKey(userid.slice(0, 100)) }),
   )
 }

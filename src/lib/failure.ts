@@ -1,3 +1,5 @@
+import { inWords, type Said, saidBy } from '../texts/message.ts'
+
 /** The error in one sentence, with its cause where that adds something. Several wrong settings take a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -9,6 +11,11 @@ export function sentenceOf(error: unknown): string {
     error.name
   const cause = error.cause instanceof Error ? sentenceOf(error.cause) : ''
   return cause === '' || message.includes(cause) ? message : `${message} (${cause})`
+}
+
+/** The same for every reader: what a message says in their language, else the error's own sentence. */
+export function saidOf(error: unknown): Said {
+  return error instanceof Error && 'said' in error ? saidBy(error) : inWords(sentenceOf(error))
 }
 
 /** The code of an error, in whatever form it carries one; empty without one. */

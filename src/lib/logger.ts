@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { inspect } from 'node:util'
 import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
+import { inEnglish, isSaid, type Said } from '../texts/message.ts'
 import { io } from './io.ts'
 
 export type { Logger }
@@ -17,12 +18,12 @@ export function createLogger(options: {
   level: string
   /** Sentences; by default on a terminal. */
   pretty?: boolean
-  /** Translates a warning or error, or its remedy, into the language of its readers. */
-  say?: (text: string) => string
+  /** Puts the messages of a warning or an error into words, in the language of its readers; by default in English. */
+  say?: (what: Said) => string
 }): Logger {
-  const { say } = options
+  const { say = inEnglish } = options
   const settings = {
-    ...(say && { hooks: { logMethod: spoken(say) } }),
+    hooks: { logMethod: spoken(say) },
     level: options.level,
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
@@ -69,24 +70,17 @@ function sentence(line: Record<string, unknown>): string {
 
 const WARNING = 40
 
-/** Warnings and errors call for a person, who reads the message and the remedy. Everything else is for machines. */
-function spoken(
-  say: (text: string) => string,
-): NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> {
+/** Warnings and errors call for a person, in whose language their messages are. Everything else is for machines. */
+function spoken(say: (what: Said) => string): NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> {
   return function (args, method, level) {
-    if (level >= WARNING)
-      for (const [i, arg] of args.entries()) {
-        if (typeof arg === 'string') args[i] = say(arg)
-        else if (hasRemedy(arg)) args[i] = { ...arg, remedy: say(arg.remedy) }
-      }
+    const words = level >= WARNING ? say : inEnglish
+    const fields: unknown = args[0]
+    if (typeof fields === 'object' && fields !== null && Object.values(fields).some(isSaid))
+      args[0] = Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [name, isSaid(value) ? words(value) : value]),
+      )
     method.apply(this, args)
   }
-}
-
-function hasRemedy(fields: unknown): fields is { remedy: string } {
-  return (
-    typeof fields === 'object' && fields !== null && 'remedy' in fields && typeof fields.remedy === 'string'
-  )
 }
 
 /**

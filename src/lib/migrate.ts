@@ -148,7 +148,7 @@ const GRANTS = [
     'restore_rate()',
     'probe_now(text)',
     'name_of(text, text, text)',
-    'in_language(text, text)',
+    'in_language(text, jsonb)',
   ].map(signature => `grant execute on function dirsync.${signature} to dirsync_reviewer`),
 ]
 

@@ -266,8 +266,8 @@ create table dirsync.halt (
   scope         text primary key,
   category      text not null,
   platform_code bigint,
-  message       text not null,
-  remedy        text not null,
+  message       jsonb not null,
+  remedy        jsonb not null,
   raised_by     text not null default 'dirsync',
   since         timestamptz not null default now(),
   probes        integer not null default 0,
@@ -281,8 +281,8 @@ comment on column dirsync.halt.scope is '* for everything, else the enterprise c
 comment on column dirsync.halt.category is
   'clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.';
 comment on column dirsync.halt.platform_code is 'Error code of the platform, if it gave one.';
-comment on column dirsync.halt.message is 'What is wrong.';
-comment on column dirsync.halt.remedy is 'What to do about it.';
+comment on column dirsync.halt.message is 'What is wrong, for dirsync.in_language.';
+comment on column dirsync.halt.remedy is 'What to do about it, for dirsync.in_language.';
 comment on column dirsync.halt.raised_by is 'dirsync, or the person who paused all calls.';
 comment on column dirsync.halt.since is 'Since when work has stood still.';
 comment on column dirsync.halt.probes is 'How many probes have failed.';
@@ -300,8 +300,10 @@ begin
   end if;
   perform dirsync.note_command('pause', null, jsonb_build_object('reason', said));
   insert into dirsync.halt as h (scope, category, message, remedy, next_probe_at, raised_by)
-  values ('*', 'paused', format('All calls are paused by %s: %s', dirsync.actor(), said),
-          'Let them go on with `dirsync resume`.', 'infinity', dirsync.actor())
+  values ('*', 'paused',
+          jsonb_build_object('key', 'said.paused_by',
+                             'values', jsonb_build_object('name', dirsync.actor(), 'words', said)),
+          '{"key": "said.resume_remedy"}', 'infinity', dirsync.actor())
   on conflict (scope) do update
   set (category, platform_code, message, remedy, next_probe_at, raised_by, since, probes)
     = (excluded.category, null, excluded.message, excluded.remedy, excluded.next_probe_at, excluded.raised_by,

@@ -29,7 +29,7 @@ create table dirsync.sync_run (
   plan            jsonb,
   source          jsonb,
   result          jsonb,
-  message         text,
+  message         jsonb,
   hr_source       text not null default '',
   wants_sweep     boolean not null default false
 );
@@ -182,7 +182,7 @@ create table dirsync.plan_reading (
   changed_since integer not null default 0,
   fields        jsonb not null default '[]',
   departments   jsonb not null default '[]',
-  message       text
+  message       jsonb
 );
 
 comment on table dirsync.plan_reading is
@@ -203,7 +203,8 @@ comment on column dirsync.plan_reading.fields is
   'Entities by changed field: [{field, n}], highest first; once it is done.';
 comment on column dirsync.plan_reading.departments is
   'Entities by department: [{department, n}], the 50 highest; once it is done.';
-comment on column dirsync.plan_reading.message is 'failed: why HR could not be read.';
+comment on column dirsync.plan_reading.message is
+  'failed: why HR could not be read, for dirsync.in_language.';
 
 -- How many runs ended and how long they took, counted for ever: the runs themselves are deleted after a time.
 create table dirsync.run_count (

@@ -87,7 +87,7 @@ create table dirsync.attempt (
   fields          text[] not null default '{}',
   platform_code   bigint,
   trace_id        text,
-  error           text
+  error           jsonb
 );
 create index attempt_entity on dirsync.attempt (enterprise_code, entity_key, id desc);
 create index attempt_run on dirsync.attempt (run_id);
@@ -124,4 +124,4 @@ comment on column dirsync.attempt.too_fast is
 comment on column dirsync.attempt.fields is 'Names of the fields the platform accepted.';
 comment on column dirsync.attempt.platform_code is 'Error code of the platform (section 7).';
 comment on column dirsync.attempt.trace_id is 'x-trace-id of the failed call, for the vendor''s support.';
-comment on column dirsync.attempt.error is 'What failed, without personal data.';
+comment on column dirsync.attempt.error is 'What failed, without personal data, for dirsync.in_language.';

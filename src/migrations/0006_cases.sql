@@ -12,8 +12,8 @@ create table dirsync.dead_letter (
   category        text not null,
   platform_code   bigint,
   trace_id        text,
-  message         text not null,
-  remedy          text not null,
+  message         jsonb not null,
+  remedy          jsonb not null,
   changed_fields  jsonb not null default '[]',
   blocked_by      text,
   source_hash     uuid,
@@ -98,8 +98,9 @@ comment on column dirsync.dead_letter.platform_code is
   'Error code of the platform (section 7); null when dirsync found the problem itself.';
 comment on column dirsync.dead_letter.trace_id is
   'x-trace-id of the failed call. Name it to the vendor''s support.';
-comment on column dirsync.dead_letter.message is 'What failed, without personal data.';
-comment on column dirsync.dead_letter.remedy is 'What to do about it.';
+comment on column dirsync.dead_letter.message is
+  'What failed, without personal data, for dirsync.in_language: failed_syncs has it in words.';
+comment on column dirsync.dead_letter.remedy is 'What to do about it, for dirsync.in_language.';
 comment on column dirsync.dead_letter.changed_fields is
   'The fields concerned: [{field, value}], values masked.';
 comment on column dirsync.dead_letter.blocked_by is
@@ -141,7 +142,8 @@ create table dirsync.dead_letter_event (
                                   'reopened', 'assigned',
                                   'commented')),
   run_id         bigint,
-  note           text
+  note           text,
+  said           jsonb
 );
 create index dead_letter_event_case on dirsync.dead_letter_event (dead_letter_id, id);
 
@@ -156,6 +158,8 @@ comment on column dirsync.dead_letter_event.event is
 comment on column dirsync.dead_letter_event.run_id is 'Run in which it happened.';
 comment on column dirsync.dead_letter_event.note is
   'Category, the reason that a person gave, whom the case was assigned to, or the comment.';
+comment on column dirsync.dead_letter_event.said is
+  'What dirsync itself says about it, for dirsync.in_language; null: the note says it.';
 
 create function dirsync.record_failure(failure jsonb) returns bigint
 language plpgsql as $$
@@ -348,7 +352,7 @@ create table dirsync.field_block (
   field           text not null,
   codes           jsonb,
   platform_code   bigint,
-  message         text not null default '',
+  message         jsonb not null default '[]',
   since           timestamptz not null default now(),
   probe_userid    text,
   probing         boolean not null default false,
@@ -368,7 +372,7 @@ comment on column dirsync.field_block.codes is
   'employee_attribute: lists of attributeCodes; values that have all of one list are withheld. Null: the '
   'field as a whole.';
 comment on column dirsync.field_block.platform_code is 'Error code of the platform.';
-comment on column dirsync.field_block.message is 'What the platform said.';
+comment on column dirsync.field_block.message is 'What the platform said, for dirsync.in_language.';
 comment on column dirsync.field_block.since is 'Since when the field has been withheld.';
 comment on column dirsync.field_block.probe_userid is
   'The employee who tries whether the field gets through, or tried last; the next one in order follows.';

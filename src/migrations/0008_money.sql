@@ -16,7 +16,7 @@ create table dirsync.refund (
   trade_no          text,
   platform_code     bigint,
   trace_id          text,
-  message           text,
+  message           jsonb,
   settle_attempts   integer not null default 0,
   next_settle_at    timestamptz,
   left_to_person_at timestamptz,
@@ -56,7 +56,8 @@ comment on column dirsync.refund.platform_code is
   'refusal of refunds.';
 comment on column dirsync.refund.trace_id is
   'x-trace-id of the failed call: name it to the vendor''s support.';
-comment on column dirsync.refund.message is 'What is known about the outcome, without personal data.';
+comment on column dirsync.refund.message is
+  'What is known about the outcome, without personal data, for dirsync.in_language.';
 comment on column dirsync.refund.settle_attempts is 'How often dirsync has asked the order record about it.';
 comment on column dirsync.refund.next_settle_at is
   'When to ask the order record again; null: it cannot help, or the outcome is known.';
@@ -80,7 +81,7 @@ create table dirsync.topup (
   apply_charge_openid text,
   platform_code       bigint,
   trace_id            text,
-  message             text,
+  message             jsonb,
   resolved_by         text,
   resolution          text,
   check ((state in ('requested', 'unknown')) = (settled_at is null)),
@@ -114,7 +115,8 @@ comment on column dirsync.topup.platform_code is
   'refusal of top-ups.';
 comment on column dirsync.topup.trace_id is
   'x-trace-id of the failed call: name it to the vendor''s support.';
-comment on column dirsync.topup.message is 'What is known about the outcome, without personal data.';
+comment on column dirsync.topup.message is
+  'What is known about the outcome, without personal data, for dirsync.in_language.';
 comment on column dirsync.topup.resolved_by is 'Who decided about an unknown outcome; null: no decision.';
 comment on column dirsync.topup.resolution is 'The reason given with that decision.';
 

@@ -132,7 +132,8 @@ begin
   if was.state is distinct from 'held' then
     perform dirsync.refuse_decided(was);
     raise exception 'there is no held run %', coalesce(run::text, 'null') using errcode = 'P0002',
-      hint = 'select id, kind, message from dirsync.sync_run where state = ''held''';
+      hint = 'select id, kind, dirsync.in_language(''en'', message) from dirsync.sync_run '
+             'where state = ''held''';
   end if;
   perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
                                jsonb_build_object('run', run, 'reason', said));

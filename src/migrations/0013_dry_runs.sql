@@ -13,7 +13,7 @@ create table dirsync.dry_run (
   rows_read    integer not null default 0,
   started_at   timestamptz,
   finished_at  timestamptz,
-  message      text,
+  message      jsonb,
   error_line   integer,
   error_column integer,
   summary      jsonb,
@@ -40,7 +40,7 @@ comment on column dirsync.dry_run.phase is
 comment on column dirsync.dry_run.rows_read is 'Rows read from HR so far, over all phases.';
 comment on column dirsync.dry_run.started_at is 'When it began.';
 comment on column dirsync.dry_run.finished_at is 'When it ended.';
-comment on column dirsync.dry_run.message is 'failed: why.';
+comment on column dirsync.dry_run.message is 'failed: why, for dirsync.in_language.';
 comment on column dirsync.dry_run.error_line is 'Line of the SELECT that is wrong, from 1; null: not known.';
 comment on column dirsync.dry_run.error_column is 'Column of that line, from 1.';
 comment on column dirsync.dry_run.summary is

@@ -1,17 +1,12 @@
 -- What operators read, for SQL: the catalogue of texts, and the view that a reviewer reads first.
 
 create table dirsync.text (
-  language   text not null,
-  key        text not null,
-  text       text not null,
-  position   integer,
-  prefix     text,
-  literal    text,
-  pattern    text,
-  parameters text[],
+  language text not null,
+  key      text not null,
+  text     text not null,
+  parts    text[],
   primary key (language, key)
 );
-create index text_sentence on dirsync.text (position) where position is not null;
 
 comment on table dirsync.text is
   'The texts that operators read, by language: written anew at each migrate and start, from the catalogue '
@@ -20,15 +15,8 @@ comment on column dirsync.text.language is 'en or zh-CN.';
 comment on column dirsync.text.key is
   'Name of the text: what it is a name of, a dot, and the value, such as category.duplicate_mobile.';
 comment on column dirsync.text.text is 'The text, with parameters in braces.';
-comment on column dirsync.text.position is
-  'Of an English sentence that dirsync stores in a message or remedy: its place when one is looked for.';
-comment on column dirsync.text.prefix is
-  'Of such a sentence: what stands before its first parameter; all of it where it has none.';
-comment on column dirsync.text.literal is
-  'Of such a sentence: its longest part without a parameter. A text without it does not hold the sentence.';
-comment on column dirsync.text.pattern is
-  'Of such a sentence: a regular expression for a text that begins with it; null where its prefix is enough.';
-comment on column dirsync.text.parameters is 'The names of the groups in pattern, in their order.';
+comment on column dirsync.text.parts is
+  'Of a text that takes values: what stands before, between and after them, and their names, in turn.';
 
 create function dirsync.name_of(language text, list text, value text) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -39,77 +27,62 @@ comment on function dirsync.name_of is
   'The name of a value in a language, such as name_of(''zh-CN'', ''state'', ''open''); the value itself '
   'where the catalogue has no name for it.';
 
-create function dirsync.in_language(language text, stored text) returns text
+create function dirsync.in_language(language text, said jsonb) returns text
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  said      text := '';
-  rest      text := stored;
-  found_one record;
-  given     text[];
-  sentence  text;
-  value     text;
-  between   text;
+  sentence dirsync.text;
 begin
-  if in_language.language = 'en' then
-    return stored;
+  if jsonb_typeof(said) = 'array' then
+    return coalesce((select string_agg(dirsync.in_language(in_language.language, m.one),
+                                       case when in_language.language = 'en' then ' ' else '' end order by m.n)
+                     from jsonb_array_elements(said) with ordinality m (one, n)
+                     where m.one <> '[]'), '');
   end if;
-  loop
-    -- Regular expressions are slow: prefix and literal leave few of them.
-    select e.prefix, e.pattern, e.parameters, t.text into found_one
-    from dirsync.text e
-    join dirsync.text t on t.language = in_language.language and t.key = e.key
-    where e.position is not null and starts_with(rest, e.prefix) and strpos(rest, e.literal) > 0
-      and case when e.pattern is not null then rest ~ e.pattern
-               when e.parameters <> '{}' then length(rest) > length(e.prefix)
-               when right(e.prefix, 1) = '.' then substr(rest, length(e.prefix) + 1, 1) in ('', ' ')
-               else substr(rest, length(e.prefix) + 1, 2) in ('', '.', '; ', ', ', '. ', ': ')
-          end
-    order by e.position limit 1;
-    if not found then
-      return said || rest;
-    end if;
-
-    given := case when found_one.pattern is not null then regexp_match(rest, found_one.pattern)
-                  when found_one.parameters <> '{}'
-                  then array[rest, substr(rest, length(found_one.prefix) + 1)]
-                  else array[found_one.prefix] end;
-    sentence := found_one.text;
-    for i in 1 .. coalesce(cardinality(found_one.parameters), 0) loop
-      value := given[i + 1];
-      value := case found_one.parameters[i]
-        when 'field' then dirsync.name_of(in_language.language, 'field', value)
-        when 'category' then dirsync.name_of(in_language.language, 'category', value)
-        when 'kind' then dirsync.name_of(in_language.language, 'run_kind', value)
-        when 'operation' then dirsync.name_of(in_language.language, 'call', value)
-        when 'columns' then
-          (select string_agg(dirsync.name_of(in_language.language, 'field', c.name), '、' order by c.place)
-           from unnest(string_to_array(value, ', ')) with ordinality as c (name, place))
-        when 'what' then coalesce(
-          (select dirsync.name_of(in_language.language, 'field', split_part(e.key, '.', 2))
-           from dirsync.text e
-           where e.language = 'en' and starts_with(e.key, 'field.') and e.text = value limit 1), value)
-        else value
-      end;
-      sentence := replace(sentence, '{' || found_one.parameters[i] || '}', value);
-    end loop;
-    said := said || sentence;
-    rest := substr(rest, length(given[1]) + 1);
-
-    between := case when left(rest, 2) in ('; ', ', ', '. ', ': ') then left(rest, 2)
-                    when left(rest, 1) = ' ' then ' ' else '' end;
-    if between = '' or rest = between then
-      return said || case when rest = '.' then '。' else rest end;
-    end if;
-    said := said || case between when '; ' then '；' when ', ' then '，' when '. ' then '。'
-                                 when ': ' then '：' else '' end;
-    rest := substr(rest, length(between) + 1);
-  end loop;
+  select * into sentence from dirsync.text t
+  where t.language = in_language.language and t.key = said ->> 'key';
+  if not found then
+    return coalesce(said #>> '{values,words}', said ->> 'key');
+  end if;
+  return case when sentence.parts is null then sentence.text else (
+    select string_agg(
+             case when p.n % 2 = 1 then p.part
+                  else dirsync.value_text(in_language.language, p.part, said -> 'values' -> p.part) end,
+             '' order by p.n)
+    from unnest(sentence.parts) with ordinality p (part, n)) end;
 end $$;
 comment on function dirsync.in_language is
-  'A message or remedy as dirsync stores it, in a language, as far as the catalogue has its sentences; the '
-  'rest stays as it is. src/texts/failures.ts does the same for console and shell, held to this by a test.';
+  'A message as dirsync stores it, in words: in_language(''en'', message). It is the key of a text and its '
+  'values, or a list of such. src/texts/message.ts does the same for console and shell, held to this by a '
+  'test.';
 
-create view dirsync.failed_syncs as
+create function dirsync.value_text(language text, name text, value jsonb) returns text
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if jsonb_typeof(value) = 'array' then
+    return coalesce((
+      select string_agg(case when jsonb_typeof(v.one) = 'array'
+                             then dirsync.in_language(value_text.language, v.one)
+                             else dirsync.value_text(value_text.language, name, v.one) end,
+                        case when jsonb_typeof(v.one) = 'string'
+                             then case when value_text.language = 'en' then ', ' else '、' end
+                             else case when value_text.language = 'en' then '; ' else '；' end end
+                        order by v.n)
+      from jsonb_array_elements(value) with ordinality v (one, n)), '');
+  elsif jsonb_typeof(value) = 'object' then
+    return dirsync.in_language(value_text.language, value);
+  elsif value_text.language = 'en' then
+    return coalesce(value #>> '{}', '');
+  end if;
+  return coalesce(dirsync.name_of(
+    value_text.language,
+    case name when 'columns' then 'field' when 'kind' then 'run_kind' when 'operation' then 'call'
+              when 'field' then name when 'category' then name when 'money_state' then name end,
+    value #>> '{}'), value #>> '{}', '');
+end $$;
+comment on function dirsync.value_text is
+  'A value of a message in words: of a list, names are set apart by commas and messages by semicolons.';
+
+create view dirsync.failure as
 select *
 from (
   select id, enterprise_code, entity, entity_key, operation, nullif(field, '') as field, category,
@@ -119,13 +92,10 @@ from (
   where state not in ('resolved', 'ignored')
   union all
   select null, enterprise_code, 'refund', outer_refund_no, 'send-refund', null, 'outcome_unknown',
-         platform_code, coalesce(message, 'whether it was carried out is unknown'),
-         case when waits
-              then 'Find out from the vendor whether it was carried out, then: dirsync refund resolve '
-                   || outer_refund_no || ' --as accepted (or rejected) --reason "…"'
-              else 'Nothing for now: the service asks the order record by itself. '
-                   'To ask at once: dirsync refund settle ' || outer_refund_no
-         end,
+         platform_code, coalesce(message, '{"key": "said.carried_out_unknown"}'),
+         jsonb_build_object(
+           'key', case when waits then 'said.refund_resolve' else 'said.refund_by_itself' end,
+           'values', jsonb_build_object('number', outer_refund_no)),
          null, 1, sent_at, sent_at, case when waits then 'open' else 'retry_scheduled' end,
          next_settle_at, null::bigint
   from dirsync.refund,
@@ -133,14 +103,23 @@ from (
   where state = 'unknown'
   union all
   select null, enterprise_code, 'topup', external_code, 'send-topup', null, 'outcome_unknown',
-         platform_code, coalesce(message, 'whether it was carried out is unknown'),
-         'See in the platform''s back office whether it is there, then: dirsync topup resolve '
-         || external_code || ' --as accepted (or rejected) --reason "…"',
+         platform_code, coalesce(message, '{"key": "said.carried_out_unknown"}'),
+         jsonb_build_object('key', 'said.topup_resolve',
+                            'values', jsonb_build_object('number', external_code)),
          null, 1, sent_at, sent_at, 'open', null, null
   from dirsync.topup
   where state = 'unknown'
 ) as failed
 order by state <> 'open', last_failed_at desc, id desc;
+comment on view dirsync.failure is 'The rows of failed_syncs, with messages as they are stored.';
+
+
+-- Here and below, the outer select keeps the order of the view, and puts into words only what is read.
+create view dirsync.failed_syncs as
+select id, enterprise_code, entity, entity_key, operation, field, category, platform_code,
+       dirsync.in_language('en', message) as message, dirsync.in_language('en', remedy) as remedy,
+       blocked_by, occurrences, first_failed_at, last_failed_at, state, next_retry_at, swap_id
+from dirsync.failure;
 
 comment on view dirsync.failed_syncs is
   'What a reviewer reads first: every case that is neither resolved nor ignored, and every refund and '
@@ -160,6 +139,7 @@ begin
     where v.attrelid = 'dirsync.failed_syncs'::regclass and v.attnum > 0
   loop
     execute format('comment on column dirsync.failed_syncs.%I is %L', same.attname, same.text);
+    execute format('comment on column dirsync.failure.%I is %L', same.attname, same.text);
   end loop;
 end $$;
 comment on column dirsync.failed_syncs.id is
@@ -170,11 +150,12 @@ comment on column dirsync.failed_syncs.entity is
 comment on column dirsync.failed_syncs.entity_key is
   'User id, department code, the mirror (orders, accounts, taxpayers), the number of a refund or top-up, or '
   'the enterprise code, (single enterprise) where there is none.';
+comment on column dirsync.failed_syncs.message is 'What failed, without personal data.';
+comment on column dirsync.failed_syncs.remedy is 'What to do about it.';
 comment on column dirsync.failed_syncs.operation is
   'The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts, '
   'mirror-taxpayers; or send-refund, send-topup.';
 
--- The outer select keeps the order of the view below it, and says in Chinese only what is read.
 create view dirsync.failed_syncs_zh as
 select id, enterprise_code, entity, dirsync.name_of('zh-CN', 'entity', entity) as entity_name, entity_key,
        operation, dirsync.name_of('zh-CN', 'operation', operation) as operation_name,
@@ -184,7 +165,7 @@ select id, enterprise_code, entity, dirsync.name_of('zh-CN', 'entity', entity) a
        dirsync.in_language('zh-CN', remedy) as remedy,
        blocked_by, occurrences, first_failed_at, last_failed_at,
        state, dirsync.name_of('zh-CN', 'state', state) as state_name, next_retry_at, swap_id
-from dirsync.failed_syncs;
+from dirsync.failure;
 
 comment on view dirsync.failed_syncs_zh is
   '待处理的同步失败：与 failed_syncs 相同，名称、说明和处理建议为中文。处理用 dirsync.retry(id)、ignore(id, reason)、'

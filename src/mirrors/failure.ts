@@ -5,6 +5,7 @@ import { mirrorCases, recordFailure } from '../sync/cases.ts'
 import { halt } from '../sync/halts.ts'
 import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
 import { type Again, failure, finished, type JobResult, refusalOf, resultOfRefusal } from '../sync/outcome.ts'
+import { message, type Said } from '../texts/message.ts'
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
@@ -61,7 +62,7 @@ interface Judged {
   result: JobResult
   again: Again | null
   dropped: 'part' | 'run'
-  lesson: string
+  lesson: Said
 }
 
 async function judged(
@@ -74,7 +75,7 @@ async function judged(
   const { error, verdict: general } = refusalOf(thrown)
   const verdict =
     mirror === 'taxpayers' && general.category === 'invalid_parameter'
-      ? { ...general, remedy: 'Correct the number in TAXPAYER_IDENTIFIERS.' }
+      ? { ...general, said: { ...general.said, remedy: message('said.taxpayer_remedy') } }
       : general
   const result = resultOfRefusal({
     error,
@@ -85,7 +86,8 @@ async function judged(
     sourceHash: null,
     outage: false,
   })
-  const lesson = `${failuresOf(result)[0]?.message ?? verdict.meaning} ${verdict.remedy}`
+  const { meaning, remedy } = verdict.said
+  const lesson = [failuresOf(result)[0]?.message ?? meaning, remedy]
   if (verdict.disposition !== 'halt') {
     const dropped = verdict.category === 'platform_unavailable' ? 'run' : 'part'
     return { result, again: result.again, dropped, lesson }
@@ -93,8 +95,9 @@ async function judged(
 
   const ofEnterprise = verdict.scope === 'enterprise'
   await halt(deps, ofEnterprise ? enterpriseCode : '*', {
-    ...verdict,
-    message: verdict.meaning,
+    category: verdict.category,
+    message: meaning,
+    remedy,
     platformCode: error.platformCode ?? null,
   })
   const failed = attempts + 1
@@ -109,21 +112,21 @@ function failuresOf(result: JobResult) {
 
 /** The platform sent a value that does not fit any column. */
 function unfit(error: DatabaseError, part: string, cases: Cases): Judged {
-  const message = `What the platform gave cannot be stored (SQLSTATE ${error.code}).`
-  const remedy = 'Report it with the attempt and its time.'
+  const what = message('said.unfit', { state: error.code ?? '' })
+  const remedy = message('said.unfit_remedy')
   const refused = failure({
     entity: 'mirror',
     category: 'internal_error',
     field: part,
-    message,
+    message: what,
     remedy,
     sourceHash: null,
     cases,
   })
   return {
-    result: finished('parked', { error: message, failures: [refused] }),
+    result: finished('parked', { error: what, failures: [refused] }),
     again: null,
     dropped: 'part',
-    lesson: `${message} ${remedy}`,
+    lesson: [what, remedy],
   }
 }

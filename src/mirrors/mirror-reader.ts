@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Tracing } from '../lib/tracing.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
+import type { Message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
 export interface MirrorWorkDependencies {
@@ -34,7 +35,7 @@ export interface ReadingPlan {
   /** Every part of the mirror, with or without tasks now. */
   parts: string[]
   /** Why there is nothing to read, if so. */
-  nothing?: string
+  nothing?: Message
 }
 
 /** The platform's answer. */

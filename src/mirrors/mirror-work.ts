@@ -8,6 +8,7 @@ import { forbidding, type Halt, healHalts } from '../sync/halts.ts'
 import { enterprisesToAsk, type Mirror, type MirrorOperation, mirrorOperation } from '../sync/mirror-kind.ts'
 import { runSpan, traceRun } from '../sync/run-trace.ts'
 import { isUnfit } from '../sync/settlement.ts'
+import { message } from '../texts/message.ts'
 import { settleFailure } from './failure.ts'
 import {
   begunMirrorRun,
@@ -91,11 +92,11 @@ export class MirrorWork {
         ({ enterpriseCode, part }) =>
           !resting.some(rests => rests.enterpriseCode === enterpriseCode && rests.field === part),
       )
-      const message =
+      const nothing =
         resting.length > 0
-          ? `the platform refused this before: see dead letter ${resting.map(({ id }) => id).join(', ')}`
+          ? message('said.refused_before', { cases: resting.map(({ id }) => String(id)) })
           : (plan.nothing ?? null)
-      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, message })
+      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, nothing })
       logger.info({ runId: run.id, kind: run.kind, tasks: tasks.length }, 'run planned')
       return tasks.length > 0 ? run : null
     })
@@ -166,7 +167,10 @@ export class MirrorWork {
   /** The enterprise is halted: its remaining tasks are given up, so that the run can end. */
   async #leave(run: MirrorRun, task: MirrorTask, halt: Halt): Promise<void> {
     const { enterpriseCode } = task
-    const name = enterpriseCode === '' ? 'The enterprise' : `Enterprise ${enterpriseCode}`
+    const what =
+      enterpriseCode === ''
+        ? message('said.only_enterprise_halted')
+        : message('said.enterprise_halted', { code: enterpriseCode })
     await transaction(this.#deps.pool, async db => {
       await noteMirrorAttempt(db, this.#operation, task, {
         startedAt: task.handedOutAt,
@@ -176,8 +180,9 @@ export class MirrorWork {
         platformCode: halt.platformCode,
         error: halt.message,
       })
-      const message = `${name} is halted: ${halt.message} ${halt.remedy}`
-      await dropMirrorTasks(db, run.id, { enterpriseCode }, message)
+      const { message: meaning, remedy } = halt
+      const why = message('said.halted_because', { what, meaning: [meaning], remedy: [remedy] })
+      await dropMirrorTasks(db, run.id, { enterpriseCode }, why)
     })
   }
 }

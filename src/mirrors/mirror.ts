@@ -1,6 +1,7 @@
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { restLostCases } from '../sync/cases.ts'
 import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
+import { type Said, toStore } from '../texts/message.ts'
 
 /**
  * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a task
@@ -85,14 +86,14 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
 /**
  * Writes the tasks of a run. Without tasks, the run is done.
  * @param plan.reasons tasks by kind, for people
- * @param plan.message why there is nothing to read
+ * @param plan.nothing why there is nothing to read
  */
 export async function writeMirrorPlan(
   db: ClientBase,
   runId: number,
-  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; message: string | null },
+  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; nothing: Said | null },
 ): Promise<void> {
-  const { tasks, reasons, message } = plan
+  const { tasks, reasons, nothing } = plan
   const sample = tasks.slice(0, 20).map(({ enterpriseCode, entityKey }) => entityKey || enterpriseCode)
   await db.query(
     `insert into dirsync.mirror_task (run_id, position, enterprise_code, part, entity_key, detail)
@@ -110,7 +111,7 @@ export async function writeMirrorPlan(
     `update dirsync.sync_run
      set state = 'done', finished_at = now(), message = $2, result = dirsync.run_result(id)
      where id = $1`,
-    [runId, message],
+    [runId, toStore(nothing)],
   )
 }
 
@@ -200,7 +201,7 @@ export async function dropMirrorTasks(
   db: ClientBase,
   runId: number,
   which: { enterpriseCode?: string; part?: string },
-  message: string,
+  why: Said,
 ): Promise<void> {
   await db.query(
     `delete from dirsync.mirror_task
@@ -208,9 +209,9 @@ export async function dropMirrorTasks(
     [runId, which.enterpriseCode ?? null, which.part ?? null],
   )
   await db.query(
-    `update dirsync.sync_run set message = concat_ws(' ', message, $2)
-     where id = $1 and strpos(coalesce(message, ''), $2) = 0`,
-    [runId, message],
+    `update dirsync.sync_run set message = coalesce(message, '[]') || $2::jsonb
+     where id = $1 and not coalesce(message @> $2::jsonb, false)`,
+    [runId, toStore([why].flat())],
   )
 }
 
@@ -222,7 +223,7 @@ interface MirrorAttempt {
   calls: Record<string, number>
   platformCode?: number | null
   traceId?: string | null
-  error?: string | null
+  error?: Said | null
 }
 
 export async function noteMirrorAttempt(
@@ -239,7 +240,7 @@ export async function noteMirrorAttempt(
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       ...[runId, operation, enterpriseCode, entityKey, detail, startedAt],
-      ...[durationMs, outcome, calls, platformCode, traceId, error],
+      ...[durationMs, outcome, calls, platformCode, traceId, toStore(error)],
     ],
   )
 }
@@ -251,8 +252,8 @@ export async function noteMirrorAttempt(
 export async function finishMirrorRun(
   db: ClientBase,
   { id }: MirrorRun,
-): Promise<{ state: 'done' | 'failed'; message: string | null } | null> {
-  const { rows } = await db.query<{ state: 'done' | 'failed'; message: string | null }>(
+): Promise<{ state: 'done' | 'failed'; message: Said | null } | null> {
+  const { rows } = await db.query<{ state: 'done' | 'failed'; message: Said | null }>(
     `update dirsync.sync_run
      set state = case
            when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked') then 'failed'

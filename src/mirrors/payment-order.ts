@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, storableJson } from '../lib/database.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
+import { message, toStore } from '../texts/message.ts'
 
 /** The table of payment orders, and the days whose list was read. */
 
@@ -233,7 +234,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
      select dirsync.record_failure(jsonb_build_object(
               'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid,
               'operation', 'mirror-orders', 'field', '', 'category', 'unknown_payer',
-              'message', 'A payment order names a payer who is not in HR.', 'remedy', $3::text,
+              'message', $3::jsonb, 'remedy', $4::jsonb,
               'changed_fields', jsonb_build_array(jsonb_build_object('field', 'trade_no', 'value', u.trade_no)),
               'state', 'open', 'last_run_id', $1::bigint))
      from unknown u
@@ -241,12 +242,9 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
                        where d.enterprise_code = u.enterprise_code and d.entity = 'employee'
                          and d.entity_key = u.userid and d.operation = 'mirror-orders'
                          and d.state not in ('resolved', 'retrying'))`,
-    [runId, start, PAYER_REMEDY],
+    [runId, start, toStore(message('said.unknown_payer')), toStore(message('said.unknown_payer_remedy'))],
   )
 }
-
-const PAYER_REMEDY =
-  'Find out who it is: an employee that HR or its mapping leaves out, or somebody who should not pay. The case ends when the employee is in HR.'
 
 /** A payment order in an employee's story; amounts are decimal texts. */
 export interface EmployeeOrder {

@@ -1,6 +1,7 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
+import { message } from '../texts/message.ts'
 import type { MirrorTask, PageCursor } from './mirror.ts'
 import {
   type CountedCalls,
@@ -36,7 +37,7 @@ export class TaxpayerReader implements MirrorReader {
       tasks,
       reasons: { taxpayer_queries: tasks.length },
       parts: this.#identifiers,
-      nothing: 'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for',
+      nothing: message('said.no_taxpayers'),
     }
   }
 

@@ -4,6 +4,7 @@ import { onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, actAs } from '../sync/commands.ts'
+import { message, type Said, SaidError, toStore } from '../texts/message.ts'
 
 /**
  * The journal of what moves money: one table for refunds, one for top-ups, with the same life cycle. A row is written before
@@ -26,7 +27,7 @@ export interface Entry {
   settled_at: Date | null
   platform_code: number | null
   trace_id: string | null
-  message: string | null
+  message: Said | null
   resolved_by: string | null
   resolution: string | null
 }
@@ -44,8 +45,8 @@ export interface OpenEntries {
 /** How a call ended. */
 export type Answer =
   | { state: 'accepted'; receipt: string }
-  | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
-  | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
+  | { state: 'rejected'; platformCode: number; message: Said | null; traceId: string | null }
+  | { state: 'unknown'; platformCode: number | null; message: Said; traceId: string | null }
 
 /** What differs between the two tables. */
 interface Kind<Row> {
@@ -172,7 +173,7 @@ export class Journal<Row extends Entry> {
         `update ${this.#table}
          set state = 'unknown', platform_code = $2, message = $3, trace_id = $4 ${this.#askSoon}
          where ${numberColumn} = $1 and state = 'requested'`,
-        [number, answer.platformCode, answer.message, answer.traceId],
+        [number, answer.platformCode, toStore(answer.message), answer.traceId],
       )
       return
     }
@@ -188,7 +189,7 @@ export class Journal<Row extends Entry> {
         answer.state,
         answer.state === 'accepted' ? answer.receipt : null,
         rejected?.platformCode ?? null,
-        rejected?.message ?? null,
+        toStore(rejected?.message),
         rejected?.traceId ?? null,
       ],
     )
@@ -206,9 +207,9 @@ export class Journal<Row extends Entry> {
         if (!(await tryLockTransaction(client, lockOf(row)))) return false
         const { rowCount } = await client.query(
           `update ${this.#table}
-           set state = 'unknown', message = 'its sender ended before it stored the answer' ${this.#askSoon}
+           set state = 'unknown', message = $2 ${this.#askSoon}
            where ${numberColumn} = $1 and state = 'requested'`,
-          [number],
+          [number, toStore(message('said.sender_ended'))],
         )
         return rowCount === 1
       })
@@ -252,12 +253,12 @@ export class Journal<Row extends Entry> {
     })
     if (resolved) return resolved
     const row = await this.read(pool, number)
-    if (row === null) throw new JournalError('NOT_FOUND', `there is no ${this.noun} ${number}`)
+    if (row === null) throw new JournalError('NOT_FOUND', message(`said.no_such_${table}`, { number }))
     throw new JournalError(
       'NOT_UNKNOWN',
       row.state === 'requested'
-        ? `${this.noun} ${number} is being sent at this moment: look again in a minute`
-        : `${this.noun} ${number} is ${row.state}: a person decides only where the outcome is unknown`,
+        ? message(`said.${table}_is_sent`, { number })
+        : message(`said.${table}_is_known`, { number, money_state: row.state }),
     )
   }
 }
@@ -270,15 +271,15 @@ export interface SendDeps {
 }
 
 /** The journal refuses a request; nothing was sent. */
-export class JournalError extends Error {
+export class JournalError extends SaidError {
   /**
    * `ALREADY_SENT`: the number was used. `ORDER_BUSY`: another refund of the order is open. `ACCOUNT_BUSY`: another top-up of
    * the account is open. `NOT_FOUND`: there is no such number. `NOT_UNKNOWN`: nothing is left for a person to decide.
    */
   readonly code: 'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
 
-  constructor(code: JournalError['code'], message: string) {
-    super(message)
+  constructor(code: JournalError['code'], what: Said) {
+    super(what)
     this.name = 'JournalError'
     this.code = code
   }

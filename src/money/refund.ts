@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { type Said, toStore } from '../texts/message.ts'
 import { type Entry, Journal, type OpenEntries } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
@@ -159,7 +160,7 @@ export async function storeVerdict(
   db: Pool,
   outerRefundNo: string,
   verdict: RefundVerdict,
-  message: string,
+  what: Said,
   forPerson = false,
 ): Promise<void> {
   await db.query(
@@ -169,7 +170,7 @@ export async function storeVerdict(
          next_settle_at = case when $2 = 'unknown' then next_settle_at end,
          left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
      where outer_refund_no = $1 and state = 'unknown'`,
-    [outerRefundNo, STATE_OF[verdict], message, forPerson],
+    [outerRefundNo, STATE_OF[verdict], toStore(what), forPerson],
   )
 }
 

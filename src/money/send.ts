@@ -16,6 +16,7 @@ import {
 import { tokenCreate } from '../platform/operations/token.ts'
 import { SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
+import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, type Journal, JournalError } from './journal.ts'
 import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
@@ -39,7 +40,7 @@ export interface SendOutcome {
   platformCode: number | null
   traceId: string | null
   /** What happened and what to do, without personal data; null when it was accepted. */
-  message: string | null
+  message: Said | null
 }
 
 /**
@@ -76,16 +77,13 @@ export async function sendRefund(
       begin: () => writeRefund(db, row, options.actor),
       restore: () => writeRefund(pool, row, options.actor),
       call: callOptions => client.refunds.create(request, callOptions),
-      ifNotStored: 'dirsync start settles the refund when it does',
+      ifNotStored: message('said.refund_settles_itself'),
     })
   })
   if (outcome) return outcome
   throw (
     (await refusalOfRefund(pool, refund)) ??
-    new JournalError(
-      'ORDER_BUSY',
-      `another refund of order ${refund.outer_trade_no} is being sent at this moment`,
-    )
+    new JournalError('ORDER_BUSY', message('said.order_busy', { trade: refund.outer_trade_no }))
   )
 }
 
@@ -96,19 +94,21 @@ async function refusalOfRefund(
 ): Promise<JournalError | null> {
   const sent = await refundJournal.read(pool, refund.outer_refund_no)
   if (sent)
-    return alreadySent(
-      'refund',
-      sent,
-      sent.outer_refund_no,
-      `of order ${sent.outer_trade_no}`,
-      sent.refund_amount,
+    return new JournalError(
+      'ALREADY_SENT',
+      message('said.refund_sent_before', {
+        number: sent.outer_refund_no,
+        amount: sent.refund_amount,
+        trade: sent.outer_trade_no,
+        money_state: sent.state,
+      }),
     )
   const open = await openRefundOf(pool, refund.outer_trade_no)
   return (
     open &&
     new JournalError(
       'ORDER_BUSY',
-      `the outcome of refund ${open.outer_refund_no} of the same order is open (${open.state}): nothing more is sent for the order until it is settled`,
+      message('said.order_open', { number: open.outer_refund_no, money_state: open.state }),
     )
   )
 }
@@ -141,7 +141,7 @@ export async function sendTopUp(
       begin: () => beginTopUp(db, topUp, options.actor),
       restore: () => writeTopUp(pool, topUp, options.actor),
       call: async callOptions => (await client.topUps.apply(application, callOptions)).apply_charge_openid,
-      ifNotStored: 'note the answer down, and say it with dirsync topup resolve when it does',
+      ifNotStored: message('said.topup_note_down'),
     }),
   )
   if (outcome) return outcome
@@ -153,29 +153,28 @@ async function refusalOfTopUp(pool: Pool, topUp: NewTopUp): Promise<JournalError
   const { external_code, account_openid } = topUp
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
-    return alreadySent('top-up', sent, external_code, `for account ${sent.account_openid}`, sent.amount)
+    return new JournalError(
+      'ALREADY_SENT',
+      message('said.topup_sent_before', {
+        number: external_code,
+        amount: sent.amount,
+        account: sent.account_openid,
+        money_state: sent.state,
+      }),
+    )
   const open = await otherOpenTopUp(pool, topUp)
   if (open)
     return new JournalError(
       'ACCOUNT_BUSY',
-      `top-up ${open.external_code} (${open.amount}) of the same account is open (${open.state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open ${open.external_code}`,
+      message('said.account_busy', {
+        number: open.external_code,
+        amount: open.amount,
+        money_state: open.state,
+      }),
     )
   return new JournalError(
     'ALREADY_SENT',
-    `top-up ${external_code}, or another one of account ${account_openid}, is being sent at this moment`,
-  )
-}
-
-function alreadySent(
-  noun: string,
-  { state }: Entry,
-  number: string,
-  whose: string,
-  amount: string,
-): JournalError {
-  return new JournalError(
-    'ALREADY_SENT',
-    `${noun} ${number} was sent before (${amount} ${whose}, now ${state}): a number is never sent twice; use a new one for another ${noun}`,
+    message('said.topup_busy', { number: external_code, account: account_openid }),
   )
 }
 
@@ -190,7 +189,7 @@ interface Transfer {
   /** Sends it; returns the platform's own number. */
   call(options: CallOptions): Promise<string>
   /** What happens, or is to be done, once a database that could not store the answer is back. */
-  ifNotStored: string
+  ifNotStored: Message
 }
 
 /** Writes it down, sends it, stores the answer. Null when the journal refuses it: nothing was sent. */
@@ -230,7 +229,7 @@ async function sendOnce(
   return {
     ...outcome,
     state: 'unknown',
-    message: `the platform's answer (${answer.state}) could not be stored, for dirsync's own database does not answer: ${ifNotStored}`,
+    message: message('said.answer_not_stored', { money_state: answer.state, what: ifNotStored }),
   }
 }
 
@@ -244,19 +243,19 @@ export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { 
     return {
       state: 'unknown',
       platformCode: null,
-      message: 'something failed on our side of the call: see the log of dirsync',
+      message: message('said.our_side'),
       traceId: null,
     }
   }
   if (error.operation === tokenCreate.name) return null // without a token nothing is sent
   const { platformCode, traceId = null } = error
-  const said = maskText(error.platformMessage ?? '')
+  const words = maskText(error.platformMessage ?? '')
   if (!error.outcomeKnown) {
-    const message = said === '' ? error.message : `${error.message} The platform said: ${said}`
-    return { state: 'unknown', platformCode: platformCode ?? null, message, traceId }
+    const what = words === '' ? error.said : [error.said, message('said.platform_said', { words })]
+    return { state: 'unknown', platformCode: platformCode ?? null, message: what, traceId }
   }
   if (platformCode === undefined || isAboutAccess(error)) return null
-  return { state: 'rejected', platformCode, message: said, traceId }
+  return { state: 'rejected', platformCode, message: inWords(words), traceId }
 }
 
 /** Refused for the application, its token, clock or enterprise: the platform did not look at the request itself. */

@@ -6,6 +6,7 @@ import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refu
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { forbidding, healHalts } from '../sync/halts.ts'
+import { type Message, message } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
 import {
@@ -85,11 +86,12 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
   const claimed = await claimUnknown(deps.pool, outerRefundNo)
   if (claimed) await settle(deps, claimed, { priority: PRIORITY })
   const refund = await refundJournal.read(deps.pool, outerRefundNo)
-  if (refund === null) throw new JournalError('NOT_FOUND', `there is no refund ${outerRefundNo}`)
+  if (refund === null)
+    throw new JournalError('NOT_FOUND', message('said.no_such_refund', { number: outerRefundNo }))
   return refund
 }
 
-const LEFT_TO_PERSON = 'ask the platform, then say so with dirsync refund resolve'
+const LEFT_TO_PERSON = message('said.left_to_person')
 
 /**
  * Asks for the outcome of a refund, and stores the verdict.
@@ -99,25 +101,26 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   const { pool, logger } = deps
   const { outer_refund_no, refunded_before } = refund
   if (refunded_before === null) {
-    const message = `what was refunded before is not known, so the order record cannot tell: ${LEFT_TO_PERSON}`
-    await storeVerdict(pool, outer_refund_no, 'unknown', message, true)
+    const what = message('said.record_cannot_tell', { reading: LEFT_TO_PERSON })
+    await storeVerdict(pool, outer_refund_no, 'unknown', what, true)
     return false
   }
   const finding = await ask(deps, refund, refunded_before, options)
   if (finding === null) return false
   const { verdict, forPerson, shown, isAnswered } = finding
-  const message = {
+  const means = (what: Message) => message('said.shown_means', { shown, what })
+  const what = {
     carried_out: shown,
-    not_carried_out: `${shown}: it was not carried out, and cannot be any more`,
-    unknown: forPerson && isAnswered ? `${shown}: ${LEFT_TO_PERSON}` : shown,
+    not_carried_out: means(message('said.not_carried_out')),
+    unknown: forPerson && isAnswered ? means(LEFT_TO_PERSON) : shown,
   }[verdict]
-  await storeVerdict(pool, outer_refund_no, verdict, message, forPerson)
+  await storeVerdict(pool, outer_refund_no, verdict, what, forPerson)
   if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
   return isAnswered
 }
 
 /** The platform's answer, classified and in words. */
-type Finding = ReturnType<typeof settleRefund> & { shown: string; isAnswered: boolean }
+type Finding = ReturnType<typeof settleRefund> & { shown: Message; isAnswered: boolean }
 
 /**
  * Asks the order record; the payment orders only where the record alone would say "not carried out".
@@ -134,31 +137,41 @@ async function ask(
   // By the database's clock or by ours, whichever makes it younger: a clock that has jumped ahead decides nothing.
   const sentAt = new Date(Math.max(now.getTime() - age_ms, sent_at.getTime()))
   const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
-  let unread = 'the order record'
+  let unread = message('said.order_record_unread')
   try {
     const refundedNow = await readRefunded(deps, outer_trade_no, options)
     const facts = { ...age, refundAmount, refundedBefore, refundedNow }
-    const shown = `the order record shows ${refundedNow ?? 'no amount'} refunded, ${refundedBefore} before this refund of ${refundAmount}`
+    const before = { before: refundedBefore, amount: refundAmount }
+    const shown =
+      refundedNow === null
+        ? message('said.record_shows_none', before)
+        : message('said.record_shows', { refunded: refundedNow, ...before })
     const judged = settleRefund({ ...facts, paymentOrders: [] })
     if (judged.verdict !== 'not_carried_out') return { ...judged, shown, isAnswered: true }
-    unread = `${shown}; the payment order`
+    unread = message('said.payment_order_unread', { shown })
     const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
     return {
       ...settleRefund({ ...facts, paymentOrders }),
-      shown: [shown, ...paymentOrders.map(inWords)].join('; '),
+      shown: message('said.shown', { shown: [shown, ...paymentOrders.map(ofOrder)] }),
       isAnswered: true,
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
-    const shown = `${unread} could not be read: ${error.message}`
+    const shown = message('said.could_not_read', { unread, reason: error.said })
     return { verdict: 'unknown', forPerson: wouldShow(age), shown, isAnswered: false }
   }
 }
 
-function inWords({ trade_no, status, refund_amount }: PaymentOrderDetail): string {
-  const meaning = meaningOf(PAYMENT_ORDER_STATUS, status) ?? 'an unknown one'
-  return `payment order ${trade_no} has status ${status} (${meaning}), ${refund_amount ?? 'no amount'} refunded`
+function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Message {
+  const isKnown = meaningOf(PAYMENT_ORDER_STATUS, status) !== undefined
+  const meaning: Message = isKnown
+    ? { key: `payment_order_status.${status}` }
+    : message('said.status_unknown')
+  const order = { trade: trade_no ?? '', status: status ?? '', meaning }
+  return refund_amount == null
+    ? message('said.payment_order', order)
+    : message('said.payment_order_refunded', { ...order, refunded: refund_amount })
 }
 
 /**

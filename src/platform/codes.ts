@@ -1,4 +1,5 @@
 import type { EmployeeField } from '../directory/employee.ts'
+import type { Message } from '../texts/message.ts'
 
 /**
  * What to do about a failure: `retry` with growing delays, `wait` without spending an attempt, `refresh-token`, `park` it for
@@ -323,6 +324,24 @@ export const CIRCUMSTANCES = {
     remedy: "Look for the error in dirsync's log (is its database reachable?), then retry.",
   },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>
+
+const PREFIXES = new Map<CatalogueEntry, `code.${string}` | `circumstance.${string}`>([
+  ...Object.entries(PLATFORM_CODES).map(([code, entry]) => [entry, `code.${code}`] as const),
+  ...Object.entries(CIRCUMSTANCES).map(([name, entry]) => [entry, `circumstance.${name}`] as const),
+])
+
+/** The sentences of an entry, for readers of every language. */
+export interface CatalogueMessages {
+  meaning: Message
+  remedy: Message
+}
+
+/** @param isAboutHr whether the values of the operation come from HR */
+export function messagesOf(entry: CatalogueEntry, isAboutHr: boolean): CatalogueMessages {
+  const prefix = PREFIXES.get(entry) ?? 'circumstance.unclassified'
+  const remedy = isAboutHr || entry.remedyBesideHr === undefined ? 'remedy' : 'remedy_beside_hr'
+  return { meaning: { key: `${prefix}.meaning` }, remedy: { key: `${prefix}.${remedy}` } }
+}
 
 /** The entry of a platform code, or undefined for a code that the specification does not list. */
 export function entryOfCode(code: number | undefined): CatalogueEntry | undefined {

@@ -1,12 +1,15 @@
 import { unitOf } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
+import { type Message, message } from '../texts/message.ts'
 import {
   type CatalogueEntry,
+  type CatalogueMessages,
   CIRCUMSTANCES,
   type Disposition,
   entryOfCode,
   type FailureCategory,
   type HeldBackField,
+  messagesOf,
 } from './codes.ts'
 
 /** Where a call failed. */
@@ -62,12 +65,13 @@ export class PlatformError extends Error implements PlatformFailure {
   /** What to do about the failure; `verdict` says more. */
   readonly disposition: Disposition
   readonly #verdict: Verdict
+  readonly #said: Message
 
   /** @param entry its entry in the catalogue */
   constructor(failure: PlatformFailure, cause?: unknown, entry: CatalogueEntry = entryOf(failure)) {
     const verdict = verdictBy(entry, failure, failure.operation)
-    const sentence = `${whatFailed(failure)}: ${verdict.meaning} ${verdict.remedy}`
-    super(sentence, cause === undefined ? undefined : { cause })
+    const { what, said } = whatFailed(failure, verdict.said)
+    super(`${what}: ${verdict.meaning} ${verdict.remedy}`, cause === undefined ? undefined : { cause })
     this.name = 'PlatformError'
     this.code = `PLATFORM_${failure.kind.toUpperCase()}`
     this.kind = failure.kind
@@ -80,6 +84,7 @@ export class PlatformError extends Error implements PlatformFailure {
     this.problems = failure.problems
     this.disposition = verdict.disposition
     this.#verdict = verdict
+    this.#said = said
     // Not enumerable: loggers write out enumerable properties of errors, and this one may hold personal data.
     if (failure.platformMessage !== undefined)
       Object.defineProperty(this, 'platformMessage', { value: failure.platformMessage })
@@ -88,6 +93,11 @@ export class PlatformError extends Error implements PlatformFailure {
   /** The catalogue's verdict on this failure of its operation. */
   get verdict(): Verdict {
     return this.#verdict
+  }
+
+  /** What its message says, for readers of every language. */
+  get said(): Message {
+    return this.#said
   }
 }
 
@@ -113,6 +123,8 @@ export interface Verdict {
   meaning: string
   /** What the reviewer should do, in one sentence. */
   remedy: string
+  /** Both, for readers of every language. */
+  said: CatalogueMessages
   /** The one part of the update to hold back; the others can still be sent. */
   field?: HeldBackField
   /** How far it reaches: `halt` stops everything or the enterprise; a parked feature is off for the enterprise. */
@@ -130,7 +142,7 @@ export function dispositionOf(error: unknown, operation: string): Verdict {
   if (error instanceof PlatformError)
     return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
   const { disposition, category, meaning, remedy } = CIRCUMSTANCES.internal
-  return { disposition, category, meaning, remedy }
+  return { disposition, category, meaning, remedy, said: messagesOf(CIRCUMSTANCES.internal, true) }
 }
 
 /** Operations whose values come from HR. */
@@ -138,11 +150,13 @@ const IS_ABOUT_HR = /^(?:employee|department)\//
 
 /** An entry's verdict for one operation, once the client has renewed the token or corrected its clock in vain. */
 function verdictBy(entry: CatalogueEntry, failure: PlatformFailure, operation: string): Verdict {
+  const isAboutHr = IS_ABOUT_HR.test(operation)
   const verdict: Verdict = {
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
     category: entry.category,
     meaning: entry.meaning,
-    remedy: IS_ABOUT_HR.test(operation) ? entry.remedy : (entry.remedyBesideHr ?? entry.remedy),
+    remedy: isAboutHr ? entry.remedy : (entry.remedyBesideHr ?? entry.remedy),
+    said: messagesOf(entry, isAboutHr),
   }
   const field = operation === 'employee/update' ? (entry.field ?? onlyFieldOf(failure)) : undefined
   if (field !== undefined) verdict.field = field
@@ -184,14 +198,25 @@ function unitOfParameter(parameter: string): HeldBackField | undefined {
     : undefined
 }
 
-function whatFailed(failure: PlatformFailure): string {
+function whatFailed(failure: PlatformFailure, { meaning, remedy }: CatalogueMessages) {
+  const { operation, kind, platformCode, httpStatus, traceId } = failure
   if (failure.problems !== undefined) {
-    const problems = failure.problems.map(({ field, rule }) => (field === '' ? rule : `${field} ${rule}`))
-    return `${failure.operation} was not sent (${problems.join('; ')})`
+    const problems = failure.problems
+      .map(({ field, rule }) => (field === '' ? rule : `${field} ${rule}`))
+      .join('; ')
+    return {
+      what: `${operation} was not sent (${problems})`,
+      said: message('said.call_not_sent', { operation, problems, meaning, remedy }),
+    }
   }
-  const facts = [failure.kind as string]
-  if (failure.platformCode !== undefined) facts.push(`code ${failure.platformCode}`)
-  if (failure.httpStatus !== undefined && failure.httpStatus !== 200) facts.push(`HTTP ${failure.httpStatus}`)
-  if (failure.traceId !== undefined) facts.push(`trace ${failure.traceId}`)
-  return `${failure.operation} failed (${facts.join(', ')})`
+  const facts = [
+    kind,
+    ...(platformCode === undefined ? [] : [`code ${platformCode}`]),
+    ...(httpStatus === undefined || httpStatus === 200 ? [] : [`HTTP ${httpStatus}`]),
+    ...(traceId === undefined ? [] : [`trace ${traceId}`]),
+  ].join(', ')
+  return {
+    what: `${operation} failed (${facts})`,
+    said: message('said.call_failed', { operation, facts, meaning, remedy }),
+  }
 }

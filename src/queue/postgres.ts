@@ -13,6 +13,7 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
+import { inWords, message } from '../texts/message.ts'
 import {
   type ConnectionRole,
   type QueueCheck,
@@ -133,16 +134,17 @@ async function examine(url: string): Promise<QueueCheck[]> {
       const { rows } = await client.query<{ version: string }>(
         `select current_setting('server_version') as version`,
       )
-      const findings: QueueCheck[] = [{ ok: true, what: `PostgreSQL ${rows[0]?.version} holds the queue` }]
+      const findings: QueueCheck[] = [
+        { ok: true, what: message('doctor.holds_queue', { name: `PostgreSQL ${rows[0]?.version}` }) },
+      ]
       const schema = await assertSchemaCompatibility(client, SCHEMA)
       await write(client, 'dirsync-doctor')
-      return [...findings, { ok: true, what: `the queue's schema is of version ${schema}` }]
+      return [...findings, { ok: true, what: message('doctor.queue_schema', { version: schema }) }]
     })
   } catch (error) {
-    const { code, message } = explain(error) as QueueError
-    const remedy =
-      code === 'QUEUE_NOT_MIGRATED' ? 'run `dirsync migrate`' : 'correct DATABASE_URL or PostgreSQL'
-    return [{ ok: false, what: message, remedy }]
+    const { code, message: words } = explain(error) as QueueError
+    const remedy = message(code === 'QUEUE_NOT_MIGRATED' ? 'doctor.run_migrate' : 'doctor.correct_postgres')
+    return [{ ok: false, what: inWords(words), remedy }]
   }
 }
 

@@ -1,5 +1,6 @@
 import { type BackendFactory, createRedisBackend, type IQueueBackend, isRedisVersionLowerThan } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
+import { type Message, message } from '../texts/message.ts'
 import {
   type ConnectionRole,
   type QueueCheck,
@@ -67,35 +68,35 @@ async function examine(url: string): Promise<QueueCheck[]> {
     server = await withClient(url, readServer)
     refusal = await withClient(url, refusalOf)
   } catch {
-    return [{ ok: false, what: 'Redis does not answer', remedy: 'start it, or correct REDIS_URL' }]
+    return [{ ok: false, what: message('doctor.redis_silent'), remedy: message('doctor.start_redis') }]
   }
   const { version, policy, appendOnly } = server
-  const check = (ok: boolean, good: string, bad: string, remedy: string): QueueCheck =>
+  const check = (ok: boolean, good: Message, bad: Message, remedy: Message): QueueCheck =>
     ok ? { ok, what: good } : { ok, what: bad, remedy }
   return [
     check(
       !isTooOld(version),
-      `Redis ${version} answers`,
-      `Redis is of version ${version}`,
-      'use Redis 6.2 or later',
+      message('doctor.answers', { name: `Redis ${version}` }),
+      message('doctor.redis_old', { version }),
+      message('doctor.use_redis'),
     ),
     check(
       refusal === null,
-      'Redis takes writes',
-      `Redis refuses writes: ${refusal}`,
-      'give it more memory (maxmemory) or room on its disk, or connect to the primary; its log says more',
+      message('doctor.redis_writes'),
+      message('doctor.redis_refuses', { reason: refusal ?? '' }),
+      message('doctor.help_redis'),
     ),
     check(
       policy === 'noeviction',
-      'Redis keeps the queue when its memory is full (maxmemory-policy noeviction)',
-      `Redis drops parts of the queue when its memory is full (maxmemory-policy ${policy})`,
-      'set maxmemory-policy noeviction',
+      message('doctor.redis_keeps'),
+      message('doctor.redis_drops', { policy }),
+      message('doctor.set_noeviction'),
     ),
     check(
       appendOnly,
-      'Redis keeps the queue through a restart (appendonly yes)',
-      'Redis may forget the queue when it restarts (appendonly no); it is then fed again',
-      'set appendonly yes',
+      message('doctor.redis_lasts'),
+      message('doctor.redis_forgets'),
+      message('doctor.set_appendonly'),
     ),
   ]
 }

@@ -1,4 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
+import type { Message } from '../texts/message.ts'
 
 /** Where the queue lives: Redis (redis.ts) or PostgreSQL (postgres.ts). */
 export interface QueueStore {
@@ -34,8 +35,8 @@ export interface StoreConnection {
 /** One line of `dirsync doctor`. */
 export interface QueueCheck {
   ok: boolean
-  what: string
-  remedy?: string
+  what: Message
+  remedy?: Message
 }
 
 type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'

@@ -28,11 +28,11 @@ export function probeAccount(deps: { pool: Pool; client: PlatformClient; logger:
         await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
       } catch (error) {
         if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
-        const { category, meaning, remedy } = error.verdict
+        const { category, said } = error.verdict
         return halt(deps, '*', {
           category,
-          message: meaning,
-          remedy,
+          message: said.meaning,
+          remedy: said.remedy,
           platformCode: error.platformCode ?? null,
         })
       }

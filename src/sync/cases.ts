@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
+import { message, type Said, toStore } from '../texts/message.ts'
 import type { ClaimKey, OpenCase } from './claim.ts'
 import type { MirrorOperation } from './mirror-kind.ts'
 import type { Failure, FinishedSettlement, Settlement } from './outcome.ts'
@@ -126,7 +127,7 @@ export async function recordFailure(
 
 type CaseKey = Pick<ClaimKey, 'enterpriseCode' | 'entityKey'> & { operation: string }
 
-/** @param failure columns of the case, and when dirsync retries by itself; returns the number of the case */
+/** @param failure columns of the case, messages among them, and when dirsync retries by itself; returns the number of the case */
 export async function recordCase(
   client: ClientBase,
   { nextRetryMs, ...columns }: { nextRetryMs: number; [column: string]: unknown },
@@ -182,7 +183,7 @@ type Resolution = 'succeeded' | 'obsolete' | 'merged'
 /** Ends cases whose reason is gone. Returns those that were not resolved already. */
 export async function endCases(
   client: ClientBase,
-  ending: (TouchedCase & { resolution: Resolution; note?: string })[],
+  ending: (TouchedCase & { resolution: Resolution; said?: Said })[],
 ): Promise<TouchedCase[]> {
   if (ending.length === 0) return []
   const { rows } = await client.query<TouchedCase>(
@@ -190,32 +191,32 @@ export async function endCases(
        update dirsync.dead_letter d
        set state = 'resolved', resolution = e.resolution, resolved_by = 'dirsync', resolved_at = now(),
            next_retry_at = null, version = d.version + 1
-       from jsonb_to_recordset($1) as e (id bigint, "runId" bigint, resolution text, note text)
+       from jsonb_to_recordset($1) as e (id bigint, "runId" bigint, resolution text, said jsonb)
        where d.id = e.id and d.state <> 'resolved'
-       returning d.id, e."runId", coalesce(e.note, e.resolution) as note
+       returning d.id, e."runId", e.resolution, e.said
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-     select id, 'resolved', "runId", note from ended
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note, said)
+     select id, 'resolved', "runId", case when said is null then resolution end, said from ended
      returning dead_letter_id as id, run_id as "runId"`,
     [JSON.stringify(ending)],
   )
   return rows
 }
 
-/** Ends every case, on behalf of the person who gave the reason. */
-export async function endAllCases(client: ClientBase, reason: string): Promise<void> {
+/** Ends every case, on behalf of the person who has asked for it. */
+export async function endAllCases(client: ClientBase, reason: Said): Promise<void> {
   await client.query(
     `with ended as (
        update dirsync.dead_letter
-       set state = 'resolved', resolution = 'obsolete', note = $1,
+       set state = 'resolved', resolution = 'obsolete',
            resolved_by = dirsync.actor(), resolved_at = now(),
            next_retry_at = null, snooze_until = null, version = version + 1
        where state <> 'resolved'
        returning id
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, said)
      select id, dirsync.actor(), 'resolved', $1 from ended`,
-    [reason],
+    [toStore(reason)],
   )
 }
 
@@ -294,9 +295,9 @@ export async function reopenIgnored(
        where id = $1 and state = 'ignored'
        returning id
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-     select id, 'reopened', $3, 'more is withheld' from reopened`,
-    [id, delayMs, runId],
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, said)
+     select id, 'reopened', $3, $4 from reopened`,
+    [id, delayMs, runId, toStore(message('said.more_withheld'))],
   )
 }
 

@@ -3,6 +3,7 @@ import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
 import type { NamedSource, SourceScope } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
+import { message, type Said } from '../texts/message.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import type { Work } from './outbox.ts'
@@ -17,7 +18,7 @@ export interface DepartmentFacts {
   /** Departments not deleted yet. */
   total: number
   /** Why their employees are uncertain, so that none may be deleted; null when they are certain. */
-  doubt: { isSuspect: boolean; message: string } | null
+  doubt: { isSuspect: boolean; message: Said } | null
   /** A run's deletions, without those that failed before: they wait for the retry of their case. */
   deletions: DueDeletion[]
   /** Everything that HR wants deleted, whatever its state so far. */
@@ -122,12 +123,11 @@ async function doubtOf(
 ): Promise<DepartmentFacts['doubt']> {
   const last = await lastSweep(db, source)
   const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
-  if (suspect) return { isSuspect: true, message: `${suspect}. Nothing was enqueued.` }
+  if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
   if (last && (await lastPlanPassed(db, source.name))) return null
   return {
     isSuspect: false,
-    message:
-      'No department is deleted before a run has read all employees and passed: look at the latest run of kind changes.',
+    message: message('said.employees_unread'),
   }
 }
 
@@ -266,7 +266,7 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     return finished('deleted', {
       ...DELETED,
       platformCode: error.platformCode ?? null,
-      error: 'the platform had no such department',
+      error: message('said.no_such_department'),
     })
   }
   return finished('deleted', DELETED)

@@ -1,4 +1,5 @@
 import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
+import { message, toStore } from '../texts/message.ts'
 import { endAllCases } from './cases.ts'
 import { actAs } from './commands.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
@@ -110,7 +111,7 @@ export const MEMORY = [
 ]
 
 /** Why runs and cases end. */
-const REASON = 'The database was switched to another account of the platform.'
+const REASON = message('said.switched')
 
 /** What a switch deletes, in figures for a person. */
 interface Forgotten {
@@ -215,7 +216,7 @@ async function forget(client: ClientBase): Promise<Forgotten> {
          decided_by = case state when 'held' then dirsync.actor() else decided_by end,
          decided_at = case state when 'held' then now() else decided_at end
      where finished_at is null`,
-    [REASON],
+    [toStore(REASON)],
   )
   await endAllCases(client, REASON)
   return forgotten

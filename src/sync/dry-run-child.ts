@@ -6,6 +6,7 @@ import { hrServer } from '../hr/servers.ts'
 import { HrSource, type HrSourceSettings } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { createPool } from '../lib/database.ts'
+import { message } from '../texts/message.ts'
 import { carryOutDryRun, type Mistake, mistakeOf } from './dry-run-reading.ts'
 import type { RunLimits } from './safety.ts'
 
@@ -66,7 +67,7 @@ export async function readInChild(
   if (child.pid) await removeSpilled(task.hr.server.files.keep, child.pid)
   const reason = killedBy ?? `code ${code}`
   return {
-    message: `The process that read it ended before it was done (${reason}): it may need more than ${memoryMb} MB, as with rows that are very long. Its limit is DRY_RUN_MEMORY_MB.`,
+    message: message('said.dry_run_died', { reason, limit: memoryMb }),
     place: null,
     isOurs: true,
   }
@@ -102,7 +103,7 @@ async function serve(): Promise<void> {
   process.on('message', () => stop.abort())
   const mistake = await read(task, stop.signal)
   // Out of memory, nothing can be expected of the process: it exits as if it had been unable to report.
-  if (mistake?.isOurs && /allocation failed|out of memory/i.test(mistake.message)) process.exit(1)
+  if (mistake?.isOutOfMemory) process.exit(1)
   process.send?.({ mistake }, () => process.exit(0))
 }
 

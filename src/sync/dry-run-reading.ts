@@ -5,9 +5,10 @@ import { hideValue, maskValue } from '../directory/masking.ts'
 import type { Place } from '../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
-import { type HrEmployeeRow, isOfHr, MappingError } from '../hr/source.ts'
+import { HrDataError, type HrEmployeeRow, isOfHr, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { onlyRow, type Pool, type PoolClient, rolledBack, storable, transaction } from '../lib/database.ts'
+import { type Message, message, type Said, saidBy } from '../texts/message.ts'
 import {
   compareSides,
   type DifferenceFigures,
@@ -32,7 +33,7 @@ export interface DryRunSummary extends DifferenceFigures {
   inScope: number
   /** The outcome of a run with this SELECT. */
   verdict: 'running' | 'held' | 'source_suspect'
-  verdictMessage: string | null
+  verdictMessage: Said | null
   /**
    * Employees that it would plan, by reason. A SELECT with other columns changes every row's hash, so that all of them are
    * checked once; `compared` says what then differs.
@@ -57,10 +58,11 @@ const PROGRESS_MS = 500
 
 /** What is wrong, and where in the SELECT. */
 export interface Mistake {
-  message: string
+  message: Said
   place: Place | null
   /** Neither HR nor the SELECT is to blame, as far as is known. */
   isOurs?: true
+  isOutOfMemory?: true
 }
 
 /**
@@ -82,7 +84,7 @@ export async function carryOutDryRun(
     return null
   } catch (error) {
     await progress.end()
-    return progress.tooMany.aborted ? { message: tooManyText(progress.most), place: null } : mistakeOf(error)
+    return progress.tooMany.aborted ? { message: tooMany(progress.most), place: null } : mistakeOf(error)
   }
 }
 
@@ -93,8 +95,8 @@ async function mostRows(pool: Pool): Promise<number> {
   return Math.max(LEAST_LIMIT, MOST_TIMES * onlyRow(rows).known)
 }
 
-function tooManyText(most: number): string {
-  return `It gives more than ${most.toLocaleString('en')} rows, far more than HR has employees, and was stopped: does a join lack its condition?`
+function tooMany(most: number): Message {
+  return message('said.too_many_rows', { limit: most.toLocaleString('en') })
 }
 
 /** More rows than this many times today's employees, and a hundred thousand, indicate a join without its condition. */
@@ -315,14 +317,13 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
 
 /** A place refers to the SELECT under test; today's file may be the wrong one. */
 export function mistakeOf(error: unknown): Mistake {
-  if (error instanceof MappingError && error.file === TRIED)
+  if ((error instanceof MappingError || error instanceof HrDataError) && error.file === TRIED)
     return { message: error.reason, place: error.place }
   if (error instanceof MappingError)
-    return { message: `the SELECT in use is wrong: ${error.message}`, place: null }
-  const words = error instanceof Error ? error.message : String(error)
-  const [prefix = '', line, column] = AT_PLACE.exec(words) ?? []
-  const place = line === undefined ? null : { line: Number(line), column: Number(column) }
-  return { message: words.slice(prefix.length), place, ...(!isOfHr(error) && { isOurs: true }) }
+    return { message: message('said.select_in_use', { reason: error.said }), place: null }
+  const mistake = { message: saidBy(error), place: null }
+  if (isOfHr(error)) return mistake
+  // The words are Node's, or PostgreSQL's.
+  const isOutOfMemory = /allocation failed|out of memory/i.test(String(error))
+  return { ...mistake, isOurs: true, ...(isOutOfMemory && { isOutOfMemory }) }
 }
-
-const AT_PLACE = new RegExp(`^${TRIED}(?::(\\d+):(\\d+))?: `)

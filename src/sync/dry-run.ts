@@ -5,6 +5,7 @@ import { lockTransaction, whileLocked } from '../lib/advisory-lock.ts'
 import { onlyRow, type Pool, type PoolClient, storable, transaction } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
+import { message, toStore } from '../texts/message.ts'
 import type { Asker } from './commands.ts'
 import { CommandError } from './commands.ts'
 import { readInChild } from './dry-run-child.ts'
@@ -65,7 +66,7 @@ function sourceOf(hr: HrSources, name: string): NamedSource {
   throw new MappingError(
     'MAPPING_MISSING',
     TRIED,
-    name === '' ? `which HR source is it for? There are ${names}` : `there is no HR source ${name}`,
+    name === '' ? message('said.which_source', { names }) : message('said.no_such_source', { name }),
   )
 }
 
@@ -157,8 +158,9 @@ interface Claimed {
 async function claimDryRun(db: Pool): Promise<Claimed | null> {
   await db.query(
     `update dirsync.dry_run
-     set state = 'failed', finished_at = now(), message = 'The process that carried it out ended before it was done.'
+     set state = 'failed', finished_at = now(), message = $1
      where state in ('requested', 'running') and starts >= ${MAX_STARTS}`,
+    [toStore(message('said.dry_run_ended'))],
   )
   const { rows } = await db.query<TriedMapping & { id: number }>(
     `update dirsync.dry_run
@@ -171,9 +173,9 @@ async function claimDryRun(db: Pool): Promise<Claimed | null> {
 
 // Carrying it out
 
-const TOO_LONG = `It took more than ${TOTAL_MS / 60_000} minutes, and was stopped.`
+const TOO_LONG = message('said.dry_run_too_long', { minutes: TOTAL_MS / 60_000 })
 
-const STOPPED = 'It was stopped before it was done.'
+const STOPPED = message('said.dry_run_stopped')
 
 async function carryOut(
   deps: DryRunDeps,
@@ -256,12 +258,12 @@ async function isStill(over: AbortSignal): Promise<boolean> {
 // What is written
 
 /** The message of a person's mistake says what is wrong; of any other, that the mistake is dirsync's own. */
-async function fail(db: Pool, id: number, { message, place }: Mistake): Promise<void> {
+async function fail(db: Pool, id: number, { message: what, place }: Mistake): Promise<void> {
   await db.query(
     `update dirsync.dry_run
      set state = 'failed', finished_at = now(), message = $2, error_line = $3, error_column = $4
      where id = $1 and state = 'running'`,
-    [id, message, place?.line ?? null, place?.column ?? null],
+    [id, toStore(what), place?.line ?? null, place?.column ?? null],
   )
 }
 

@@ -1,5 +1,6 @@
 import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
 import type { ClientBase } from '../lib/database.ts'
+import { message, toStore } from '../texts/message.ts'
 import { healingDelay } from './backoff.ts'
 import { endCases, recordCase, reopenIgnored } from './cases.ts'
 import type { FinishedSettlement, RefusedField } from './outcome.ts'
@@ -131,7 +132,7 @@ async function openBlock(
 ): Promise<void> {
   const { enterpriseCode, entityKey } = settlement.key
   const delayMs = healingDelay(1, Math.random())
-  const message = settlement.failures.find(failure => failure.field === refused.field)?.message ?? ''
+  const failure = settlement.failures.find(({ field }) => field === refused.field)
   await client.query(
     `insert into dirsync.field_block as b
        (enterprise_code, field, platform_code, codes, message, probe_userid, next_probe_at)
@@ -144,7 +145,7 @@ async function openBlock(
       refused.field,
       refused.platformCode,
       codes && JSON.stringify([codes]),
-      message,
+      toStore(failure?.message ?? []),
       entityKey,
       delayMs,
     ],
@@ -183,7 +184,7 @@ async function mergeCases(
       id,
       runId,
       resolution: 'merged',
-      note: `merged into dead letter ${into}`,
+      said: message('said.merged', { case: into }),
     })),
   )
   await client.query(
@@ -210,8 +211,8 @@ async function countCase(
     category: 'feature_disabled',
     platform_code: platformCode,
     trace_id: failure?.traceId ?? null,
-    message: failure?.message ?? '',
-    remedy: `${failure?.remedy ?? ''} Then retry this dead letter: everybody follows once one employee gets it through.`,
+    message: failure?.message ?? [],
+    remedy: [failure?.remedy ?? [], message('said.withheld_remedy')],
     state: 'open',
     last_run_id: runId,
     nextRetryMs,

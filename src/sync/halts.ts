@@ -2,6 +2,7 @@ import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { message, type Said, toStore } from '../texts/message.ts'
 import { LONGEST_DELAY_MS, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
@@ -10,8 +11,8 @@ export interface Halt {
   scope: string
   category: string
   platformCode: number | null
-  message: string
-  remedy: string
+  message: Said
+  remedy: Said
   /** dirsync, or the person who paused all calls. */
   raisedBy: string
   since: Date
@@ -36,9 +37,12 @@ interface Dependencies {
 
 /** Raises a halt, and logs an alarm when it is new. */
 export async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
-  const { category, message, remedy, platformCode } = reason
+  const { category, remedy, platformCode } = reason
   if (await raiseHalt(pool, { ...reason, scope }, probeDelay(0, Math.random())))
-    logger.error({ scope, category, platformCode, remedy }, `halted: ${message}`)
+    logger.error({
+      ...{ scope, category, platformCode, remedy },
+      msg: message('said.halted', { reason: [reason.message] }),
+    })
 }
 
 /**
@@ -47,7 +51,7 @@ export async function halt({ pool, logger }: Dependencies, scope: string, reason
  */
 export async function raiseHalt(
   db: Pool,
-  { scope, category, platformCode, message, remedy }: Reason & { scope: string },
+  { scope, category, platformCode, ...reason }: Reason & { scope: string },
   firstProbeMs: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -58,7 +62,7 @@ export async function raiseHalt(
        = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy,
           excluded.next_probe_at, now(), 0)
      where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
-    [scope, category, platformCode, message, remedy, firstProbeMs],
+    [scope, category, platformCode, toStore(reason.message), toStore(reason.remedy), firstProbeMs],
   )
   return rowCount === 1
 }
@@ -102,14 +106,14 @@ function scopesOf({ codes }: SourceScope): readonly string[] {
 }
 
 /** Stops everything, or with several sources the work that waits for this one, until HR answers again. */
-export async function haltForHr(deps: Dependencies, source: Source, error: string): Promise<void> {
+export async function haltForHr(deps: Dependencies, source: Source, reason: Said): Promise<void> {
   for (const scope of scopesOf(source))
     await halt(deps, scope, {
       category: 'hr_unavailable',
       message: source.name
-        ? `HR source ${source.name} cannot be read: ${error}`
-        : `HR cannot be read: ${error}`,
-      remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+        ? message('said.source_unread_because', { name: source.name, reason })
+        : message('said.hr_unread_because', { reason }),
+      remedy: message('said.hr_unread_remedy'),
       platformCode: null,
     })
 }

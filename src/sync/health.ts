@@ -1,5 +1,6 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
+import type { Said } from '../texts/message.ts'
 import { type Figures, readFigures } from './figures.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from './run.ts'
@@ -19,7 +20,7 @@ export interface Health extends Figures {
    * Jobs that failed when they last ran, or whose latest run did, with the age of the first failure since the last
    * success. `schedules` covers `changes` and `full` runs.
    */
-  failingJobs: { job: string; source: string; error: string; age: number }[]
+  failingJobs: { job: string; source: string; error: Said | null; age: number }[]
   /** Work outside full runs that nothing holds back, by operation; the oldest first. */
   work: WorkHealth[]
   /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
@@ -68,7 +69,7 @@ interface ScheduleHealth {
    */
   unsuccessful: number
   /** Why the latest run failed, or a held one could not be checked again; null for neither. */
-  error: string | null
+  error: Said | null
 }
 
 interface WorkHealth {
@@ -168,7 +169,7 @@ const HEALTH = `
            ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at, held.judged_at, added.at)`)} as idle,
            latest.planned,
            coalesce(case when latest.state = 'failed' then latest.message end,
-                    substring(held.message from 'HR could not be judged again: (.*)$')) as error,
+                    jsonb_path_query_first(held.message, '$[*] ? (@.key == "said.not_judged").values.reason')) as error,
            case when latest.state = 'running' then ${ageOf('greatest(latest.planned_at, latest.decided_at)')} end as begun
     from (values ('changes', 'sync-changes'), ('full', 'full-resync')) k (kind, job)
     join dirsync.job_schedule s
@@ -200,7 +201,7 @@ const HEALTH = `
     select job, coalesce(paused_by, '') as by, coalesce(pause_reason, '') as reason, ${ageOf('paused_at')} as age
     from dirsync.job_schedule where interval_seconds is not null and paused_at is not null
   ), failing_jobs as (
-    select s.job, '' as source, latest.error, ${ageOf('first.finished_at')} as age
+    select s.job, '' as source, jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', latest.error)) as error, ${ageOf('first.finished_at')} as age
     from in_force s
     cross join lateral (select error from dirsync.job_tick t where t.job = s.job and ${RAN}
                         order by due_at desc limit 1) latest
@@ -211,7 +212,7 @@ const HEALTH = `
                         order by due_at limit 1) first
     where latest.error is not null
     union all
-    select k.job, hr.name, coalesce(latest.message, ''), ${ageOf('first.finished_at')}
+    select k.job, hr.name, latest.message, ${ageOf('first.finished_at')}
     from (values ('departments', 'departments'), ('openids', 'openids'), ('orders', 'mirror-orders'),
                  ('accounts', 'mirror-accounts'), ('taxpayers', 'mirror-taxpayers')) k (kind, job)
     join in_force s on s.job = k.job

@@ -1,6 +1,6 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
-import { HrUnavailableError, isOfHr } from '../hr/source.ts'
+import { HrUnavailableError, isOfHr, noSourceHas } from '../hr/source.ts'
 import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
@@ -11,6 +11,7 @@ import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
 import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type JobOperation, parseJobKey } from '../queue/job.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { DepartmentReader, deleteDepartment } from './departments.ts'
@@ -223,7 +224,7 @@ export class JobProcessor {
     source: NamedSource,
     platform: CountedPlatform,
   ): Promise<JobResult> {
-    const wait = (error: string) =>
+    const wait = (error: Said) =>
       unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
     try {
       const reader = this.#departments.get(source) as DepartmentReader
@@ -234,7 +235,7 @@ export class JobProcessor {
     } catch (error) {
       if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
       // Employees do not wait because of an error in departments.
-      if (isOfHr(error)) return wait(error.message)
+      if (isOfHr(error)) return wait(saidBy(error))
       return this.#fail(key, claimed, error, null)
     }
   }
@@ -256,9 +257,9 @@ export class JobProcessor {
   }
 
   /** Stops everything, or with several sources the work that waits for this one. */
-  async #haltForHr(claimed: Claim, source: NamedSource, { message }: Error): Promise<JobResult> {
-    await haltForHr(this.#deps, source, message)
-    return unfinished('halted', atOnce(claimed), { error: message })
+  async #haltForHr(claimed: Claim, source: NamedSource, error: Error): Promise<JobResult> {
+    await haltForHr(this.#deps, source, saidBy(error))
+    return unfinished('halted', atOnce(claimed), { error: saidBy(error) })
   }
 
   /** Turns a failed call into a result, after raising the halt that the catalogue or an outage requires. */
@@ -267,8 +268,9 @@ export class JobProcessor {
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
     if (outage || verdict.disposition === 'halt')
       await halt(this.#deps, !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
-        ...verdict,
-        message: verdict.meaning,
+        category: verdict.category,
+        message: verdict.said.meaning,
+        remedy: verdict.said.remedy,
         platformCode: outage ? null : (error.platformCode ?? null),
       })
     return resultOfRefusal({
@@ -358,7 +360,7 @@ function ofNoSource(
     // The platform's state is unknown: once the enterprise has a source again, the next plan has it read.
     stored: sentUnknown && operation === 'update-employee' ? unsent(unasked(active)) : null,
     resolve: allBut(cases),
-    error: `no HR source has enterprise ${enterpriseCode || '(none)'}`,
+    error: noSourceHas(enterpriseCode),
   })
 }
 
@@ -373,8 +375,8 @@ function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResul
         entity: entityOf(key),
         category: 'unclassified',
         field: key.detail,
-        message: `The worker ended ${MAX_STARTS} times in the middle of this job.`,
-        remedy: "Look at the workers' logs around the attempts of this entity, then retry.",
+        message: message('said.worker_ended', { count: MAX_STARTS }),
+        remedy: message('said.worker_ended_remedy'),
         sourceHash,
         cases,
       }),
@@ -395,18 +397,17 @@ async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
 
 /** Plan and worker never see the same HR row. The plan's row is not retried at once: that would go on for ever. */
 function unsettled({ active, sourceHash, cases }: Claim): JobResult {
-  const message = `Workers found another HR row than the plan, ${MAX_REPLANS} times in a row, so nothing was sent.`
+  const what = message('said.unsettled', { count: MAX_REPLANS })
   return finished('parked', {
-    error: message,
+    error: what,
     stored: unsent({ ...unasked(active), parkedHash: sourceHash }),
     resolve: allBut(cases),
     failures: [
       failure({
         entity: 'employee',
         category: 'unsettled_hr_row',
-        message,
-        remedy:
-          'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
+        message: what,
+        remedy: message('said.unsettled_remedy'),
         sourceHash,
         cases,
       }),
@@ -424,7 +425,7 @@ function lockName(key: ClaimKey): string {
 }
 
 function tooLate(): HrUnavailableError {
-  return new HrUnavailableError(`the HR database did not answer within ${LOOK_UP_MS / 1000} s`)
+  return new HrUnavailableError(message('said.hr_late', { seconds: LOOK_UP_MS / 1000 }))
 }
 
 interface RowWanted {

@@ -2,6 +2,7 @@ import type { FieldRefusal } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../directory/employee.ts'
 import { hideValue, maskText, maskValue } from '../directory/masking.ts'
 import { PlatformError, type Verdict } from '../platform/errors.ts'
+import { message, type Said } from '../texts/message.ts'
 import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backoff.ts'
 import type { Claim, ClaimKey, OpenCase } from './claim.ts'
 
@@ -15,7 +16,7 @@ export type JobResult = Unfinished | Finished
 interface AttemptFacts {
   platformCode: number | null
   traceId: string | null
-  error: string | null
+  error: Said | null
 }
 
 /** The job goes back to the outbox. Nothing new is known of its entity, whose cases stay as they are. */
@@ -119,8 +120,8 @@ export interface Failure {
   category: string
   platformCode: number | null
   traceId: string | null
-  message: string
-  remedy: string
+  message: Said
+  remedy: Said
   changedFields: { field: string; value: string | null }[]
   blockedBy: string | null
   sourceHash: string | null
@@ -214,7 +215,7 @@ export function resultOfRefusal(
   const facts = {
     platformCode: error.platformCode ?? null,
     traceId: error.traceId ?? null,
-    error: verdict.meaning,
+    error: verdict.said.meaning,
   }
   const again = { delayMs: 0, attempts: claim.attempts }
   const isTransient = verdict.disposition === 'retry' || verdict.disposition === 'refresh-token'
@@ -293,8 +294,10 @@ export function failureOfRefusal(
   return failure({
     ...given,
     category: verdict.category,
-    message: verdict.meaning + (platformMessage ? ` The platform says: ${maskText(platformMessage)}` : ''),
-    remedy: verdict.remedy,
+    message: platformMessage
+      ? [verdict.said.meaning, message('said.platform_says', { words: maskText(platformMessage) })]
+      : verdict.said.meaning,
+    remedy: verdict.said.remedy,
     platformCode: platformCode ?? null,
     traceId: traceId ?? null,
   })

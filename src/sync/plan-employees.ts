@@ -5,6 +5,7 @@ import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import { personOf } from '../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
+import { type Message, message, type Said, toStore } from '../texts/message.ts'
 import { endCases } from './cases.ts'
 import { present } from './employee.ts'
 import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
@@ -93,22 +94,22 @@ export async function planEmployees(
       ? suspicion(source, before, difference.duplicates, limits.gate)
       : duplication(difference.duplicates)) ??
     misassignment(missing)
-  if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
+  if (suspect)
+    return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
     const verdict = judged(changing, total, limits.breaker)
     const before = verdict.message && (await rejectedBefore(db))
-    return { ...planned, ...verdict, ...(before && { message: `${verdict.message} ${before}` }) }
+    return { ...planned, ...verdict, ...(before && { message: [verdict.message ?? [], before] }) }
   }
   // The first run changes all employees, as it should; but most of them should be there.
   const { rows, active } = staged
   const left = rows - active
   if (!leaversAbound(left, rows, limits.maxLeavers)) return { ...planned, ...PASSED }
-  const message = `HR says that ${left} of ${rows} employees have left, more than ${limits.maxLeavers} %: check how the mapping tells who is active, then approve or reject the run.`
   return {
     ...planned,
     plan: { ...planned.plan, leavers: { left, of: rows } },
     state: 'held',
-    message,
+    message: message('said.most_left', { left, total: rows, percent: limits.maxLeavers }),
   }
 }
 
@@ -148,7 +149,11 @@ export async function planNamedRows(
   const suspect = duplication(inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [key.userid] : [])))
   if (suspect)
     return {
-      planned: { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` },
+      planned: {
+        state: 'source_suspect',
+        sweep: false,
+        message: message('said.suspect', { reason: suspect }),
+      },
       missing: [],
     }
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
@@ -174,7 +179,7 @@ export async function planNamedRows(
 }
 
 /** Employees in `difference` whose last change a person rejected, with the reason; HR has changed them once more. Null: none. */
-async function rejectedBefore(db: ClientBase): Promise<string | null> {
+async function rejectedBefore(db: ClientBase): Promise<Said | null> {
   const { rows } = await db.query<{ count: number; run: number; actor: string; reason: string | null }>(
     `select count(*)::int as count, r.id as run, r.decision_reason as reason, r.decided_by as actor
      from difference d
@@ -183,13 +188,11 @@ async function rejectedBefore(db: ClientBase): Promise<string | null> {
      where e.rejected and d.fresh group by r.id order by r.id desc limit 3`,
   )
   const said = rows.map(({ count, run, actor, reason }) => {
-    const { name } = personOf(actor)
-    const who = reason === null ? name : `${name} (${reason})`
-    return count === 1
-      ? `${count} of them was rejected before, with run ${run} by ${who}.`
-      : `${count} of them were rejected before, with run ${run} by ${who}.`
+    const person = personOf(actor).name
+    const name = reason === null ? person : `${person} (${reason})`
+    return message(count === 1 ? 'said.was_rejected' : 'said.were_rejected', { count, run, name })
   })
-  return said.length === 0 ? null : said.join(' ')
+  return said.length === 0 ? null : said
 }
 
 const PASSED = { state: 'running' } as const
@@ -199,7 +202,7 @@ function judged(changing: number, total: number, breaker: Breaker): Pick<Employe
   if (!trips(breaker, changing, total)) return PASSED
   return {
     state: 'held',
-    message: `${changing} of ${total} employees would change, more than ${breaker.count} and ${breaker.percent} %: look at the plan, then approve or reject the run.`,
+    message: message('said.employees_change', { changing, total, ...breaker }),
   }
 }
 
@@ -338,12 +341,12 @@ export async function recordKeyless(
       `select dirsync.record_failure(jsonb_build_object(
          'enterprise_code', '', 'entity', 'employee', 'entity_key', $1::text,
          'operation', $5::text, 'field', $6::text, 'category', 'invalid_hr_row',
-         'message', $2::text, 'remedy', $3::text, 'source_hash', md5($2)::uuid, 'state', 'open',
+         'message', $2::jsonb, 'remedy', $3::jsonb, 'source_hash', md5($2::jsonb::text)::uuid, 'state', 'open',
          'last_run_id', $4::bigint))`,
       [
         NO_USER_ID,
-        keylessMessage(rows, name),
-        'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
+        toStore(keylessMessage(rows, name)),
+        toStore(message('said.keyless_remedy')),
         runId,
         operation,
         field,
@@ -362,10 +365,9 @@ export async function recordKeyless(
   }
 }
 
-function keylessMessage(rows: number, source: string): string {
-  if (source === '')
-    return `${rows === 1 ? 'One row of HR has' : `${rows} rows of HR have`} no user id, or one that is far too long.`
-  return rows === 1
-    ? `One row of HR source ${source} has no user id, or one that is far too long.`
-    : `${rows} rows of HR source ${source} have no user id, or one that is far too long.`
+function keylessMessage(count: number, name: string): Message {
+  if (name === '') return count === 1 ? message('said.keyless_one') : message('said.keyless_many', { count })
+  return count === 1
+    ? message('said.keyless_one_of', { name })
+    : message('said.keyless_many_of', { count, name })
 }

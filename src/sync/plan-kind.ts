@@ -4,6 +4,7 @@ import type { HrSources, SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Tracing, traced } from '../lib/tracing.ts'
+import { message, type Said, SaidError } from '../texts/message.ts'
 import { departmentFacts, storeDeletions, storedDeletions } from './departments.ts'
 import { enterpriseCodes, findEmployees, present } from './employee.ts'
 import { addBindings, addWork, awaitPlan, lockWorkOfCases, type Work } from './outbox.ts'
@@ -72,7 +73,9 @@ export function planKind(
 function sourceOf({ hr, source }: PlannerOptions): SourceScope & { hr: HrSource } {
   const named = hr.named(source)
   if (named === null)
-    throw new Error(`the settings of this process name no HR source ${source || 'without a name'}`)
+    throw new SaidError(
+      source ? message('said.source_unnamed', { name: source }) : message('said.source_nameless'),
+    )
   return named
 }
 
@@ -150,14 +153,18 @@ async function planNamed(
         ({ enterpriseCode, userid }) => userid === name || `${enterpriseCode}/${userid}` === name,
       ),
   )
-  if (employees.length === 0)
-    return unable('failed', `neither HR nor dirsync knows an employee ${missing.join(', ')}`)
+  if (employees.length === 0) return unable('failed', message('said.knows_nobody', { names: missing }))
   const work = employees.map(key => ({
     ...workOf('update-employee', key.enterpriseCode, key.userid),
     named: true,
   }))
-  const silent = failures.map(({ source }) => `HR source ${source.name} cannot be read`)
-  const unknown = missing.length > 0 ? [`unknown: ${missing.join(', ')}`, ...silent].join('; ') : null
+  const unread = failures.map(({ source }) => message('said.source_unread', { name: source.name }))
+  const unknown =
+    missing.length === 0
+      ? null
+      : unread.length === 0
+        ? message('said.unknown_names', { names: missing })
+        : message('said.unknown_and_unread', { names: missing, unread })
   return {
     planned: {
       state: 'running',
@@ -184,7 +191,7 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
   const mirrors = await requestMirrorsOf(db, ids, requestedBy)
   const withheld = await askWithheld(db, run.id, ids)
   const inScope = work.length + withheld
-  const message = mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ')
+  const again = mirrors.map(({ id, kind }) => message('said.reads_again', { run: id, kind }))
   const priority = byItself ? PRIORITY.background : PRIORITY.named
   return {
     planned: {
@@ -192,7 +199,7 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
       inScope,
       plan: summary(work, 'retry', inScope),
       mapping,
-      ...(message && { message }),
+      ...(again.length > 0 && { message: message('said.reads_all_again', { runs: again }) }),
     },
     apply: id => addWork(db, id, priority, work),
   }
@@ -214,7 +221,7 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
   const { hr } = scope
   if (!(await hr.inspect()).departments) {
     const setting = scope.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
-    return unable('running', `${setting} is not set: no department is ever deleted`, 0)
+    return unable('running', message('said.no_departments_sql', { setting }), 0)
   }
   const { inHr, total, doubt, deletions, wanted } = await traced('read HR', () =>
     departmentFacts(db, scope, limits),
@@ -223,7 +230,7 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
   if (inHr === 0 && total > 0)
     return unable(
       'source_suspect',
-      'HR delivered no departments at all: check the mapping query and the HR database. Nothing was enqueued.',
+      message('said.suspect', { reason: message('said.no_departments') }),
       total,
     )
   const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
@@ -237,7 +244,7 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
       inScope: total,
       plan: summary(work, 'delete'),
       ...(isHeld && {
-        message: `${work.length} of ${total} departments would be deleted, more than ${limits.departments.count} and ${limits.departments.percent} %: look at the plan, then approve or reject the run.`,
+        message: message('said.departments_go', { changing: work.length, total, ...limits.departments }),
       }),
     },
     apply: async id => {
@@ -269,13 +276,14 @@ async function planOpenids(
 }
 
 /** A run that ends without any work. */
-function unable(
-  state: 'running' | 'failed' | 'source_suspect',
-  message: string,
-  inScope?: number,
-): JudgedPlan {
+function unable(state: 'running' | 'failed' | 'source_suspect', why: Said, inScope?: number): JudgedPlan {
   return {
-    planned: { state, message, plan: { reasons: {}, sample: [] }, ...(inScope !== undefined && { inScope }) },
+    planned: {
+      state,
+      message: why,
+      plan: { reasons: {}, sample: [] },
+      ...(inScope !== undefined && { inScope }),
+    },
     apply: async () => {},
   }
 }

@@ -5,6 +5,7 @@ import { type ClientBase, databaseTime, onlyRow, repeatOnDeadlock, transaction }
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
+import { type MessageKey, message, type Said, saidBy } from '../texts/message.ts'
 import { storedDeletions } from './departments.ts'
 import { haltForHr, healHrHalt } from './halts.ts'
 import { addWork, analyzeOutbox } from './outbox.ts'
@@ -33,8 +34,13 @@ import { areInForce, assertInForce, OutdatedSources } from './sources.ts'
 /** After a plan of this many entities PostgreSQL's statistics of the outbox are updated. */
 const MUCH_WORK = 5000
 
-/** What a held run says about the time since it was held begins with one of these. */
-const SINCE_HELD = / (?=HR has not changed since|Since then HR|HR could not be judged)/
+/** What a held run says about the time since it was held. */
+const SINCE_HELD: ReadonlySet<MessageKey> = new Set([
+  'said.unchanged_since',
+  'said.changed_row_since',
+  'said.changed_rows_since',
+  'said.not_judged',
+])
 
 /** Runs of employees that choose their own rows. Two of them are held for the same rows. */
 const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
@@ -96,19 +102,19 @@ export class Planner {
       if (signal.aborted) throw error
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       if (error instanceof OutdatedSources) return this.#giveBack(run, log)
-      const what = error instanceof Error ? error.message : String(error)
-      const message = run.source === '' ? what : `HR source ${run.source}: ${what}`
+      const reason = saidBy(error)
+      const what = run.source === '' ? reason : message('said.of_source', { name: run.source, reason })
       const isSuspect = error instanceof HrDeliveryError
-      if (isSuspect) log.warn({ error: message }, 'run planned: HR is suspect')
-      else log.error({ error: message }, 'run failed')
+      if (isSuspect) log.warn({ error: what }, 'run planned: HR is suspect')
+      else log.error({ error: what }, 'run failed')
       trace.fail()
       const source = this.#readFrom(run)
       // With nothing in the queue no job would find it.
       if (source && error instanceof HrUnavailableError && !isSuspect)
-        await haltForHr({ pool, logger: log }, source, error.message)
+        await haltForHr({ pool, logger: log }, source, reason)
       return this.#recordFailure(
         run,
-        isSuspect ? `${message}. Nothing was enqueued.` : message,
+        isSuspect ? message('said.suspect', { reason: what }) : what,
         isSuspect ? 'source_suspect' : 'failed',
       )
     }
@@ -130,17 +136,13 @@ export class Planner {
   }
 
   /** A held run stays held, whatever the failure of checking HR again. */
-  async #recordFailure(
-    run: PlannableRun,
-    message: string,
-    state: 'failed' | 'source_suspect',
-  ): Promise<void> {
+  async #recordFailure(run: PlannableRun, reason: Said, state: 'failed' | 'source_suspect'): Promise<void> {
     const { pool } = this.#options
     if (run.state === 'held') {
-      const [held = ''] = (run.message ?? '').split(SINCE_HELD)
-      return judgeLater(pool, run.id, `${held} HR could not be judged again: ${message}`.trim())
+      const held = [run.message ?? []].flat().filter(what => !('key' in what && SINCE_HELD.has(what.key)))
+      return judgeLater(pool, run.id, [...held, message('said.not_judged', { reason })])
     }
-    await recordPlan(pool, run.id, { state, message }).catch(error => {
+    await recordPlan(pool, run.id, { state, message: reason }).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error
     })
   }
@@ -169,8 +171,7 @@ export class Planner {
       if (passedForAll(run)) await rejudgeHeldRuns(db, run.source)
       return planned
     } else if (wasHeld) {
-      const message = `${planned.message ?? planned.state} The plan stays as it was stored: approve or reject the run.`
-      await keepHeld(db, run.id, message, null)
+      await keepHeld(db, run.id, [planned.message ?? [], message('said.plan_stays')], null)
       return planned
     }
     await recordPlan(db, run.id, planned)
@@ -208,14 +209,16 @@ async function stayHeld(
 ): Promise<PlannedRun> {
   const since =
     changedSince === 0
-      ? 'HR has not changed since.'
-      : `Since then HR has changed ${changedSince} ${changedSince === 1 ? 'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.`
-  await keepHeld(db, held, `${planned.message ?? ''} ${since}`, changedSince)
+      ? message('said.unchanged_since')
+      : message(changedSince === 1 ? 'said.changed_row_since' : 'said.changed_rows_since', {
+          count: changedSince,
+        })
+  await keepHeld(db, held, [planned.message ?? [], since].flat(), changedSince)
   if (held === run.id) return planned
   const superseded: PlannedRun = {
     ...planned,
     state: 'superseded',
-    message: `Run ${held} is held with such a plan already: approve or reject that one. Nothing was enqueued.`,
+    message: [message('said.held_already', { run: held }), message('said.nothing_enqueued')],
   }
   await recordPlan(db, run.id, superseded)
   return superseded
@@ -223,7 +226,7 @@ async function stayHeld(
 
 /** Exactly what was approved goes into the outbox; HR is not read. */
 async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
-  let message: string | null = null
+  let what: Said | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
   const scope = hr.named(run.source) ?? WHOLE
   if (run.kind === 'departments')
@@ -233,13 +236,11 @@ async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRu
     const keyless = await keylessOf(db, run.id)
     await applyEmployeePlan(db, run.id, { isFull: run.kind === 'full', keyless, scope })
     if (leftOut > 0)
-      message = scope.codes
-        ? `${leftOut} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.`
-        : `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
+      what = message(scope.codes ? 'said.left_out_or_moved' : 'said.left_out', { count: leftOut })
   }
-  await recordApproved(db, run.id, message)
+  await recordApproved(db, run.id, what)
   if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db, run.source)
-  return { state: 'running', ...(message && { message }) }
+  return { state: 'running', ...(what && { message: what }) }
 }
 
 /** Rows without a user id that the run found when it was planned; null when it did not read every row. */

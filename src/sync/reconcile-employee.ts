@@ -13,6 +13,7 @@ import type { DesiredEmployee, EmployeeField, EmployeeFields, EmployeeKey } from
 import { parseActive } from '../directory/field-rules.ts'
 import { type AcknowledgedHashes, hashFields } from '../directory/hash.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
+import { type Message, message } from '../texts/message.ts'
 import type { Claim, OpenCase } from './claim.ts'
 import { type CountedPlatform, employeeParams } from './counted-platform.ts'
 import {
@@ -54,7 +55,7 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
   const { row, hash } = job
   if (row === null) return checkLeaver(job, platform)
   if (row === 'duplicate' || hash === null)
-    return invalidRow(job, [{ field: 'userid', message: 'HR delivers this employee more than once' }])
+    return invalidRow(job, [{ field: 'userid', message: message('said.delivered_twice') }])
   const validated = toDesired(row, Object.keys(row))
   if (!validated.ok) return invalidRow(job, validated.problems)
   if (!validated.desired.active) return checkLeaver(job, platform)
@@ -205,9 +206,8 @@ function notApplied({ hash, claim }: EmployeeJob, desired: DesiredEmployee, unit
     entity: 'employee',
     category: 'not_applied',
     field: unit.unit,
-    message: 'The platform accepted this value, and shows again what it showed before.',
-    remedy:
-      "Find out in the platform's back office what keeps or puts back the other value (a rule, another system), or correct HR.",
+    message: message('said.not_applied'),
+    remedy: message('said.not_applied_remedy'),
     changedFields: maskedFields(unit.fields, desired.fields),
     sourceHash: hash,
     cases: claim.cases,
@@ -219,9 +219,8 @@ function mistakenDocument({ hash, claim }: EmployeeJob, desired: DesiredEmployee
     entity: 'employee',
     category: 'invalid_hr_row',
     field: unit.unit,
-    message:
-      'HR has a document number without card_type that is not an identity number, and the platform has an identity card.',
-    remedy: 'Correct the number in HR, or map card_type: 2 says that it is a passport.',
+    message: message('said.mistaken_document'),
+    remedy: message('said.mistaken_document_remedy'),
     changedFields: maskedFields(['card_no'], desired.fields),
     sourceHash: hash,
     cases: claim.cases,
@@ -231,20 +230,21 @@ function mistakenDocument({ hash, claim }: EmployeeJob, desired: DesiredEmployee
 /** An HR row that breaks rules: no call is made for it. */
 function invalidRow(
   { row, hash, claim }: EmployeeJob,
-  problems: readonly { field: string; message: string }[],
+  problems: readonly { field: string; message: Message }[],
 ): JobResult {
-  const message = problems.map(problem => problem.message).join('; ')
+  const rules = problems.map(problem => problem.message)
+  const what = message('said.broken_rules', { rules })
   const fields = problems.map(problem => problem.field)
   return finished('parked', {
-    error: message,
+    error: what,
     stored: unsent({ ...unasked(true), parkedHash: hash }),
     failures: [
       failure({
         entity: 'employee',
         category: 'invalid_hr_row',
         field: fields[0] ?? '',
-        message,
-        remedy: 'Correct the row in HR; it is tried again as soon as it changes.',
+        message: what,
+        remedy: message('said.correct_row'),
         changedFields: row === 'duplicate' || row === null ? [] : hiddenFields(fields, row),
         sourceHash: hash,
         cases: claim.cases,
@@ -273,19 +273,16 @@ async function checkLeaver(
       resolve: 'all',
     })
   }
-  const message =
-    row === null
-      ? 'HR has no row for this employee any more, but the platform still has them in service.'
-      : 'HR says that this employee has left, but the platform still has them in service.'
+  const what = message(row === null ? 'said.left_without_row' : 'said.left_in_hr')
   return finished('parked', {
-    error: message,
+    error: what,
     stored: unsent({ ...unasked(false), parkedHash: hash, platformState: 'in_service', deptCode }),
     failures: [
       failure({
         entity: 'employee',
         category: 'left_hr',
-        message,
-        remedy: "End the employment in the platform's back office (its interface cannot), or correct HR.",
+        message: what,
+        remedy: message('said.left_remedy'),
         sourceHash: hash,
         cases: claim.cases,
       }),

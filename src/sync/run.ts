@@ -1,5 +1,6 @@
 import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { message, type Said, toStore } from '../texts/message.ts'
 import { restLostCases } from './cases.ts'
 import { MIRRORS, type Mirror } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
@@ -84,7 +85,7 @@ export interface Run {
   planned: number | null
   plan: PlanSummary | null
   result: RunResult | null
-  message: string | null
+  message: Said | null
 }
 
 /** A run for the planner. */
@@ -262,7 +263,7 @@ export interface PlannedRun {
   source?: SourceStatistics
   /** Fingerprint of the mapping that HR's employees were read with; absent when they were not. */
   mapping?: string | undefined
-  message?: string
+  message?: Said
 }
 
 /** A run was cancelled while it was planned: nothing of its plan is to be written. */
@@ -283,16 +284,16 @@ export async function recordPlan(db: ClientBase | Pool, id: number, planned: Pla
      set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
          mapping = $9, planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
      where id = $1 and state = 'planning'`,
-    [id, state, sweep, inScope, count, plan, source, message, mapping],
+    [id, state, sweep, inScope, count, plan, source, toStore(message), mapping],
   )
   if (rowCount === 0) throw new RunTakenBack(id)
 }
 
 /** The stored plan of an approved run is in the outbox. @throws RunTakenBack */
-export async function recordApproved(db: ClientBase, id: number, message: string | null): Promise<void> {
+export async function recordApproved(db: ClientBase, id: number, what: Said | null): Promise<void> {
   const { rowCount } = await db.query(
     `update dirsync.sync_run set state = 'running', message = $2 where id = $1 and state = 'planning'`,
-    [id, message],
+    [id, toStore(what)],
   )
   if (rowCount === 0) throw new RunTakenBack(id)
 }
@@ -341,7 +342,7 @@ export async function supersede(db: ClientBase, held: number, by: number): Promi
   await db.query(
     `update dirsync.sync_run set state = 'superseded', finished_at = now(), rejudge_at = null, message = $2
      where id = $1 and state = 'held'`,
-    [held, `HR looks right again: run ${by} took its place. Nothing of this plan was sent.`],
+    [held, toStore([message('said.took_place', { run: by }), message('said.nothing_sent')])],
   )
 }
 
@@ -352,7 +353,7 @@ export async function supersede(db: ClientBase, held: number, by: number): Promi
 export async function keepHeld(
   db: ClientBase,
   held: number,
-  message: string,
+  what: Said,
   changedSince: number | null,
 ): Promise<void> {
   await db.query(
@@ -361,16 +362,16 @@ export async function keepHeld(
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
-    [held, message, changedSince],
+    [held, toStore(what), changedSince],
   )
 }
 
 /** HR could not be checked again: that is retried in a minute, and the stored plan stays. */
-export async function judgeLater(db: Pool, held: number, message: string): Promise<void> {
+export async function judgeLater(db: Pool, held: number, what: Said): Promise<void> {
   await db.query(
     `update dirsync.sync_run set rejudge_at = now() + interval '1 minute', message = $2
      where id = $1 and state = 'held'`,
-    [held, message],
+    [held, toStore(what)],
   )
 }
 
@@ -438,7 +439,7 @@ export interface RunProgress {
   state: RunState
   planned: number
   left: number
-  message: string | null
+  message: Said | null
 }
 
 /** For the run `r`: entities in the outbox, parts of a mirror still to be read. */

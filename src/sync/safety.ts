@@ -1,4 +1,5 @@
 import type { SourceStatistics } from '../directory/hash.ts'
+import { type Message, message } from '../texts/message.ts'
 
 /** What a run may do without a person's approval. */
 export interface RunLimits {
@@ -61,11 +62,10 @@ export function suspicion(
   last: SourceStatistics | null,
   duplicates: string[],
   limits: GateLimits,
-): string | null {
-  if (now.rows === 0) return 'HR delivered no rows at all: check the mapping query and the HR database'
+): Message | null {
+  if (now.rows === 0) return message('said.no_rows')
   const usable = usableRows(now)
-  if (usable === 0)
-    return `none of the ${now.rows} rows that HR delivers has a user id: check the mapping query and the HR database`
+  if (usable === 0) return message('said.no_user_ids', { rows: now.rows })
   const twice = duplication(duplicates)
   if (twice) return twice
   if (!last) return null
@@ -73,14 +73,18 @@ export function suspicion(
   const before = usableRows(last)
   const fewer = percent(before - usable, before)
   if (fewer > limits.maxFewerRows)
-    return `HR delivers ${usable} rows${now.keyless > 0 ? ' with a user id' : ''}, ${Math.round(fewer)} % fewer than the last good run (${before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
+    return message(now.keyless > 0 ? 'said.fewer_user_ids' : 'said.fewer_rows', {
+      rows: usable,
+      percent: Math.round(fewer),
+      before,
+    })
   const emptied = Object.keys(now.empty).filter(column => {
     const share = percent(last.empty[column] ?? 0, last.rows)
     return column in last.empty && percent(now.empty[column] ?? 0, now.rows) - share > limits.maxEmptied
   })
-  if (emptied.length > 0)
-    return `${emptied.join(', ')} turned empty for more than ${limits.maxEmptied} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR`
-  return null
+  return emptied.length === 0
+    ? null
+    : message('said.emptied', { columns: emptied, percent: limits.maxEmptied })
 }
 
 /** Whether some rows alone could have emptied a column for too many of all rows, had none of them been empty before. */
@@ -102,10 +106,10 @@ export function missingEmployees(
   counted: number,
   last: SourceStatistics,
   limits: Pick<GateLimits, 'maxFewerRows'>,
-): string | null {
+): Message | null {
   const before = (last.active ?? usableRows(last)) - (last.empty.dept_code ?? 0)
   if (percent(before - counted, before) <= limits.maxFewerRows) return null
-  return `HR has ${counted} employees in departments, of ${before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
+  return message('said.missing_employees', { counted, before })
 }
 
 function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
@@ -121,12 +125,12 @@ export function straying(
   now: SourceStatistics,
   total: number | null,
   { gate, breaker }: { gate: Pick<GateLimits, 'maxFewerRows'>; breaker: Pick<Breaker, 'count'> },
-): string | null {
+): Message | null {
   const { rows, keyless, stray = 0 } = now
   const isAll = total === null && stray > 0 && usableRows(now) === 0
   const isMuch = trips({ count: breaker.count, percent: gate.maxFewerRows }, stray, total ?? rows - keyless)
   if (!isAll && !isMuch) return null
-  return `${stray} of ${rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
+  return message('said.straying', { count: stray, rows })
 }
 
 /** An enterprise of which a source delivers no row, and its known active employees. */
@@ -139,20 +143,18 @@ export interface UndeliveredEnterprise {
  * Why a source that is read for the first time with its enterprises looks wrong: it has no row of one of them, however few
  * those may be among all its rows. A slip in the file of HR_SOURCES must not make leavers of a whole enterprise.
  */
-export function misassignment([first]: readonly UndeliveredEnterprise[]): string | null {
+export function misassignment([first]: readonly UndeliveredEnterprise[]): Message | null {
   if (!first) return null
-  return `HR delivers none of the ${first.employees} employees who are known of enterprise ${first.code || '(none)'}: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
+  const { code, employees } = first
+  return code === ''
+    ? message('said.misassigned_none', { employees })
+    : message('said.misassigned', { code, employees })
 }
 
 /** Why HR looks wrong when it delivers these keys more than once; null when there are none. */
-export function duplication(keys: readonly string[]): string | null {
+export function duplication(keys: readonly string[]): Message | null {
   if (keys.length === 0) return null
-  return `HR delivers ${keys.length === 1 ? 'a key' : 'keys'} more than once (${keys.join(', ')}): make the mapping query return one row per employee`
-}
-
-/** The message of {@link duplication} without the keys: for people outside dirsync. */
-export function withoutKeys(message: string): string {
-  return message.replace(/ more than once \(.*\): make /s, ' more than once (…): make ')
+  return message(keys.length === 1 ? 'said.key_twice' : 'said.keys_twice', { keys })
 }
 
 /** True when `affected` of `total` trips the breaker. */

@@ -2,6 +2,7 @@ import { DatabaseError } from 'pg'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
+import { message } from '../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
 import {
@@ -172,7 +173,7 @@ with s as materialized (
     version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
     calls jsonb, "waitedMs" jsonb, "tooFast" jsonb,
-    fields text[], "platformCode" bigint, "traceId" text, error text,
+    fields text[], "platformCode" bigint, "traceId" text, error jsonb,
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
   where position between 0 and 1000000
@@ -294,9 +295,9 @@ function refusedSettlement(settlement: Settlement, error: DatabaseError, open: s
   const entity = key.operation === 'delete-department' ? 'department' : 'employee'
   const memory = storedEmployee(settlement)?.memory
   const sourceHash = memory?.acknowledgedHash ?? memory?.parkedHash ?? null
-  const message = `PostgreSQL refused to store what came of this job (${reasonOf(error)}).`
+  const what = message('said.not_stored', { reason: reasonOf(error) })
   const refused = finished('parked', {
-    error: message,
+    error: what,
     stored: memory
       ? unsent({ ...unasked(memory.active), overwritten: memory.overwritten, parkedHash: sourceHash })
       : entity === 'department'
@@ -307,9 +308,8 @@ function refusedSettlement(settlement: Settlement, error: DatabaseError, open: s
         entity,
         category: 'internal_error',
         field: key.detail,
-        message,
-        remedy:
-          'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',
+        message: what,
+        remedy: message('said.not_stored_remedy'),
         sourceHash,
         cases: [],
       }),

@@ -3,6 +3,7 @@ import type { HrKind } from '../hr/server.ts'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../lib/database.ts'
+import { message, toStore } from '../texts/message.ts'
 import { endCases } from './cases.ts'
 import { NO_USER_ID } from './plan-employees.ts'
 import { endWaiting } from './plan-tables.ts'
@@ -102,9 +103,8 @@ export async function assertInForce(
 }
 
 /** Why runs end. */
-const REASON = 'Its HR source is not among those of the settings any more. Nothing of this plan was sent.'
-const REASON_OF_REST =
-  'Its HR source is not among those of the settings any more. What waited to be sent was taken back.'
+const REASON = toStore([message('said.source_gone'), message('said.nothing_sent')])
+const REASON_OF_REST = toStore([message('said.source_gone'), message('said.taken_back')])
 
 /** Ends runs that no process plans any more. Their rows in the outbox go at the next check, as with a cancelled run. */
 async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {

@@ -7,6 +7,7 @@ import type { EmployeeLookup } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { saidBy, toStore } from '../texts/message.ts'
 import type { Work } from './outbox.ts'
 
 /**
@@ -222,7 +223,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
       `update dirsync.plan_reading
        set state = 'failed', message = $2, finished_at = now(), retry_at = now() + interval '${RETRY}'
        where run_id = $1`,
-      [run, error.message],
+      [run, toStore(saidBy(error))],
     )
   }
 }

@@ -1,5 +1,6 @@
 import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase } from '../lib/database.ts'
+import { message, toStore } from '../texts/message.ts'
 import { endCases } from './cases.ts'
 import { NO_USER_ID } from './plan-employees.ts'
 
@@ -21,27 +22,26 @@ export async function recordStray(
   await db.query(
     `with told as (
        select distinct s.enterprise_code, s.userid,
-              case when o.name is null
-                then format('HR source %s delivers this employee, but enterprise %s is that of no source.',
-                            $1::text, code)
-                else format('HR source %s delivers this employee, but enterprise %s is that of HR source %s.',
-                            $1::text, code, o.name) end as message
+              jsonb_build_object(
+               'key', 'said.stray_' || case when s.enterprise_code = '' then 'none_' else '' end
+                      || case when o.name is null then 'unowned' else 'owned' end,
+               'values', jsonb_strip_nulls(jsonb_build_object(
+                 'name', $1::text, 'code', nullif(s.enterprise_code, ''), 'owner', o.name))) as message
        from stray s
-       cross join lateral (select coalesce(nullif(s.enterprise_code, ''), '(none)') as code) shown
        left join dirsync.hr_source o on s.enterprise_code = any (o.enterprise_codes)
      )
      select dirsync.record_failure(jsonb_build_object(
        'enterprise_code', enterprise_code, 'entity', 'employee', 'entity_key', userid,
        'operation', 'read-hr', 'field', $1::text, 'category', 'stray_row',
-       'message', message, 'remedy', $2::text, 'source_hash', md5(message)::uuid, 'state', 'open',
+       'message', message, 'remedy', $2::jsonb, 'source_hash', md5(message::text)::uuid, 'state', 'open',
        'last_run_id', $3::bigint))
      from told t
      where not exists (select from dirsync.dead_letter d
                        where d.enterprise_code = t.enterprise_code and d.entity_key = t.userid
                          and d.operation = 'read-hr' and d.field = $1 and d.state not in ('resolved', 'retrying')
-                         and d.source_hash = md5(t.message)::uuid)
+                         and d.source_hash = md5(t.message::text)::uuid)
      order by enterprise_code, userid`,
-    [name, REMEDY, runId],
+    [name, toStore(message('said.stray_remedy')), runId],
   )
   if (!sweep) return
   const { rows } = await db.query<{ id: number }>(
@@ -57,6 +57,3 @@ export async function recordStray(
     rows.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
   )
 }
-
-const REMEDY =
-  'Leave the row out of the mapping of the source whose enterprise it is not, or correct enterprise_codes in the file of HR_SOURCES. The next run that reads every row then closes this.'

@@ -1,4 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
+import { message, type Said, toStore } from '../texts/message.ts'
 import { openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 
 /**
@@ -72,7 +73,7 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
   if (!first || rows.length < 2 || rows.at(-1)?.holder !== first.userid) return null
   const ids = rows.map(member => member.id)
   const swap = Math.min(...ids)
-  const { message, remedy } = swapText(rows, swap)
+  const about = aboutSwap(rows, swap)
   await client.query(
     `with grouped as (
        update dirsync.dead_letter d
@@ -81,26 +82,34 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
        where d.id = any ($1) and before.id = d.id
        returning d.id, d.last_run_id, before.swap_id
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-     select id, 'changed', last_run_id, 'swap ' || $2::bigint
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, said)
+     select id, 'changed', last_run_id, $5
      from grouped where swap_id is distinct from $2`,
-    [ids, swap, message, remedy],
+    [
+      ...[ids, swap, toStore(about.message), toStore(about.remedy)],
+      toStore(message('said.swap_of', { case: swap })),
+    ],
   )
   await openBlocked(client, ids)
   return swap
 }
 
-/** The text about a circle, whose members each want the next one's value, beginning with its oldest case. */
-function swapText(circle: Member[], swap: number): { message: string; remedy: string } {
+/** What to say about a circle, whose members each want the next one's value, beginning with its oldest case. */
+function aboutSwap(circle: Member[], swap: number): { message: Said; remedy: Said } {
   const start = circle.findIndex(({ id }) => id === swap)
   const [oldest, ...others] = [...circle.slice(start), ...circle.slice(0, start)] as [Member, ...Member[]]
-  const what = oldest.field === 'email' ? 'e-mail address' : 'mobile number'
-  const wishes = others.map(({ userid, holder }) => `${userid} that of ${holder}`).join(', ')
+  const { userid, holder } = oldest
+  const what = { key: `field.${oldest.field}` } as const
   // The last one wants the oldest one's value.
   const value = others.at(-1)?.wanted
   return {
-    message: `A swap: ${oldest.userid} wants the ${what} of ${oldest.holder}, ${wishes}. None of them can go first.`,
-    remedy: `On the platform, change the ${what} of ${oldest.userid}${value ? ` (${value})` : ''} to a temporary one, then retry dead letter ${swap}: the others follow by themselves.`,
+    message: message('said.swap', {
+      ...{ userid, what, holder },
+      others: others.map(member => message('said.swap_member', member)),
+    }),
+    remedy: value
+      ? message('said.swap_remedy', { what, userid, value, case: swap })
+      : message('said.swap_remedy_plain', { what, userid, case: swap }),
   }
 }
 

@@ -154,10 +154,15 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
   await db.query(
     `with present as (
        select b.enterprise_code, b.field,
-              format('%s. Withheld%s from %s %s.', rtrim(b.message, '. '),
-                     ': the attribute ' || codes.list || ',',
-                     case when n > ${MOST_COUNTED} then 'more than ${MOST_COUNTED}' else n::text end,
-                     case when n = 1 then 'employee' else 'employees' end) as message
+              b.message || jsonb_build_array(case
+                when n = 1 then '{"key": "said.withheld_one"}'
+                else jsonb_build_object(
+                  'key', case when n > ${MOST_COUNTED} then 'said.withheld_more' else 'said.withheld' end,
+                  'values', jsonb_build_object('count', least(n, ${MOST_COUNTED}))) end)
+              || case when codes.list is null then '[]'
+                      else jsonb_build_array(jsonb_build_object(
+                        'key', 'said.withheld_codes', 'values', jsonb_build_object('codes', codes.list)))
+                 end as message
        from dirsync.field_block b
        cross join lateral (
          select string_agg((select string_agg(code, ' with ')

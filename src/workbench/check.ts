@@ -19,6 +19,7 @@ import type { HrSnapshot } from '../hr/snapshot.ts'
 import type { EmployeeMapping, HrEmployeeRow, HrScan, HrSource } from '../hr/source.ts'
 import type { MappingFile } from '../hr/statement.ts'
 import { type UpdatedTimes, UpdatedTimesCollector } from '../hr/updated-times.ts'
+import { message } from '../texts/message.ts'
 import { type BrokenRule, ColumnCollector, type ColumnFigures } from './columns.ts'
 import { DEPARTMENT_HINTS, DepartmentCollector, type DepartmentFigures } from './departments.ts'
 import { DOUBT_HINTS, type Doubt, DoubtCollector } from './doubts.ts'
@@ -214,8 +215,13 @@ async function blamed(
   if (culprit === null) return error
   const { column, key } = culprit
   const employee = key && qualified(key.enterpriseCode, maskKey(key.userid))
+  const { reason, place } = error
   return new HrDataError(
-    `${error.message}. It is column ${column}${employee ? ` of employee ${employee}` : ''}.`,
+    error.file,
+    employee
+      ? message('said.culprit_of', { reason, column, userid: employee })
+      : message('said.culprit', { reason, column }),
+    place,
   )
 }
 

@@ -4,6 +4,7 @@ import { smallHash } from '../directory/hash.ts'
 import { hideValue } from '../directory/masking.ts'
 import type { EmployeeMapping, HrEmployeeRow } from '../hr/source.ts'
 import { trimText } from '../lib/text.ts'
+import type { Message } from '../texts/message.ts'
 
 /** The contents of a mapping's columns, collected row by row: lengths, distinct values, and broken rules. */
 
@@ -33,8 +34,7 @@ export interface Distinct {
 export interface BrokenRule {
   field: RowProblem['field']
   rule: string
-  /** One sentence about the rule. */
-  message: string
+  message: Message
   rows: number
   /** Some of the rows; a value that breaks a rule may be anything, so it is hidden. */
   samples: { enterpriseCode: string; userid: string; value: string | null }[]
@@ -137,9 +137,10 @@ export class ColumnCollector {
   #validate(row: HrEmployeeRow, isSound: boolean): void {
     const validated = toDesired(row, isSound ? this.#pairs : this.#fields)
     if (validated.ok || !row.userid) return
-    for (const { field, rule, message } of validated.problems) {
-      const key = `${field} ${message}`
-      const broken = this.#broken.get(key) ?? { field, rule, message, rows: 0, samples: [] }
+    for (const problem of validated.problems) {
+      const { field } = problem
+      const key = `${field} ${problem.message.key}`
+      const broken = this.#broken.get(key) ?? { ...problem, rows: 0, samples: [] }
       this.#broken.set(key, broken)
       broken.rows += 1
       if (broken.samples.length < SAMPLES)

@@ -1,5 +1,6 @@
 import type { Facts } from '../../src/alerts/facts.ts'
 import type { Finding, RuleName } from '../../src/alerts/rule.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { healthyFacts } from './facts-under-test.ts'
 
 /* What each rule finds, and what is just not enough. */
@@ -13,8 +14,8 @@ export const STOP = {
   source: '',
   category: 'credentials',
   platformCode: 1000210003,
-  message: 'm',
-  remedy: 'r',
+  message: inWords('m'),
+  remedy: inWords('r'),
   raisedBy: 'dirsync',
   since: ago(5000),
 }
@@ -24,7 +25,7 @@ export const SCHEDULE = {
   interval: 300,
   lastGood: 901,
   unsuccessful: 901,
-  error: 'relation "staff" does not exist',
+  error: inWords('relation "staff" does not exist'),
 }
 export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2, age: 3601 }
 export const MONEY = { count: 2, for_person: 1, since: ago(MINUTE) }
@@ -61,7 +62,13 @@ export const BORDERS: {
       subject: 'E900',
       since: STOP.since,
       forMs: 0,
-      facts: { scope: 'E900', category: 'credentials', platform_code: 1000210003, message: 'm', remedy: 'r' },
+      facts: {
+        scope: 'E900',
+        category: 'credentials',
+        platform_code: 1000210003,
+        message: inWords('m'),
+        remedy: inWords('r'),
+      },
     },
   },
   {
@@ -73,7 +80,7 @@ export const BORDERS: {
       subject: '',
       since: STOP.since,
       forMs: 4 * HOUR,
-      facts: { by: 'dirsync (console:ann)', category: 'paused', message: 'm', remedy: 'r' },
+      facts: { by: 'dirsync (console:ann)', category: 'paused', message: inWords('m'), remedy: inWords('r') },
     },
   },
   {
@@ -93,7 +100,13 @@ export const BORDERS: {
     name: 'a suspect source',
     beyond: {
       suspects: [
-        { run: 8, kind: 'full', source: '', message: 'HR delivered no rows at all', since: ago(HOUR) },
+        {
+          run: 8,
+          kind: 'full',
+          source: '',
+          message: inWords('HR delivered no rows at all'),
+          since: ago(HOUR),
+        },
       ],
     },
     at: { suspects: [] },
@@ -101,7 +114,7 @@ export const BORDERS: {
       subject: 'full',
       since: ago(HOUR),
       forMs: 0,
-      facts: { run: 8, kind: 'full', message: 'HR delivered no rows at all' },
+      facts: { run: 8, kind: 'full', message: inWords('HR delivered no rows at all') },
     },
   },
   {
@@ -115,7 +128,7 @@ export const BORDERS: {
       forMs: 0,
       facts: {
         ...{ kind: 'changes', age_seconds: 901, interval_seconds: 300 },
-        error: 'relation "staff" does not exist',
+        error: inWords('relation "staff" does not exist'),
       },
     },
   },
@@ -294,11 +307,13 @@ export const BORDERS: {
   {
     rule: 'job_failing',
     name: 'a job that fails, after ten minutes',
-    beyond: { failingJobs: [{ job: 'departments', source: 'beijing', error: 'HR is away', age: 60 }] },
+    beyond: {
+      failingJobs: [{ job: 'departments', source: 'beijing', error: inWords('HR is away'), age: 60 }],
+    },
     at: { failingJobs: [] },
     found: {
       ...{ subject: 'departments beijing', since: ago(MINUTE), forMs: 10 * MINUTE },
-      facts: { error: 'HR is away', source: 'beijing' },
+      facts: { error: inWords('HR is away'), source: 'beijing' },
     },
   },
   {

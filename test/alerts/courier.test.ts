@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Channel, ChannelError } from '../../src/alerts/channel.ts'
 import { Courier, putOffMs } from '../../src/alerts/courier.ts'
-import type { Message } from '../../src/alerts/message.ts'
+import type { ChannelMessage } from '../../src/alerts/message.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
@@ -12,7 +12,7 @@ import { answers, hangs, Inbox, takes } from './inbox.ts'
 
 const store = new StoreUnderTest()
 
-const MESSAGE: Message = {
+const MESSAGE: ChannelMessage = {
   ...{ kind: 'alerts', language: 'en', tone: 'critical', title: 'dirsync: halted', alerts: [], note: null },
   ...{ url: null, urlText: 'Open the console', at: new Date() },
 }

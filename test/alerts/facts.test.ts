@@ -10,9 +10,11 @@ import { CallCounter } from '../../src/pacing/call-minute.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/halts.ts'
 import { deregister, heartbeat, type Pacing } from '../../src/sync/process.ts'
 import { noteStanding } from '../../src/sync/tally.ts'
+import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { fail, plant, plantRun } from '../sync/planted.ts'
 import { SILENT } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 import { alertLimits } from './facts-under-test.ts'
 
 const under = new PlanUnderTest()
@@ -52,7 +54,7 @@ async function only(rule: RuleName, settings?: Record<string, string>): Promise<
 }
 
 /** Moves what a run or the outbox says of its times into the past. */
-const sql = (text: string) => store.pool.query(text)
+const sql = (text: string, values?: unknown[]) => store.pool.query(text, values)
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
 
 test('an empty deployment with running processes has no problems', async () => {
@@ -102,7 +104,7 @@ describe('the queue', () => {
 describe('halts', () => {
   const REASON = {
     ...{ category: 'enterprise_code', platformCode: 1000240002 },
-    ...{ message: 'The enterprise code is not bound.', remedy: 'Bind it.' },
+    ...{ message: inWords('The enterprise code is not bound.'), remedy: inWords('Bind it.') },
   }
 
   test('are found as they stand, and are over when they are lifted', async () => {
@@ -120,7 +122,7 @@ describe('halts', () => {
 
   test('a pause is a separate finding: who paused, and why', async () => {
     await sql(`select dirsync.pause('maintenance until 18:00')`)
-    expect(await only('paused')).toMatchObject([
+    expect(worded(await only('paused'))).toMatchObject([
       { facts: { by: expect.any(String), message: expect.stringContaining('maintenance until 18:00') } },
     ])
     await sql('select dirsync.resume()')
@@ -159,7 +161,7 @@ describe('a source that looks wrong', () => {
       planned_at: new Date(),
       finished_at: new Date(),
     })
-    expect(await only('source_suspect')).toEqual([
+    expect(worded(await only('source_suspect'))).toEqual([
       {
         rule: 'source_suspect',
         subject: 'changes',
@@ -179,7 +181,7 @@ describe('a source that looks wrong', () => {
 
   test('is over with the first run of any kind that reads all rows and passes', async () => {
     const ended = { planned_at: new Date(), finished_at: new Date() }
-    await plantRun(store, { kind: 'full', state: 'source_suspect', message: 'no rows', ...ended })
+    await plantRun(store, { kind: 'full', state: 'source_suspect', message: inWords('no rows'), ...ended })
     expect(await rules()).toEqual(['source_suspect full'])
     await plantRun(store, { kind: 'changes', state: 'done', ...ended })
     expect(await rules()).toEqual([])
@@ -187,7 +189,11 @@ describe('a source that looks wrong', () => {
 
   test('is told by kind', async () => {
     await plantRun(store, {
-      ...{ kind: 'departments', state: 'source_suspect', message: 'HR delivered no departments at all' },
+      ...{
+        kind: 'departments',
+        state: 'source_suspect',
+        message: inWords('HR delivered no departments at all'),
+      },
       ...{ planned_at: new Date(), finished_at: new Date() },
     })
     await plantRun(store, { kind: 'full', state: 'done', planned_at: new Date(), finished_at: new Date() })
@@ -241,21 +247,29 @@ describe('runs that are overdue', () => {
 
   test('with what the latest one failed with', async () => {
     await goodRun(20)
-    await goodRun(1, { state: 'failed', message: 'the HR database does not answer' })
+    await goodRun(1, { state: 'failed', message: inWords('the HR database does not answer') })
     const [finding] = await only('run_overdue')
-    expect(finding?.facts.error).toBe('the HR database does not answer')
+    expect(finding?.facts.error).toEqual(inWords('the HR database does not answer'))
   })
 
   test('not while HR is checked again for a held run, but once it cannot be', async () => {
     await goodRun(60)
     await goodRun(50, { state: 'held', finished_at: null, judged_at: minutesAgo(2) })
     expect(await rules()).toEqual([expect.stringMatching(/^held_run /)])
-    await sql(`update dirsync.sync_run
+    await sql(
+      `update dirsync.sync_run
                set judged_at = now() - interval '16 minutes',
-                   message = 'Too many. HR could not be judged again: column "mail" does not exist'
-               where state = 'held'`)
+                   message = $1
+               where state = 'held'`,
+      [
+        toStore([
+          inWords('Too many.'),
+          message('said.not_judged', { reason: inWords('column "mail" does not exist') }),
+        ]),
+      ],
+    )
     const overdue = (await found()).filter(({ rule }) => rule === 'run_overdue')
-    expect(overdue).toMatchObject([{ facts: { error: 'column "mail" does not exist' } }])
+    expect(overdue).toMatchObject([{ facts: { error: inWords('column "mail" does not exist') } }])
   })
 
   test('if there never was one, counted from when the schedule came into force', async () => {
@@ -314,7 +328,13 @@ describe('runs that are overdue', () => {
     await goodRun(600)
     await raiseHalt(
       store.pool,
-      { scope: '*', category: 'hr_unavailable', platformCode: null, message: 'm', remedy: 'r' },
+      {
+        scope: '*',
+        category: 'hr_unavailable',
+        platformCode: null,
+        message: inWords('m'),
+        remedy: inWords('r'),
+      },
       1000,
     )
     await noteStanding(store.pool)
@@ -467,7 +487,7 @@ describe('work that is stuck', () => {
   test('does not include work of a halted enterprise', async () => {
     await stuck(120)
     await sql(
-      `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', 'm', 'r')`,
+      `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', '[]', '[]')`,
     )
     expect(await workRules()).toEqual(['work_stuck'])
     await sql(`update dirsync.halt set scope = ''`)
@@ -521,14 +541,14 @@ describe('jobs', () => {
 
   test('that fail are found with their first failure since a good tick, and until the next good one', async () => {
     await schedule('prune')
-    await tick('prune', 200, { error: 'long over' })
+    await tick('prune', 200, { error: inWords('long over') })
     await tick('prune', 100)
-    await tick('prune', 50, { error: 'disk full' })
+    await tick('prune', 50, { error: inWords('disk full') })
     await tick('prune', 20, { error: 'permission denied' })
     await tick('prune', 10, { skipped: 'paused by ann: a backup' })
     await tick('prune', 1, { finished_at: null })
     const [finding] = await only('job_failing')
-    expect(finding).toMatchObject({ subject: 'prune', facts: { error: 'permission denied' } })
+    expect(finding).toMatchObject({ subject: 'prune', facts: { error: inWords('permission denied') } })
     expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(50).getTime(), -4)
     await tick('prune', 0)
     expect(await found()).toEqual([])
@@ -549,7 +569,7 @@ describe('jobs', () => {
     await ended('failed', 100)
     await ended('cancelled', 50)
     const [finding] = await only('job_failing')
-    expect(finding).toMatchObject({ subject: job, facts: { error: 'refused 100' } })
+    expect(finding).toMatchObject({ subject: job, facts: { error: inWords('refused 100') } })
     expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(200).getTime(), -4)
     await sql(`update dirsync.job_schedule set interval_seconds = 60`)
     expect(await found()).toEqual([]) // it has not been run since: it is no longer wanted
@@ -574,7 +594,12 @@ describe('money', () => {
     ...{ outer_refund_no: 'R-1', outer_trade_no: 'T-1', enterprise_code: '' },
     ...{ refund_amount: '12.50', refunded_before: '0.00' },
   }
-  const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer', traceId: null } as const
+  const UNKNOWN = {
+    state: 'unknown',
+    platformCode: null,
+    message: inWords('no answer'),
+    traceId: null,
+  } as const
 
   test('with an unknown outcome is found until the outcome is known', async () => {
     await writeRefund(store.pool, REFUND, 'test')
@@ -804,15 +829,15 @@ test('with several HR sources each is checked by itself, and one that is away is
     await plant(store, 'halt', {
       scope,
       category: 'hr_unavailable',
-      message: 'm',
-      remedy: 'r',
+      message: inWords('m'),
+      remedy: inWords('r'),
       since: minutesAgo(10),
     })
   await plant(store, 'halt', {
     scope: 'E1',
     category: 'enterprise_code',
-    message: 'm',
-    remedy: 'r',
+    message: inWords('m'),
+    remedy: inWords('r'),
     since: minutesAgo(10),
   })
   const judged = (state: string, hr_source: string) =>

@@ -3,7 +3,9 @@ import type { Facts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import { type Finding, inhibitorOf, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText } from '../../src/alerts/text.ts'
+import { HrDeliveryError } from '../../src/hr/errors.ts'
 import { duplication } from '../../src/sync/safety.ts'
+import { inWords, message } from '../../src/texts/message.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
 import {
   ago,
@@ -88,7 +90,7 @@ describe('settings change the thresholds', () => {
     [
       'source_suspect',
       { ALERT_SOURCE_SUSPECT: '2' },
-      { suspects: [{ run: 1, kind: 'full', source: '', message: '', since: NOW }] },
+      { suspects: [{ run: 1, kind: 'full', source: '', message: inWords(''), since: NOW }] },
       { forMs: 2 * MINUTE },
     ],
     ['run_overdue', { ALERT_RUN_OVERDUE: '1' }, { schedules: [{ ...SCHEDULE, unsuccessful: 301 }] }, {}],
@@ -226,9 +228,11 @@ test('an inhibited rule is inhibited by others than itself', () => {
 })
 
 test('a delivery of files has a quarter of an hour before it is an alert, or as long as is set', () => {
-  const message =
-    'HR source beijing: the delivery in /srv/hr is not complete: the file a.csv is empty. Nothing was enqueued.'
-  const suspects = [{ run: 8, kind: 'full', source: 'beijing', message, since: NOW }]
+  const { said } = new HrDeliveryError('/srv/hr', message('said.file_empty', { file: 'a.csv' }))
+  const reason = message('said.of_source', { name: 'beijing', reason: said })
+  const suspects = [
+    { run: 8, kind: 'full', source: 'beijing', message: message('said.suspect', { reason }), since: NOW },
+  ]
   const waits = (settings: Record<string, string>) => find({ suspects }, settings).map(({ forMs }) => forMs)
   expect(waits({})).toEqual([15 * MINUTE])
   expect(waits({ ALERT_SOURCE_SUSPECT: '30' })).toEqual([30 * MINUTE])
@@ -237,8 +241,8 @@ test('a delivery of files has a quarter of an hour before it is an alert, or as 
 
 test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', language => {
   for (const keys of [['13800138000'], ['zhangsan', 'li): make', 'wang\n)']]) {
-    const message = `${duplication(keys)}. Nothing was enqueued.`
-    const [found] = find({ suspects: [{ run: 1, kind: 'full', source: '', message, since: NOW }] })
+    const suspect = message('said.suspect', { reason: duplication(keys) ?? [] })
+    const [found] = find({ suspects: [{ run: 1, kind: 'full', source: '', message: suspect, since: NOW }] })
     const { what } = alertText(language, found as Finding)
     expect(what).toMatch(language === 'en' ? /more than once \(…\): make the mapping/ : /（…）|\(…\)/)
     for (const key of keys) expect(JSON.stringify([found, what])).not.toContain(key.slice(0, 4))
@@ -251,7 +255,13 @@ describe('where HR has several sources', () => {
       stops: [{ ...STOP, scope: 'E2', source: 'beijing', category: 'hr_unavailable' }],
       heldRuns: [{ run: 7, kind: 'changes', source: 'shanghai', planned: 300, since: ago(MINUTE) }],
       suspects: [
-        { run: 8, kind: 'full', source: 'beijing', message: 'HR delivered no rows at all', since: NOW },
+        {
+          run: 8,
+          kind: 'full',
+          source: 'beijing',
+          message: inWords('HR delivered no rows at all'),
+          since: NOW,
+        },
       ],
       schedules: [{ ...SCHEDULE, source: 'beijing' }],
     })

@@ -40,7 +40,7 @@ function startProcess(channelUrl: string): DirsyncProcess {
 const raiseHalt = () =>
   store.pool.query(
     `insert into dirsync.halt (scope, category, message, remedy)
-     values ('*', 'credentials', 'The platform knows no such application.', 'Correct the settings.')`,
+     values ('*', 'credentials', '{"key": "said.words", "values": {"words": "The platform knows no such application."}}', '{"key": "said.words", "values": {"words": "Correct the settings."}}')`,
   )
 
 const messages = () =>

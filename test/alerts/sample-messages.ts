@@ -1,4 +1,4 @@
-import type { Message, MessageAlert } from '../../src/alerts/message.ts'
+import type { ChannelMessage, MessageAlert } from '../../src/alerts/message.ts'
 import type { Language } from '../../src/texts/texts.ts'
 
 const AT = new Date('2026-11-22T06:17:30Z')
@@ -17,9 +17,9 @@ function alertOf({ minutes, ...alert }: Alert): MessageAlert {
   }
 }
 
-type Base = Pick<Message, 'kind' | 'tone' | 'title' | 'alerts'> & Partial<Message>
+type Base = Pick<ChannelMessage, 'kind' | 'tone' | 'title' | 'alerts'> & Partial<ChannelMessage>
 
-function messageOf(language: Language, base: Base): Message {
+function messageOf(language: Language, base: Base): ChannelMessage {
   return {
     language,
     deployment: { id: '0e7c1b52-6f0a-4c53-9d0e-0a4b8e1f2c3d', name: null },
@@ -115,7 +115,7 @@ const CHINESE = {
 /** Messages as they are made for each occasion, written by hand. */
 export function sampleMessages(
   language: Language,
-): Record<'one' | 'several' | 'recovered' | 'summary' | 'test', Message> {
+): Record<'one' | 'several' | 'recovered' | 'summary' | 'test', ChannelMessage> {
   const inEnglish = language === 'en'
   const { halt, cases, held, over } = inEnglish ? ENGLISH : CHINESE
   const of = (base: Base) => messageOf(language, base)
@@ -158,7 +158,7 @@ export function sampleMessages(
 }
 
 /** A message whose facts try everything that a person's words could. */
-export function hostileMessage(): Message {
+export function hostileMessage(): ChannelMessage {
   const words =
     '[click](http://evil.example) <a href="http://evil.example">x</a> <@all> @all <!channel> <at id=all></at> <script>alert(1)</script> **b** `c` [x]`(http://evil.example)` & \r\nBcc: victim@evil.example'
   const alert = {
@@ -179,7 +179,7 @@ export function hostileMessage(): Message {
 }
 
 /** A message with so many alerts, the last of them critical, all with the longest texts. */
-export function floodMessage(language: Language, count: number): Message {
+export function floodMessage(language: Language, count: number): ChannelMessage {
   const { cases, halt } = language === 'en' ? ENGLISH : CHINESE
   const long = (text: string) => text.repeat(40)
   const alerts = Array.from({ length: count }, (_, i) => ({

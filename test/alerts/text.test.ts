@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Finding, RULE_NAMES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText, runbookOf } from '../../src/alerts/text.ts'
+import { messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { message } from '../../src/texts/message.ts'
 import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
 import { FACTS } from './planted.ts'
 
@@ -8,8 +10,8 @@ const HALT = {
   scope: '*',
   category: 'credentials',
   platform_code: 1000210003,
-  message: 'The platform does not accept the application id, its secret or the signature.',
-  remedy: 'Run `dirsync doctor`.',
+  message: messagesOf(PLATFORM_CODES[1000210003], true).meaning,
+  remedy: message('said.hr_unread_remedy'),
 }
 
 test('no text belongs to an unknown rule, and runbooks have the same number of steps in both languages', () => {
@@ -30,8 +32,11 @@ const VARIANTS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
     facts: {
       by: 'dirsync (console:ann)',
       category: 'paused',
-      message: 'All calls are paused by dirsync (console:ann): maintenance until 18:00',
-      remedy: 'Let them go on with `dirsync resume`.',
+      message: message('said.paused_by', {
+        name: 'dirsync (console:ann)',
+        words: 'maintenance until 18:00',
+      }),
+      remedy: message('said.resume_remedy'),
     },
   },
   {
@@ -40,8 +45,7 @@ const VARIANTS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
     facts: {
       run: 8,
       kind: 'full',
-      message:
-        'HR delivered no rows at all: check the mapping query and the HR database. Nothing was enqueued.',
+      message: message('said.suspect', { reason: message('said.no_rows') }),
     },
   },
   { rule: 'run_overdue', subject: 'changes', facts: { age_seconds: 1000, interval_seconds: 300 } },

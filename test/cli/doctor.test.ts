@@ -114,7 +114,7 @@ test('credentials that no algorithm helps cost two further tries, and the remedi
     {
       check: 'credentials',
       status: 'failed',
-      what: expect.stringContaining('with sha256, sha1 or sha512'),
+      what: expect.stringContaining('with sha256, sha1, sha512'),
       remedy: expect.stringMatching(/PLATFORM_SIGN_ALGORITHM.*PLATFORM_APP_ID.*PLATFORM_APP_SECRET.*clock/),
     },
   ])
@@ -199,7 +199,7 @@ test('a Redis that may drop the queue is found', { tags: 'redis' }, async () => 
 
 test('a halt is found, with its remedy', async () => {
   await deployment.own.pool.query(
-    `insert into dirsync.halt (scope, category, message, remedy) values ('*', 'credentials', 'Nothing works.', 'Mend it.')`,
+    `insert into dirsync.halt (scope, category, message, remedy) values ('*', 'credentials', '{"key": "said.words", "values": {"words": "Nothing works."}}', '{"key": "said.words", "values": {"words": "Mend it."}}')`,
   )
   const { failed } = await examine({})
   expect(failed).toEqual([

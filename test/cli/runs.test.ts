@@ -157,7 +157,7 @@ describe('a run that its breaker holds', () => {
     expect(rows).toHaveLength(1)
     held = await nextHeld()
     const plan = await dirsync('plan', String(held))
-    expect(plan.stdout).toMatch(/level → \*{4} \(72 characters\)/)
+    expect(plan.stdout).toMatch(/level → \*{4} \(72\)/)
     expect(
       plan.stdout + JSON.stringify((await dirsync('plan', String(held), '--json')).json()),
     ).not.toContain('13812345678')

@@ -3,6 +3,7 @@ import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { snoozeEnd } from '../../src/console/cases/input.ts'
 import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
+import { inWords, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
@@ -24,9 +25,9 @@ async function plant(key: string, given: { category?: string; state?: string } =
   const { category = 'left_hr', state = 'open' } = given
   const { rows } = await database.pool.query(
     `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, note)
-     values ('employee', $1, 'update-employee', $2, 'message, with "quotes"', '=remedy()', $3, 'agreed')
+     values ('employee', $1, 'update-employee', $2, $4, $5, $3, 'agreed')
      returning id::int`,
-    [key, category, state],
+    [key, category, state, toStore(inWords('message, with "quotes"')), toStore(inWords('=remedy()'))],
   )
   return rows[0].id
 }
@@ -331,7 +332,7 @@ test.each([
   const id = await plant('zhang.san', { category: 'duplicate_mobile' })
   await database.pool.query(
     `update dirsync.dead_letter set platform_code = 1002218007, trace_id = 't-1', field = 'mobile',
-       blocked_by = 'li.si', message = 'zhang.san wants the number of li.si',
+       blocked_by = 'li.si', message = '{"key": "said.words", "values": {"words": "zhang.san wants the number of li.si"}}',
        changed_fields = '[{"field": "mobile", "value": "138****0000"}]' where id = $1`,
     [id],
   )

@@ -17,7 +17,7 @@ beforeEach(async () => {
     insert into dirsync.employee (userid, platform_state, dept_code)
       select 'e' || i, 'in_service', 'A2' from generate_series(1, 3) i;
     insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
-      values ('department', 'A2', 'delete-department', 'base_department', 'm', 'r')`)
+      values ('department', 'A2', 'delete-department', 'base_department', '[]', '[]')`)
 })
 
 describe('the tree of departments', () => {

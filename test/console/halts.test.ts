@@ -4,13 +4,19 @@ import { Commands } from '../../src/sync/commands.ts'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { takeProbes } from '../../src/sync/outbox.ts'
 import { heartbeat } from '../../src/sync/process.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { plant } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 const HOUR_MS = 3_600_000
-const REASON = { category: 'enterprise_code', platformCode: 1, message: 'not bound', remedy: 'bind it' }
+const REASON = {
+  category: 'enterprise_code',
+  platformCode: 1,
+  message: inWords('not bound'),
+  remedy: inWords('bind it'),
+}
 const commands = () => new Commands(store.pool, { actor: 'test:operator' })
 
 test('a probe that a person requests is let through at once, and the feeder is woken', async () => {

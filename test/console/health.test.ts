@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { raiseHalt } from '../../src/sync/halts.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, recordLog } from './console-under-test.ts'
@@ -97,15 +98,15 @@ test('halts are listed without their words, and leave the process ready', async 
       scope: '*',
       category: 'credentials',
       platformCode: 1000210003,
-      message: 'seen by the log alone',
-      remedy,
+      message: inWords('seen by the log alone'),
+      remedy: inWords(remedy),
     },
     {
       scope: 'ACME',
       category: 'enterprise_code',
       platformCode: null,
-      message: 'seen by the log alone',
-      remedy,
+      message: inWords('seen by the log alone'),
+      remedy: inWords(remedy),
     },
   ]
   for (const halt of halts) await raiseHalt(database.pool, halt, 60_000)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readMappingPage, tryEmployee } from '../../src/console/mapping/read.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
+import { worded } from '../texts/worded.ts'
 
 const place = new PlanUnderTest()
 const MAPPING = 'select userid, name as name, mobile, dept_code, active from person'
@@ -15,7 +16,7 @@ describe('the page of the mapping', () => {
     await place.plan('changes', { employees: MAPPING })
     await place.store.pool.query(
       `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy)
-       select 'employee', 'e' || i, 'update-employee', 'mobile', 'invalid_hr_row', 'm', 'r'
+       select 'employee', 'e' || i, 'update-employee', 'mobile', 'invalid_hr_row', '[]', '[]'
        from generate_series(1, 3) i`,
     )
     const page = await readMappingPage(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
@@ -62,7 +63,7 @@ describe('the page of the mapping', () => {
       ...WHOLE,
       hr: place.source('select userid, nonsense from person'),
     })
-    expect(page).toMatchObject({
+    expect(worded(page)).toMatchObject({
       employees: { sql: 'select userid, nonsense from person' },
       hrError: expect.stringMatching(/nonsense/),
       columns: [],
@@ -85,9 +86,8 @@ describe('trying one employee', () => {
     expect(JSON.stringify(invalid)).not.toMatch(/secret/)
     expect((await tryEmployee(place.store.pool, source, key('e2'))).hr).toBe('duplicate')
     expect((await tryEmployee(place.store.pool, source, key('nobody'))).hr).toBe('absent')
-    expect(
-      await tryEmployee(place.store.pool, place.source('select userid, nonsense from person'), key('e0')),
-    ).toMatchObject({
+    const broken = place.source('select userid, nonsense from person')
+    expect(worded(await tryEmployee(place.store.pool, broken, key('e0')))).toMatchObject({
       hr: 'unknown',
       hrError: expect.stringMatching(/nonsense/),
     })

@@ -345,13 +345,13 @@ async function fill(): Promise<void> {
       ('update-employee', 'secret-3', '', 3, now(), now()),
       ('bind-openid', 'secret-1', 'secret-mall', 5, null, now());
     insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, state, note, resolved_at) values
-      ('employee', 'secret-1', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'open', null, null),
-      ('employee', 'secret-2', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'open', null, null),
-      ('employee', 'secret-3', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'ignored', 'secret-n', null),
-      ('employee', 'secret-4', 'update-employee', '', 'not_on_platform', 'secret-m', 'secret-r', 'awaiting_activation', null, null),
-      ('employee', 'secret-5', 'update-employee', '', 'not_on_platform', 'secret-m', 'secret-r', 'resolved', null, now());
+      ('employee', 'secret-1', 'update-employee', 'mobile', 'duplicate_mobile', '{"key": "secret-m"}', '{"key": "secret-r"}', 'open', null, null),
+      ('employee', 'secret-2', 'update-employee', 'mobile', 'duplicate_mobile', '{"key": "secret-m"}', '{"key": "secret-r"}', 'open', null, null),
+      ('employee', 'secret-3', 'update-employee', 'mobile', 'duplicate_mobile', '{"key": "secret-m"}', '{"key": "secret-r"}', 'ignored', 'secret-n', null),
+      ('employee', 'secret-4', 'update-employee', '', 'not_on_platform', '{"key": "secret-m"}', '{"key": "secret-r"}', 'awaiting_activation', null, null),
+      ('employee', 'secret-5', 'update-employee', '', 'not_on_platform', '{"key": "secret-m"}', '{"key": "secret-r"}', 'resolved', null, now());
     insert into dirsync.halt (scope, category, message, remedy) values
-      ('secret-A', 'enterprise_code', 'secret-m', 'secret-r'), ('secret-B', 'enterprise_code', 'secret-m', 'secret-r');
+      ('secret-A', 'enterprise_code', '{"key": "secret-m"}', '{"key": "secret-r"}'), ('secret-B', 'enterprise_code', '{"key": "secret-m"}', '{"key": "secret-r"}');
     insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash, platform_state, vanished_at) values
       ('', 'secret-1', true, '${hash(1)}', '${hash(1)}', null, 'in_service', null),
       ('', 'secret-2', true, '${hash(1)}', null, '${hash(1)}', 'absent', null),

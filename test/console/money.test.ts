@@ -9,6 +9,7 @@ import {
 } from '../../src/console/money/read.ts'
 import { refundJournal } from '../../src/money/refund.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
 
@@ -85,7 +86,7 @@ describe('refunds and top-ups', () => {
     expect((await readTopUp(store.pool, 't2'))?.outlook).toMatchObject({ next: 'person' })
     expect(await readRefund(store.pool, 'none')).toBeNull()
     await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', { actor: 'console:ann' })
-    expect((await readRefund(store.pool, 'r4'))?.events.at(-1)).toMatchObject({
+    expect(worded(await readRefund(store.pool, 'r4'))?.events.at(-1)).toMatchObject({
       event: 'resolved',
       by: expect.stringContaining('console:ann'),
       text: 'the vendor says so',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { heartbeat } from '../../src/sync/process.ts'
+import { inWords, toStore } from '../../src/texts/message.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, type TestApp } from './console-under-test.ts'
 
@@ -174,8 +175,8 @@ describe('schedules and halts', () => {
     expect(pause.json().detail).toContain('cannot be paused')
     await database.pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
-       values ('', 'enterprise_code', $1, 'bind it', now() + interval '1 hour')`,
-      ['<script>alert(1)</script>'],
+       values ('', 'enterprise_code', $1, '[]', now() + interval '1 hour')`,
+      [toStore(inWords('<script>alert(1)</script>'))],
     )
     const page = await ask('operator', 'GET', '/halts')
     expect(page.body).not.toContain('<script>alert')

@@ -6,6 +6,7 @@ import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
+import { worded } from '../texts/worded.ts'
 
 let database: TestDatabase
 let emulator: Emulator
@@ -52,7 +53,7 @@ describe('the state of the token', () => {
 
   test('where the application is refused, says so with the remedy', async () => {
     await using client = clientOf('a wrong secret')
-    const state = await askTokenState(client)
+    const state = worded(await askTokenState(client))
     expect(state).toMatchObject({ accepted: false, category: 'credentials', platform_code: 1000210003 })
     expect(state.remedy).toContain('PLATFORM_APP_SECRET')
   })
@@ -95,7 +96,7 @@ test('the state of the platform: calls by operation, the token against the fuse,
     ],
     token_creations: { last_hour: 1, permitted: 50 },
     holdoffs: [{ gate: 'platform', pause_reason: 'HTTP 429' }],
-    pause: { message: expect.stringContaining('maintenance') },
+    pause: { message: { values: { words: 'maintenance' } } },
   })
   const { created_at, expires_at, renews_at } = platform.token ?? {}
   const part = (Number(renews_at) - Number(created_at)) / (Number(expires_at) - Number(created_at))

@@ -150,7 +150,7 @@ describe('one run', () => {
     await database.pool.query(
       `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
                                         last_run_id)
-       values ('employee', 'e1', 'update-employee', 'internal_error', 'm', 'r', $1, $1)`,
+       values ('employee', 'e1', 'update-employee', 'internal_error', '[]', '[]', $1, $1)`,
       [id],
     )
     const run = (await api('GET', `/runs/${id}`)).json()
@@ -168,7 +168,7 @@ describe('one run', () => {
     await database.pool.query(
       `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
                                         last_run_id)
-       select 'employee', 'many' || i, 'update-employee', 'internal_error', 'm', 'r', $1, $1
+       select 'employee', 'many' || i, 'update-employee', 'internal_error', '[]', '[]', $1, $1
        from generate_series(1, 1100) i`,
       [id],
     )

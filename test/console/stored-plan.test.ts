@@ -5,6 +5,7 @@ import { hashFields } from '../../src/directory/hash.ts'
 import { readNextPlan } from '../../src/sync/stored-plan.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { SILENT } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 
 const place = new PlanUnderTest()
 const MAPPING = 'select userid, name, mobile, dept_code, active from person'
@@ -56,7 +57,7 @@ describe('the overview of a held plan', () => {
   test('says why there are no figures while HR is away, and has them later', async () => {
     const broken = place.source('select userid, nonsense from person')
     await readNextPlan({ pool: place.store.pool, hr: broken, logger: SILENT }, signal)
-    expect((await planOverview(place.store.pool, run))?.figures).toMatchObject({
+    expect(worded(await planOverview(place.store.pool, run))?.figures).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(/nonsense/),
     })
@@ -107,7 +108,7 @@ describe('the pages of a held plan', () => {
     const first = await page(run, { limit: 4 })
     expect(first.entries.map(({ entityKey }) => entityKey)).toEqual(['e0', 'e1', 'e10', 'e2'])
     expect(first.entries[2]?.changed).toContainEqual({ field: 'name', value: 'N*' })
-    expect(first.entries[0]?.changed).toEqual([{ field: 'mobile', value: '**** (4 characters)' }])
+    expect(first.entries[0]?.changed).toEqual([{ field: 'mobile', value: '**** (4)' }])
     const second = await page(run, { limit: 4, after: first.next ?? undefined })
     expect(second.entries.map(({ entityKey }) => entityKey)).toEqual(['e3', 'e4', 'e5', 'e6'])
     const third = await page(run, { limit: 4, after: second.next ?? undefined })
@@ -163,7 +164,7 @@ describe('the pages of a held plan', () => {
       limit: 100,
       key: 'e0',
     })
-    expect(away.hrError).toMatch(/nonsense/)
+    expect(worded(away).hrError).toMatch(/nonsense/)
     expect(away.entries).toMatchObject([{ entityKey: 'e0', changed: [{ field: 'mobile', value: null }] }])
   })
 

@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { loadConfig } from '../../src/config.ts'
 import { examine } from '../../src/doctor/examine.ts'
-import type { CheckResult } from '../../src/doctor/finding.ts'
+import { CheckResult } from '../../src/doctor/finding.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
@@ -11,10 +12,10 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const logger = createLogger({ level: 'silent', pretty: false })
 
-async function findingsOf(settings: Record<string, string>): Promise<CheckResult[]> {
-  const findings: CheckResult[] = []
+async function findingsOf(settings: Record<string, string>): Promise<z.input<typeof CheckResult>[]> {
+  const findings: z.input<typeof CheckResult>[] = []
   const examined = examine({ config: loadConfig(settings), env: settings, program: 'dirsync', logger })
-  for await (const finding of examined) findings.push(finding)
+  for await (const finding of examined) findings.push(z.encode(CheckResult, finding))
   return findings
 }
 

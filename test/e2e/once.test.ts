@@ -27,8 +27,12 @@ test('variables that look like settings are warned of, as doctor does', async ()
   expect(once).toMatchObject({ code: 0 })
   const warned = once.stderr.split('\n').filter(line => line.includes('not a setting'))
   expect(warned.map(line => JSON.parse(line))).toMatchObject([
-    { level: 40, msg: 'DIRSYNC_ROLES is not a setting of dirsync. Remove it, or correct its name.' },
-    { level: 40, msg: 'HR_POL_SECONDS is not a setting of dirsync. Did you mean HR_POLL_SECONDS?' },
+    {
+      level: 40,
+      msg: 'DIRSYNC_ROLES is not a setting of dirsync',
+      remedy: 'Remove it, or correct its name.',
+    },
+    { level: 40, msg: 'HR_POL_SECONDS is not a setting of dirsync', remedy: 'Did you mean HR_POLL_SECONDS?' },
   ])
 })
 

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { refundJournal } from '../../src/money/refund.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
 import { spawnScript } from '../helpers/process.ts'
+import { worded } from '../texts/worded.ts'
 
 const SENDER = join(import.meta.dirname, 'fixtures/send-refund.ts')
 const REFUND_CALL = 'seller/v3/pay/syncRefund'
@@ -101,7 +102,7 @@ test('a refund that the platform never carried out, and whose sender is killed, 
     return read?.state === 'rejected' && read
   })
   await service.stop()
-  expect(refund.message).toMatch(/it was not carried out, and cannot be any more$/)
+  expect(worded(refund.message)).toMatch(/it was not carried out, and cannot be any more$/)
   const platform = await company.control<{ refunds: unknown[] }>('GET', 'state')
   expect(platform.refunds).toEqual([])
 })

@@ -37,7 +37,11 @@ test('one source is away: the other one goes on, with its own halt alone, until 
   await using stack = new AsyncDisposableStack()
   stack.defer(() => service.stop())
   const halts = async () =>
-    (await own.pool.query('select scope, category, message from dirsync.halt order by scope')).rows
+    (
+      await own.pool.query(
+        `select scope, category, dirsync.in_language('en', message) as message from dirsync.halt order by scope`,
+      )
+    ).rows
   const resync = async () => (await own.pool.query('select dirsync.resync()')).rowCount
 
   // It goes away between the plan and the work: what waits for it is halted, and nothing else.

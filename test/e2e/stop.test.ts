@@ -68,7 +68,7 @@ test.concurrent('SIGTERM ends the service within 10 s although a receiver of ale
 }, async () => {
   await using company = await createCompany({ employees: 20 })
   await company.db.query(
-    `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', 'why', 'what to do')`,
+    `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', '[]', '[]')`,
   )
   await company.db.query(
     `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,

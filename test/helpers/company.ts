@@ -163,7 +163,7 @@ export async function createCompany(options: {
 export async function endOf(db: pg.Pool, id: number) {
   return until(async () => {
     const { rows } = await db.query(
-      'select id::int, state, result, message from dirsync.sync_run where id = $1',
+      `select id::int, state, result, dirsync.in_language('en', message) as message from dirsync.sync_run where id = $1`,
       [id],
     )
     return ['requested', 'planning', 'running'].includes(rows[0].state) ? null : rows[0]

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { HrDataError } from '../../src/hr/source.ts'
 import { WholeLines } from '../../src/hr/whole-lines.ts'
+import { message } from '../../src/texts/message.ts'
 
 const COLUMNS = ['enterprise_code', 'userid', 'name', 'remark']
 
@@ -28,7 +29,8 @@ test('however the bytes are cut into chunks, whole lines come out, and all of th
 test('a row may be as long as the limit, and no longer, however it is cut', () => {
   const row = (length: number) => Buffer.from(`\te7\tAnn\t${'x'.repeat(length - '\te7\tAnn\t'.length)}\n`)
   const refused = new HrDataError(
-    'employees.sql: the row of e7 is longer than 1 kB, above all in remark: shorten it in the SELECT, or raise HR_ROW_LIMIT_KB',
+    'employees.sql',
+    message('said.row_too_long', { userid: 'e7', limit: 1, column: 'remark' }),
   )
   const around = [Buffer.from('\te1\tBen\t\n'), Buffer.from('\te9\tCem\t\n')] as const
   fc.assert(

@@ -7,7 +7,8 @@ async function logged(lines: string): Promise<Record<string, unknown>[]> {
   const script = `
     import { createLogger } from './src/lib/logger.ts'
     import { inLanguage } from './src/texts/failures.ts'
-    const logger = createLogger({ level: 'info', pretty: false, say: text => inLanguage('zh-CN', text) })
+    import { message } from './src/texts/message.ts'
+    const logger = createLogger({ level: 'info', pretty: false, say: what => inLanguage('zh-CN', what) })
     ${lines}`
   const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
   return stderr
@@ -17,13 +18,12 @@ async function logged(lines: string): Promise<Record<string, unknown>[]> {
 }
 
 test('a halt calls for a person in their language, and what machines read stays as it is', async () => {
-  const remedy = 'Run `dirsync doctor`; work continues by itself once HR answers again.'
-  const reason =
-    'the HR database does not answer (57P01); check HR_DATABASE_URL or HR_SOURCES, and that the server is up'
   const [halted, over] = await logged(`
-    logger.child({ runId: 1 }).error({ scope: '*', category: 'hr_unavailable', remedy: ${JSON.stringify(remedy)} },
-      ${JSON.stringify(`halted: HR cannot be read: ${reason}`)})
-    logger.info({ remedy: ${JSON.stringify(remedy)} }, 'HR cannot be read')`)
+    const remedy = message('said.hr_unread_remedy')
+    const reason = message('said.hr_unread_because', { reason: message('said.hr_silent', { reason: '57P01' }) })
+    logger.child({ runId: 1 }).error(
+      { scope: '*', category: 'hr_unavailable', remedy, msg: message('said.halted', { reason }) })
+    logger.info({ remedy }, 'HR cannot be read')`)
   expect(halted).toMatchObject({
     runId: 1,
     scope: '*',
@@ -31,7 +31,10 @@ test('a halt calls for a person in their language, and what machines read stays 
     remedy: '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
     msg: '已停摆：无法读取人事系统：人事数据库没有响应（57P01）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
   })
-  expect(over).toMatchObject({ remedy, msg: 'HR cannot be read' })
+  expect(over).toMatchObject({
+    remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+    msg: 'HR cannot be read',
+  })
 })
 
 test('an error is under one key, with its code or stack and trace id, and with nothing else of it', async () => {

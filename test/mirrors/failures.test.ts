@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { worded } from '../texts/worded.ts'
 import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
 
 let company: Company
@@ -117,7 +118,7 @@ describe('what the platform refuses', () => {
     await company.db.query('select dirsync.retry($1)', [open.id])
     await until(async () => (await casesOf(company, 'mirror-taxpayers')).length === 0)
     const { rows } = await company.db.query(
-      `select message from dirsync.sync_run where kind = 'retry' order by id desc limit 1`,
+      `select dirsync.in_language('en', message) as message from dirsync.sync_run where kind = 'retry' order by id desc limit 1`,
     )
     expect(rows[0].message).toMatch(/^run \d+ reads taxpayers again$/)
     expect((await rowsOf(company, 'taxpayer')).map(({ identifier }) => identifier)).toEqual(['ID-1', 'ID-2'])
@@ -229,12 +230,12 @@ test('wrong credentials halt everything; the mirror probes by itself, and goes o
   await company.db.query('update dirsync.halt set next_probe_at = now()')
   expect(await endOf(company.db, id)).toMatchObject({ state: 'done', result: { outcomes: { in_step: 1 } } })
   expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
-  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+  expect(worded(await casesOf(company, 'mirror-accounts'))).toEqual([])
 })
 
 test('credentials that stay wrong end the run without a case, and HR being away makes no difference', async () => {
   await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
-    values ('*', 'hr_unavailable', 'HR is away', 'wait', now() + interval '1 hour')`)
+    values ('*', 'hr_unavailable', '[]', '[]', now() + interval '1 hour')`)
   await fault('assets/limit/enterprise/get', { code: 1000210003 })
   const id = await ask('accounts')
   const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where run_id = $1 and attempts > 0`
@@ -248,13 +249,13 @@ test('credentials that stay wrong end the run without a case, and HR being away 
     message: expect.stringMatching(/PLATFORM_APP_ID/),
     result: { calls: { 'assets/limit/enterprise/get': 2 } },
   })
-  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+  expect(worded(await casesOf(company, 'mirror-accounts'))).toEqual([])
   await company.db.query(`delete from dirsync.halt`)
 })
 
 test('a halt because of HR does not concern a mirror', async () => {
   await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
-    values ('*', 'hr_unavailable', 'HR is away', 'wait', now() + interval '1 hour')`)
+    values ('*', 'hr_unavailable', '[]', '[]', now() + interval '1 hour')`)
   expect(await company.run('accounts')).toMatchObject({ state: 'done' })
   expect((await company.db.query(`delete from dirsync.halt`)).rowCount).toBe(1)
 })
@@ -271,10 +272,10 @@ test('of a group every enterprise is asked; one whose code is not bound is halte
   expect(await rowsOf(company, 'limit_account')).toMatchObject([{ enterprise_code: 'E1', balance: '1.00' }])
   const { rows } = await company.db.query('select scope, category from dirsync.halt')
   expect(rows).toEqual([{ scope: 'E2', category: 'enterprise_code' }])
-  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+  expect(worded(await casesOf(company, 'mirror-accounts'))).toEqual([])
 
   await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
-    values ('E1', 'enterprise_code', 'not bound', 'bind it', now() + interval '1 hour')`)
+    values ('E1', 'enterprise_code', '{"key": "said.words", "values": {"words": "not bound"}}', '{"key": "said.words", "values": {"words": "bind it"}}', now() + interval '1 hour')`)
   await company.db.query(`update dirsync.halt set next_probe_at = now() + interval '1 hour'`)
   expect(await spent(company, () => company.run('accounts'))).toEqual({})
   const { rows: runs } = await company.db.query('select state from dirsync.sync_run order by id desc limit 1')

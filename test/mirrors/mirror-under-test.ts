@@ -32,7 +32,7 @@ export async function rowsOf(
 /** The unresolved cases of an operation. */
 export async function casesOf(company: Company, operation: string) {
   const { rows } = await company.db.query(
-    `select id::int, enterprise_code, entity, entity_key, field, category, state, occurrences, message from dirsync.dead_letter
+    `select id::int, enterprise_code, entity, entity_key, field, category, state, occurrences, dirsync.in_language('en', message) as message from dirsync.dead_letter
      where operation = $1 and state <> 'resolved' order by id`,
     [operation],
   )

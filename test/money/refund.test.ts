@@ -7,8 +7,10 @@ import {
   refundJournal,
   storeVerdict,
 } from '../../src/money/refund.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { REFUND, sender, writeDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
 const R1 = REFUND.outer_refund_no
@@ -16,14 +18,14 @@ const R1 = REFUND.outer_refund_no
 const UNKNOWN = {
   state: 'unknown',
   platformCode: null,
-  message: 'no answer in time',
+  message: inWords('no answer in time'),
   traceId: 'trace-1',
 } as const
 const ACCEPTED = { state: 'accepted', receipt: 'P1' } as const
 const REJECTED = {
   state: 'rejected',
   platformCode: 1000229001,
-  message: 'number exists',
+  message: inWords('number exists'),
   traceId: null,
 } as const
 
@@ -105,7 +107,7 @@ describe('the journal', () => {
     await writeDown(store, { outer_refund_no: 'app-R2', outer_trade_no: 'app-T2' })
     const oldest = (await refundJournal.read(store.pool, R1))?.sent_at
     expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
-    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
+    await storeVerdict(store.pool, R1, 'unknown', inWords('ask'), true)
     expect(await openRefunds(store.pool)).toMatchObject({ unknown: 1, for_person: 1 })
   })
 })
@@ -114,7 +116,7 @@ describe('an answer', () => {
   test('of the platform overrules what the record was taken to show, but not the notification', async () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
-    await storeVerdict(store.pool, R1, 'not_carried_out', 'nothing to be seen')
+    await storeVerdict(store.pool, R1, 'not_carried_out', inWords('nothing to be seen'))
     await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
     expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'accepted',
@@ -189,7 +191,7 @@ describe('an unknown refund', () => {
     await writeDown(store, { enterprise_code: 'ent' })
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await store.pool.query(
-      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', 'm', 'r', now() + interval '1 hour')`,
+      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', '[]', '[]', now() + interval '1 hour')`,
       [scope],
     )
     expect(await claimUnknown(store.pool, null)).toBeNull()
@@ -209,10 +211,10 @@ describe('an unknown refund', () => {
   ] as const)('that was %s is %s', async (verdict, state) => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
-    await storeVerdict(store.pool, R1, verdict, 'shown')
+    await storeVerdict(store.pool, R1, verdict, inWords('shown'))
     expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state,
-      message: 'shown',
+      message: inWords('shown'),
       settled_at: expect.any(Date),
       next_settle_at: null,
     })
@@ -222,10 +224,10 @@ describe('an unknown refund', () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await claimUnknown(store.pool, null)
-    await storeVerdict(store.pool, R1, 'unknown', 'not yet')
+    await storeVerdict(store.pool, R1, 'unknown', inWords('not yet'))
     expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'unknown',
-      message: 'not yet',
+      message: inWords('not yet'),
       settled_at: null,
       next_settle_at: expect.any(Date),
     })
@@ -234,7 +236,7 @@ describe('an unknown refund', () => {
   test('that became known otherwise keeps what is known', async () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
-    await storeVerdict(store.pool, R1, 'not_carried_out', 'too late')
+    await storeVerdict(store.pool, R1, 'not_carried_out', inWords('too late'))
     expect(await stateOf()).toBe('accepted')
   })
 })
@@ -321,7 +323,7 @@ describe('failed_syncs', () => {
     await writeDown(store, { enterprise_code: 'ent' })
     expect(await failed()).toEqual([])
     await refundJournal.storeAnswer(store.pool, R1, { ...UNKNOWN, platformCode: 1000999999 })
-    expect(await failed()).toEqual([
+    expect(worded(await failed())).toEqual([
       {
         id: null,
         enterprise_code: 'ent',
@@ -346,15 +348,15 @@ describe('failed_syncs', () => {
   test('shows one that waits for a person as open, until it is settled', async () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
-    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
-    expect(await failed()).toMatchObject([
+    await storeVerdict(store.pool, R1, 'unknown', inWords('ask'), true)
+    expect(worded(await failed())).toMatchObject([
       {
         state: 'open',
         message: 'ask',
         remedy: expect.stringContaining(`dirsync refund resolve ${R1} --as accepted`),
       },
     ])
-    await storeVerdict(store.pool, R1, 'unknown', 'not yet')
+    await storeVerdict(store.pool, R1, 'unknown', inWords('not yet'))
     expect(await failed()).toMatchObject([{ state: 'retry_scheduled' }])
     await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', { actor: 'cli:tester' })
     expect(await failed()).toEqual([])

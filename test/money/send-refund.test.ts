@@ -8,6 +8,7 @@ import { LocalPacer } from '../../src/platform/pacer.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { sender } from '../sync/journal.ts'
 import { SILENT } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()
@@ -25,7 +26,7 @@ describe('a refund', () => {
       traceId: null,
       message: null,
     })
-    expect(await refunds.refund()).toMatchObject({
+    expect(worded(await refunds.refund())).toMatchObject({
       outer_trade_no: ORDER,
       refund_amount: '4.00',
       refunded_before: '0.00',
@@ -40,14 +41,14 @@ describe('a refund', () => {
   test('is accepted also under a number that PostgreSQL cannot hold as it is', async () => {
     await refunds.fault(REFUND_CALL, { body: String.raw`{"code":0,"data":"T\u0000\ud83d"}` })
     expect(await send()).toMatchObject({ state: 'accepted' })
-    expect(await refunds.refund()).toMatchObject({ state: 'accepted', trade_no: 'T\ufffd\ufffd' })
+    expect(worded(await refunds.refund())).toMatchObject({ state: 'accepted', trade_no: 'T\ufffd\ufffd' })
   })
 
   test('is in the journal before the platform hears of it', async () => {
     await refunds.fault(REFUND_CALL, { latencyMs: 300 })
     const sent = send()
     await refunds.arrived()
-    expect(await refunds.refund()).toMatchObject({ state: 'requested' })
+    expect(worded(await refunds.refund())).toMatchObject({ state: 'requested' })
     await sent
   })
 
@@ -77,8 +78,12 @@ describe('a refund', () => {
     const message = 'no such shop: 13900000001'
     await refunds.fault(REFUND_CALL, { code: 1000220002, message })
     const rejected = { platformCode: 1000220002, message: 'no such shop: 13***' }
-    expect(await send()).toMatchObject({ state: 'rejected', ...rejected, traceId: expect.any(String) })
-    expect(await refunds.refund()).toMatchObject({
+    expect(worded(await send())).toMatchObject({
+      state: 'rejected',
+      ...rejected,
+      traceId: expect.any(String),
+    })
+    expect(worded(await refunds.refund())).toMatchObject({
       state: 'rejected',
       platform_code: 1000220002,
       message: rejected.message,
@@ -91,12 +96,12 @@ describe('a refund', () => {
     const said = 'The platform said: system busy, call 13***'
     // "System busy" may come after the effect.
     await refunds.fault(REFUND_CALL, { code: 1000999999, message: 'system busy, call 13900000001' })
-    expect(await send()).toMatchObject({
+    expect(worded(await send())).toMatchObject({
       state: 'unknown',
       platformCode: 1000999999,
       message: expect.stringContaining(said),
     })
-    expect(await refunds.refund()).toMatchObject({
+    expect(worded(await refunds.refund())).toMatchObject({
       state: 'unknown',
       platform_code: 1000999999,
       message: expect.stringContaining(said),
@@ -185,8 +190,11 @@ describe('an outcome is unknown', () => {
     ['the code is a refusal of other operations', { code: 1000220064 }],
   ])('when %s; it is not sent again', async (_, fault) => {
     await refunds.fault(REFUND_CALL, fault)
-    expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })
-    expect(await refunds.refund()).toMatchObject({
+    expect(worded(await send())).toMatchObject({
+      state: 'unknown',
+      message: expect.stringContaining('unknown'),
+    })
+    expect(worded(await refunds.refund())).toMatchObject({
       state: 'unknown',
       settled_at: null,
       next_settle_at: expect.any(Date),
@@ -217,7 +225,7 @@ describe('an outcome is unknown', () => {
     const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
     await refunds.arrived()
     await proxy.refuse()
-    expect(await sent).toMatchObject({
+    expect(worded(await sent)).toMatchObject({
       state: 'unknown',
       receipt: '0000000000000001',
       message: expect.stringContaining("the platform's answer (accepted) could not be stored"),
@@ -239,7 +247,7 @@ describe('the answer', () => {
     // With its connection the sender has lost its lock: it looks as if it had died.
     expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'unknown' })
     expect(await sent).toMatchObject({ state: 'accepted' })
-    expect(await refunds.refund()).toMatchObject({ state: 'accepted' })
+    expect(worded(await refunds.refund())).toMatchObject({ state: 'accepted' })
   })
 
   test.each([
@@ -251,7 +259,7 @@ describe('the answer', () => {
     await refunds.arrived()
     await refunds.store.pool.query('delete from dirsync.refund')
     expect(await sent).toMatchObject({ state })
-    expect(await refunds.refund()).toMatchObject({
+    expect(worded(await refunds.refund())).toMatchObject({
       state,
       refund_amount: '4.00',
       refunded_before: '0.00',
@@ -273,7 +281,7 @@ describe('the answer', () => {
     await refunds.arrived()
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
-    expect(await refunds.refund()).toMatchObject({ state: 'notified' })
+    expect(worded(await refunds.refund())).toMatchObject({ state: 'notified' })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
 
@@ -283,7 +291,7 @@ describe('the answer', () => {
     await refunds.arrived()
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     expect(await sent).toMatchObject({ state: 'accepted' })
-    expect(await refunds.refund()).toMatchObject({ state: 'notified', trade_no: '0000000000000001' })
+    expect(worded(await refunds.refund())).toMatchObject({ state: 'notified', trade_no: '0000000000000001' })
   })
 })
 
@@ -295,7 +303,7 @@ describe('nothing is sent, and the number stays free,', () => {
       failure => failure,
     )
     expect(error).toBeInstanceOf(PlatformError)
-    expect(await refunds.refund()).toBeNull()
+    expect(worded(await refunds.refund())).toBeNull()
     expect(await refunds.refunded()).toBe('0.00')
     expect(await send()).toMatchObject({ state: 'accepted' })
     return error

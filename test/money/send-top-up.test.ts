@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sendTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { sender } from '../sync/journal.ts'
+import { worded } from '../texts/worded.ts'
 import { APP_ID, APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()
@@ -30,7 +31,7 @@ describe('a top-up application', () => {
 
   test('that the platform refuses is rejected', async () => {
     await refunds.fault(TOP_UP_CALL, { code: 1000220002, message: 'wrong mobile 13900000001' })
-    expect(await send()).toMatchObject({
+    expect(worded(await send())).toMatchObject({
       state: 'rejected',
       platformCode: 1000220002,
       message: 'wrong mobile 13***',
@@ -48,7 +49,10 @@ describe('a top-up application', () => {
 
   test('whose answer is lost is unknown, and is not sent again', async () => {
     await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
-    expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })
+    expect(worded(await send())).toMatchObject({
+      state: 'unknown',
+      message: expect.stringContaining('unknown'),
+    })
     expect(await read()).toMatchObject({ state: 'unknown', settled_at: null })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { openTopUps, topUpJournal } from '../../src/money/top-up.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
 const CODE = TOP_UP.external_code
 
-const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer in time', traceId: null } as const
+const UNKNOWN = {
+  state: 'unknown',
+  platformCode: null,
+  message: inWords('no answer in time'),
+  traceId: null,
+} as const
 
 describe('the journal of top-ups', () => {
   test('takes a number once, whatever became of it', async () => {
@@ -14,7 +21,7 @@ describe('the journal of top-ups', () => {
     expect(await topUpJournal.read(store.pool, CODE)).toMatchObject({ ...TOP_UP, state: 'requested' })
     for (const answer of [
       UNKNOWN,
-      { state: 'rejected', platformCode: 1000220002, message: 'wrong', traceId: 't' },
+      { state: 'rejected', platformCode: 1000220002, message: inWords('wrong'), traceId: 't' },
       { state: 'accepted', receipt: 'A1' },
     ] as const) {
       await topUpJournal.storeAnswer(store.pool, CODE, answer)
@@ -56,7 +63,7 @@ test('failed_syncs shows an unknown top-up until it is resolved', async () => {
   await writeTopUpDown(store)
   expect(await failed()).toEqual([])
   await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
-  expect(await failed()).toMatchObject([
+  expect(worded(await failed())).toMatchObject([
     {
       id: null,
       entity: 'topup',

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
 import type { JobHandler } from '../../src/queue/job-worker.ts'
 import { describeBackends } from '../helpers/backends.ts'
+import { worded } from '../texts/worded.ts'
 import { openPostgresStore, STORES, type TestStore } from './backends.ts'
 import { newKey, openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
@@ -338,7 +339,7 @@ test('the queue in PostgreSQL says that it is not migrated yet, and works as soo
   const recorder = new Recorder('instant')
   work(queue, recorder.handler)
   await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_NOT_MIGRATED' })
-  expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: 'run `dirsync migrate`' }])
+  expect(worded(await queue.doctor())).toMatchObject([{ ok: false, remedy: 'run `dirsync migrate`' }])
   await queue.prepare()
   await queue.add([update('a')])
   await recorder.execution(1)

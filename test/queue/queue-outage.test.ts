@@ -8,6 +8,7 @@ import { createRedisStore } from '../../src/queue/redis.ts'
 import type { QueueStore, StoreConnection } from '../../src/queue/store.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { startRedis } from '../helpers/redis.ts'
+import { worded } from '../texts/worded.ts'
 import { redisStoreAt, STORES } from './backends.ts'
 import { openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
@@ -169,7 +170,7 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
     await expect(queue.prepare()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
-    expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: expect.any(String) }])
+    expect(worded(await queue.doctor())).toMatchObject([{ ok: false, remedy: expect.any(String) }])
     await proxy.accept()
     await vi.waitFor(() => queue.add([update('a')]), PATIENTLY)
     await recorder.execution(1)
@@ -254,7 +255,7 @@ describe.concurrent('while Redis answers and refuses writes', { tags: 'redis' },
     await expect(queue.check()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     expect(queue.awaySince).toEqual(since)
     expect(queue.lastError).toMatch(/OOM|MISCONF/)
-    expect(await queue.doctor()).toContainEqual({
+    expect(worded(await queue.doctor())).toContainEqual({
       ok: false,
       what: expect.stringMatching(/^Redis refuses writes: (OOM|MISCONF)/),
       remedy: expect.any(String),
@@ -267,6 +268,6 @@ describe.concurrent('while Redis answers and refuses writes', { tags: 'redis' },
       expect(queue.awaySince).toBeNull()
     }, PATIENTLY)
     expect(queue.lastError).toBeNull()
-    expect(await queue.doctor()).toContainEqual({ ok: true, what: 'Redis takes writes' })
+    expect(worded(await queue.doctor())).toContainEqual({ ok: true, what: 'Redis takes writes' })
   })
 })

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { probeAccount } from '../../src/sync/account-probe.ts'
 import { raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { SILENT } from './store-under-test.ts'
@@ -27,7 +28,12 @@ test('a worker whose clock is behind lifts the halt of an earlier one', async ()
   await using deployment = await createDeployment()
   const { own, emulator } = deployment
   const { pool } = own
-  const reason = { category: 'credentials', message: 'm', remedy: 'r', platformCode: 1000210003 }
+  const reason = {
+    category: 'credentials',
+    message: inWords('m'),
+    remedy: inWords('r'),
+    platformCode: 1000210003,
+  }
   await raiseHalt(pool, { ...reason, scope: '*' }, 60_000)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
   onTestFinished(() => void vi.useRealTimers())

@@ -37,7 +37,7 @@ const runs = () =>
 async function plantCases(count: number): Promise<number[]> {
   const rows = await store.rows<{ id: number }>(
     `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy)
-     select 'employee', 'e' || i, 'update-employee', 'mobile', 'duplicate_mobile', 'm', 'r'
+     select 'employee', 'e' || i, 'update-employee', 'mobile', 'duplicate_mobile', '[]', '[]'
      from generate_series(1, $1) i returning id`,
     [count],
   )
@@ -375,7 +375,7 @@ describe('several processes', () => {
     await using deployment = await createDeployment()
     await deployment.own.pool.query(
       `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
-       values ('employee', 'e1', 'update-employee', 'left_hr', 'm', 'r')`,
+       values ('employee', 'e1', 'update-employee', 'left_hr', '[]', '[]')`,
     )
     await using child = spawnDirsync(['start', '--roles', role], { env: deployment.settings })
     const { id } = await previewBulk(deployment.own.pool, MEI, {

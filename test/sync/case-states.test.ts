@@ -16,6 +16,7 @@ import {
 } from '../../src/sync/cases.ts'
 import { beginRetry, beginRetryOf } from '../../src/sync/retries.ts'
 import { reviewSwaps } from '../../src/sync/swap.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee, refusal } from './outcomes.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
@@ -128,7 +129,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
     events: ['succeeds, or is obsolete'],
     ways: [(client, id) => endCases(client, [{ id, runId: null, resolution: 'succeeded' }])],
   },
-  { events: ['switch the account'], ways: [client => endAllCases(client, 'another account')] },
+  { events: ['switch the account'], ways: [client => endAllCases(client, inWords('another account'))] },
   {
     events: ['cancel the run'],
     ways: [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { worded } from '../texts/worded.ts'
 
 /** Cron jobs do not run here: whatever follows, follows by itself. */
 let company: Company
@@ -73,12 +74,12 @@ test('a swap is one group of cases that names both employees and the one number 
       occurrences: expect.any(Number),
     })
     expect([Number(one.swap_id), Number(one.shown)]).toEqual([group, group])
-    expect(one.message).toMatch(
+    expect(worded(one.message)).toMatch(
       /swap.*e000[56] wants the mobile number of e000[56], e000[56] that of e000[56]/,
     )
-    expect(one.remedy).toContain(`change the mobile number of ${free.entity_key} (`)
-    expect(one.remedy).toContain(`retry dead letter ${group}`)
-    expect(one.remedy).not.toMatch(/1990000000[56]/)
+    expect(worded(one.remedy)).toContain(`change the mobile number of ${free.entity_key} (`)
+    expect(worded(one.remedy)).toContain(`retry dead letter ${group}`)
+    expect(worded(one.remedy)).not.toMatch(/1990000000[56]/)
     expect(one.next_retry_at.getTime()).toBeGreaterThan(Date.now() + 4.8 * 86_400_000)
   }
   // The same again leaves them as they are.
@@ -105,7 +106,7 @@ test('a circle of three is recognised, and one who gets another number in HR let
   expect(circle[0].swap_id).not.toBeNull()
   for (const { state, message } of circle) {
     expect(state).toBe('open')
-    for (const i of [7, 8, 9]) expect(message).toContain(useridOf(i))
+    for (const i of [7, 8, 9]) expect(worded(message)).toContain(useridOf(i))
   }
 
   await give({ 8: '19955550008' })
@@ -146,5 +147,5 @@ test('a swap of e-mail addresses is one too, and a mobile number wanted besides 
       ['e0013', 'email', true],
     ]),
   )
-  expect(found.find(({ field }) => field === 'email').message).toContain('e-mail address')
+  expect(worded(found.find(({ field }) => field === 'email').message)).toContain('e-mail address')
 })

@@ -6,6 +6,7 @@ import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
 import { NO_USER_ID, recordKeyless } from '../../src/sync/plan-employees.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { requestRun } from '../../src/sync/run.ts'
+import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -184,7 +185,7 @@ describe('rows without a user id', () => {
 
   test('are one case that counts them, and ends when there are none', async () => {
     await record(0)
-    expect(await cases()).toEqual([])
+    expect(worded(await cases())).toEqual([])
     await record(1)
     await record(12)
     const [opened] = await cases()
@@ -199,7 +200,7 @@ describe('rows without a user id', () => {
     expect(await begin(opened?.id ?? 0)).toEqual([])
     await record(0)
     expect(await cases()).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
-    expect((await story(store, opened?.id ?? 0)).map(({ event }) => event)).toEqual([
+    expect(worded((await story(store, opened?.id ?? 0)).map(({ event }) => event))).toEqual([
       'opened',
       'retried',
       'resolved',

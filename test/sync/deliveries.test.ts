@@ -8,6 +8,7 @@ import { requestRun } from '../../src/sync/run.ts'
 import { HrChanges } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { type Delivered, delivered } from '../hr/files/delivered.ts'
+import { worded } from '../texts/worded.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
 import { SILENT } from './store-under-test.ts'
 
@@ -52,7 +53,7 @@ test.each([
   await change(hr)
   for (const kind of ['changes', 'full'] as const) {
     const source = hr.source(SQL)
-    expect(await under.plan(kind, { source })).toMatchObject({
+    expect(worded(await under.plan(kind, { source }))).toMatchObject({
       state: 'source_suspect',
       message: expect.stringMatching(/^the delivery in .* is not complete: .*\. Nothing was enqueued\.$/),
       finishedAt: expect.any(Date),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { describeBackends } from '../helpers/backends.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { worded } from '../texts/worded.ts'
 
 const EMPLOYEES = 60
 
@@ -498,11 +499,13 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     )
     const outcomes = async () => (await attempts('L')).map(({ outcome, error }) => [outcome, error])
     await until(async () => (await outcomes()).length > 0)
-    expect(await outcomes()).toEqual([['wait', expect.stringContaining('HR has 0 employees in departments')]])
+    expect(worded(await outcomes())).toEqual([
+      ['wait', expect.stringContaining('HR has 0 employees in departments')],
+    ])
     await hr('insert into person select * from lost; drop table lost')
     await hasten()
     await until(async () => (await outcomes()).length > 1)
-    expect((await outcomes())[1]).toEqual(['deleted', 'the platform had no such department'])
+    expect(worded((await outcomes())[1])).toEqual(['deleted', 'the platform had no such department'])
   })
 
   once('naming an unknown employee fails the run with a sentence', async () => {
@@ -521,7 +524,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(run.state).toBe('failed')
     expect(run.message).toContain('HR database does not answer')
     await company.db.query(`alter database ${hrName} allow_connections true`)
-    expect(await company.run('changes')).toMatchObject({ state: 'done' })
+    expect(worded(await company.run('changes'))).toMatchObject({ state: 'done' })
   })
 
   test('no employee ever had two calls at a time', async () => {

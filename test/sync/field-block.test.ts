@@ -4,6 +4,8 @@ import type { RefusedField } from '../../src/sync/outcome.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
+import { inWords } from '../../src/texts/message.ts'
+import { worded } from '../texts/worded.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -18,7 +20,7 @@ const asked = async () =>
   )
 const open = () =>
   store.rows<{ id: number; message: string }>(
-    `select id, entity, entity_key, field, state, message, occurrences from dirsync.dead_letter where state <> 'resolved' order by id`,
+    `select id, entity, entity_key, field, state, dirsync.in_language('en', message) as message, occurrences from dirsync.dead_letter where state <> 'resolved' order by id`,
   )
 const withheldFrom = async () =>
   (
@@ -52,7 +54,9 @@ function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}
   return {
     resolve: 'all' as const,
     runId: 7,
-    failures: [refusal({ field, category: 'feature_disabled', platformCode, message: 'It is off.' })],
+    failures: [
+      refusal({ field, category: 'feature_disabled', platformCode, message: inWords('It is off.') }),
+    ],
     employee: memory(),
     blockFields: [{ field, ...FIELDS[field], valueHash: 'x', certain: field === 'level', ...differs }],
   }
@@ -75,7 +79,7 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     expect(await blocks()).toEqual([
       { enterprise_code: 'C1', field: 'level', platform_code: 1000220030, codes: null },
     ])
-    expect(await open()).toEqual([
+    expect(worded(await open())).toEqual([
       {
         id: expect.any(Number),
         entity: 'enterprise',
@@ -98,7 +102,7 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     )
     await tellWithheld(store.pool)
     expect(await blocks()).toHaveLength(1)
-    expect(await open()).toMatchObject([{ message: 'It is off. Withheld from 2 employees.' }])
+    expect(worded(await open())).toMatchObject([{ message: 'It is off. Withheld from 2 employees.' }])
     expect(await asked()).toEqual([])
   })
 
@@ -106,7 +110,9 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     const id = await fail(store, { enterprise_code: 'C1', field: 'level', category: 'feature_disabled' })
     await execute(E1, refused('level'))
     expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'merged' })
-    expect((await story(store, id)).at(-1)?.note).toBe(`merged into dead letter ${(await open())[0]?.id}`)
+    expect(worded((await story(store, id)).at(-1)?.note)).toBe(
+      `merged into dead letter ${(await open())[0]?.id}`,
+    )
   })
 
   test('is told of an employee of the same name as the enterprise apart from the enterprise', async () => {
@@ -135,10 +141,10 @@ describe('a refusal that may be about the value', () => {
     await execute(E1, attribute('x'))
     await execute(employeeOf('e2'), attribute('y'))
     expect(await blocks()).toMatchObject([{ codes: [['contract']] }])
-    expect(await open()).toMatchObject([
+    expect(worded(await open())).toMatchObject([
       {
         entity: 'enterprise',
-        message: 'It is off. Withheld: the attribute contract, from 2 employees.',
+        message: 'It is off. Withheld from 2 employees. It concerns the attribute contract.',
       },
     ])
     expect(await withheldFrom()).toEqual(['e1', 'e2'])
@@ -162,11 +168,11 @@ describe('a refusal that may be about the value', () => {
     await execute(employeeOf('e5'), attribute('y', ['taxpayer']))
     expect(await blocks()).toMatchObject([{ codes: [['contract'], ['taxpayer']] }])
     await tellWithheld(store.pool)
-    expect(await open()).toMatchObject([
+    expect(worded(await open())).toMatchObject([
       {
         id,
         state: 'open',
-        message: 'It is off. Withheld: the attribute contract, taxpayer, from 5 employees.',
+        message: 'It is off. Withheld from 5 employees. It concerns the attribute contract, taxpayer.',
       },
     ])
     expect((await story(store, id)).at(-1)).toMatchObject({ event: 'reopened', note: 'more is withheld' })
@@ -180,7 +186,7 @@ test('a growing number of employees is shown without changing the case under the
   await plant(store, 'employee', { enterprise_code: 'C1', userid: 'e2', withheld: ['level'] })
   await tellWithheld(store.pool)
   const commands = new Commands(store.pool, { actor: 'cli:test' })
-  expect(await caseOf(store, id)).toMatchObject({ message: expect.stringContaining('2 employees') })
+  expect(worded(await caseOf(store, id))).toMatchObject({ message: expect.stringContaining('2 employees') })
   expect(await commands.ignore(id, 'known', version)).toBe(id)
 })
 

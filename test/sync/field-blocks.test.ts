@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { requestDueRetries } from '../../src/sync/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { worded } from '../texts/worded.ts'
 
 let company: Company
 
@@ -37,7 +38,7 @@ const attributes = (from: string, to: string, of: (n: number) => Record<string, 
 const cases = async (state = `state <> 'resolved'`) =>
   (
     await company.db.query(
-      `select id::int, entity, entity_key, field, category, state, message, occurrences, resolution, next_retry_at
+      `select id::int, entity, entity_key, field, category, state, dirsync.in_language('en', message) as message, occurrences, resolution, next_retry_at
        from dirsync.dead_letter where ${state} order by id`,
     )
   ).rows
@@ -90,13 +91,13 @@ describe('an attribute that the platform refuses', () => {
     expect(await updates(() => company.run('changes'))).toBeLessThan(20)
     const [open, ...others] = await cases()
     expect(others).toEqual([])
-    expect(open).toMatchObject({
+    expect(worded(open)).toMatchObject({
       entity: 'enterprise',
       entity_key: '(single enterprise)',
       field: 'employee_attribute',
       category: 'feature_disabled',
       state: 'open',
-      message: expect.stringMatching(/attribute contract\b.* from 40 employees\./),
+      message: expect.stringMatching(/from 40 employees\. It concerns the attribute contract\b/),
     })
     const { rows: shown } = await company.db.query('select * from dirsync.failed_syncs')
     expect(shown).toMatchObject([{ id: String(open.id), entity: 'enterprise', message: open.message }])

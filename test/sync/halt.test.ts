@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { forbidding, liftHalts, raiseHalt } from '../../src/sync/halts.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -7,7 +8,7 @@ const store = new StoreUnderTest()
 const halt = (scope: string, firstProbeMs: number, category = 'credentials') =>
   raiseHalt(
     store.pool,
-    { scope, category, platformCode: null, message: 'wrong', remedy: 'mend it' },
+    { scope, category, platformCode: null, message: inWords('wrong'), remedy: inWords('mend it') },
     firstProbeMs,
   )
 const ask = async (enterpriseCode: string, except: string[] = []) => {

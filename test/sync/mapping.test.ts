@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestDueRetries } from '../../src/sync/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { worded } from '../texts/worded.ts'
 
 const EMPLOYEES = 20
 
@@ -140,7 +141,7 @@ test('a worker that cannot read with the mapping of the plan halts, says why, an
   await map('select userid, name as nmae, dept_code, remark, active from mapped')
   await company.start(['worker'])
   const halt = await until(async () => (await company.db.query('select * from dirsync.halt')).rows[0] ?? null)
-  expect(halt).toMatchObject({
+  expect(worded(halt)).toMatchObject({
     scope: '*',
     category: 'hr_unavailable',
     message: expect.stringMatching(/employees\.sql:1:24: unknown column "nmae"/),

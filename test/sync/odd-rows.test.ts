@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { worded } from '../texts/worded.ts'
 
 /** U+0000 and half a character, as JSON spells them out. */
 const ODD = String.raw`a\u0000b\ud83dc`
@@ -31,7 +32,7 @@ const answer = (operation: string, body: string, match = {}) =>
 test('a value with control characters at its ends becomes a case', async () => {
   await hr(`update person set mobile = '😀😀123456' where userid = 'e0001'`)
   expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
-  expect(await cases('e0001')).toMatchObject([
+  expect(worded(await cases('e0001'))).toMatchObject([
     { category: 'invalid_hr_row', field: 'mobile', changed_fields: [{ field: 'mobile' }] },
   ])
 })
@@ -50,7 +51,7 @@ test("the platform's identity number never becomes a passport because HR says no
   expect(await given('11010519491231002')).toEqual(told)
   expect(await given('E12345678')).toEqual(told)
   const [{ id, message, changed_fields }] = (await cases('e0010')).slice(-1)
-  expect(message).toContain('card_type')
+  expect(worded(message)).toContain('card_type')
   expect(JSON.stringify(changed_fields)).not.toContain('E12345678')
   // Not even by a retry: only HR can say which document it is.
   const retry = await company.db.query('select dirsync.retry($1) as run', [id])
@@ -67,7 +68,7 @@ test('an employee who has left is a finding, whatever the rest of the row holds'
   await hr(`update person set active = false, name = '***', mobile = '1990000****', email = 'deleted'
             where userid = 'e0000'`)
   await company.run('changes')
-  expect(await cases('e0000')).toMatchObject([{ category: 'left_hr', state: 'open' }])
+  expect(worded(await cases('e0000'))).toMatchObject([{ category: 'left_hr', state: 'open' }])
 })
 
 test('a user id that is too long for any index stops no one else', async () => {
@@ -76,8 +77,11 @@ test('a user id that is too long for any index stops no one else', async () => {
   await hr(`insert into person (userid, name, active)
             select string_agg(md5(i::text), ''), 'Long', true from generate_series(1, 200) i`)
   await hr(`update person set name = 'Renamed' where userid = 'e0009'`)
-  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { updated: 1 } } })
-  expect(await cases('(no user id)')).toMatchObject([
+  expect(worded(await company.run('changes'))).toMatchObject({
+    state: 'done',
+    result: { outcomes: { updated: 1 } },
+  })
+  expect(worded(await cases('(no user id)'))).toMatchObject([
     { category: 'invalid_hr_row', message: 'One row of HR has no user id, or one that is far too long.' },
   ])
 })
@@ -86,8 +90,13 @@ test('extended fields that are not JSON become a case', async () => {
   await hr(
     String.raw`update person set employee_attribute = '[{"attributeCode":"a\x"}]' where userid = 'e0002'`,
   )
-  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
-  expect(await cases('e0002')).toMatchObject([{ category: 'invalid_hr_row', field: 'employee_attribute' }])
+  expect(worded(await company.run('changes'))).toMatchObject({
+    state: 'done',
+    result: { outcomes: { parked: 1 } },
+  })
+  expect(worded(await cases('e0002'))).toMatchObject([
+    { category: 'invalid_hr_row', field: 'employee_attribute' },
+  ])
 })
 
 test('what JSON in HR spells out, and no database can hold, becomes a case', async () => {
@@ -95,9 +104,14 @@ test('what JSON in HR spells out, and no database can hold, becomes a case', asy
   await hr(
     `update person set employee_attribute = '[{"attributeCode":"${ODD}","attributeValue":"x"}]' where userid = 'e0004'`,
   )
-  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 2 } } })
-  expect(await cases('e0003')).toMatchObject([{ field: 'category', changed_fields: [{ value: KEPT }] }])
-  expect(await cases('e0004')).toMatchObject([
+  expect(worded(await company.run('changes'))).toMatchObject({
+    state: 'done',
+    result: { outcomes: { parked: 2 } },
+  })
+  expect(worded(await cases('e0003'))).toMatchObject([
+    { field: 'category', changed_fields: [{ value: KEPT }] },
+  ])
+  expect(worded(await cases('e0004'))).toMatchObject([
     { field: 'employee_attribute', changed_fields: [{ value: `${KEPT}=***` }] },
   ])
 })
@@ -117,7 +131,7 @@ test('a department and an open id of the platform are stored as far as they can 
   const { rows: leavers } = await company.db.query(
     `select dept_code from dirsync.employee where userid = 'e0006'`,
   )
-  expect(leavers).toEqual([{ dept_code: KEPT }])
+  expect(worded(leavers)).toEqual([{ dept_code: KEPT }])
 
   await answer('employee/openid', `{"code":0,"data":{"open_userid":"${ODD}"}}`, { userid: 'e0007' })
   expect(await company.run('openids')).toMatchObject({ state: 'done' })
@@ -130,6 +144,9 @@ test('a department and an open id of the platform are stored as far as they can 
 test('the holder of a number is named as far as he can be', async () => {
   await answer('employee/get', `{"code":0,"data":{"userid":"${ODD}"}}`, { mobile: '19900000009' })
   await hr(`update person set mobile = '19900000009' where userid = 'e0008'`)
-  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
-  expect(await cases('e0008')).toMatchObject([{ category: 'duplicate_mobile', blocked_by: KEPT }])
+  expect(worded(await company.run('changes'))).toMatchObject({
+    state: 'done',
+    result: { outcomes: { parked: 1 } },
+  })
+  expect(worded(await cases('e0008'))).toMatchObject([{ category: 'duplicate_mobile', blocked_by: KEPT }])
 })

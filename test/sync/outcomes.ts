@@ -12,6 +12,7 @@ import {
   type Unfinished,
   unfinished,
 } from '../../src/sync/outcome.ts'
+import { inWords } from '../../src/texts/message.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
 export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({
@@ -108,8 +109,8 @@ export function refusal(differs: Partial<Failure> = {}): Failure {
     category: 'duplicate_mobile',
     platformCode: 1002218007,
     traceId: null,
-    message: 'the number is taken',
-    remedy: 'correct it in HR',
+    message: inWords('the number is taken'),
+    remedy: inWords('correct it in HR'),
     changedFields: [],
     blockedBy: null,
     sourceHash: null,

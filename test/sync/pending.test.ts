@@ -12,6 +12,7 @@ import {
   takeProbes,
 } from '../../src/sync/outbox.ts'
 import { finishRuns } from '../../src/sync/run.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { employee } from './outcomes.ts'
 import { plant, plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
@@ -35,7 +36,7 @@ const rows = () =>
 const halt = (scope: string, firstProbeMs = 0) =>
   raiseHalt(
     store.pool,
-    { scope, category: 'credentials', platformCode: 1000210003, message: 'm', remedy: 'r' },
+    { scope, category: 'credentials', platformCode: 1000210003, message: inWords('m'), remedy: inWords('r') },
     firstProbeMs,
   )
 
@@ -240,8 +241,8 @@ describe('a halt', () => {
         scope: '*',
         category: 'credentials',
         platformCode: 1000210003,
-        message: 'm',
-        remedy: 'r',
+        message: inWords('m'),
+        remedy: inWords('r'),
         since: expect.any(Date),
       },
       { scope: 'C1' },

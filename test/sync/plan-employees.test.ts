@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { requestRun } from '../../src/sync/run.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { hrSource } from '../hr/hr-database.ts'
+import { worded } from '../texts/worded.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
 import { fail, plant } from './planted.ts'
 
@@ -35,7 +36,7 @@ describe('the first run', () => {
     await under.hire(30)
     const nobody = MAPPING.replace('active', '0 as active')
     const held = await under.plan('changes', { employees: nobody })
-    expect(held).toMatchObject({
+    expect(worded(held)).toMatchObject({
       state: 'held',
       message: expect.stringContaining('HR says that 30 of 30 employees have left, more than 50 %'),
       plan: { reasons: { left: 30 }, leavers: { left: 30, of: 30 } },
@@ -252,8 +253,11 @@ describe('rows without a user id', () => {
   test('are left out, and are one case until there are none', async () => {
     await under.hire(10)
     await hr(`insert into person (userid, name) values (null, 'x'), ('', 'y'), ('  ', 'z')`)
-    expect(await under.plan()).toMatchObject({ state: 'running', planned: 10 })
-    const cases = () => under.store.rows('select category, message, state from dirsync.dead_letter')
+    expect(worded(await under.plan())).toMatchObject({ state: 'running', planned: 10 })
+    const cases = () =>
+      under.store.rows(
+        `select category, dirsync.in_language('en', message) as message, state from dirsync.dead_letter`,
+      )
     expect(await cases()).toEqual([
       {
         category: 'invalid_hr_row',
@@ -278,7 +282,7 @@ describe('of an enterprise that no run has met yet', () => {
 
   test('employees are planned by their user ids, or with the enterprise before it', async () => {
     await under.hire(4)
-    expect(await plan('employees', 'e1', 'E8/e2', 'E8/e3', 'e9')).toMatchObject({
+    expect(worded(await plan('employees', 'e1', 'E8/e2', 'E8/e3', 'e9'))).toMatchObject({
       state: 'running',
       message: 'unknown: E8/e3, e9',
     })
@@ -304,7 +308,7 @@ describe('when HR cannot be read', () => {
     const before = await under.untouched()
     await hr('alter table person rename to people')
     try {
-      expect(await under.plan()).toMatchObject({
+      expect(worded(await under.plan())).toMatchObject({
         state: 'failed',
         message: expect.stringContaining('"person" does not exist'),
       })
@@ -320,7 +324,7 @@ describe('when HR cannot be read', () => {
     const before = await under.untouched()
     await hr(`insert into person (userid, mobile) values ('e9', 'none')`)
     const brittle = MAPPING.replace('mobile,', 'mobile::bigint::text as mobile,')
-    expect(await under.plan('changes', { employees: brittle })).toMatchObject({
+    expect(worded(await under.plan('changes', { employees: brittle }))).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('failed on a value in HR'),
     })
@@ -335,7 +339,7 @@ describe('when HR cannot be read', () => {
       hr(`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and query like 'copy %' and state = 'active'`)
     await expect.poll(async () => (await cut()).rowCount).toBe(1)
-    expect(await planned).toMatchObject({
+    expect(worded(await planned)).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('the HR database does not answer'),
     })
@@ -344,7 +348,10 @@ describe('when HR cannot be read', () => {
 })
 
 test('HR that does not answer halts everything, also while nothing is in the queue, until a run has read it', async () => {
-  const halts = () => under.store.rows('select scope, category, message from dirsync.halt')
+  const halts = () =>
+    under.store.rows(
+      `select scope, category, dirsync.in_language('en', message) as message from dirsync.halt`,
+    )
   await under.hire(3)
   const away = hrSource(`postgres://nobody@127.0.0.1:${await freePort()}/hr`, MAPPING)
   expect(await under.plan('changes', { source: away })).toMatchObject({ state: 'failed' })

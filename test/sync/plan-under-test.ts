@@ -7,6 +7,7 @@ import { Planner } from '../../src/sync/planner.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
+import { worded } from '../texts/worded.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 /** What a run may do in these tests: little, so that few rows are enough. */
@@ -83,7 +84,7 @@ export class PlanUnderTest {
       ownEnterprise: '',
     })
     await planner.planNext(new AbortController().signal)
-    return (await readRun(this.store.pool, id)) as Run
+    return worded((await readRun(this.store.pool, id)) as Run)
   }
 
   /** User ids with work in the outbox. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -42,7 +43,7 @@ describe('a failure', () => {
   test('that repeats counts up the open case and says nothing new', async () => {
     const id = await fail(store, { last_run_id: 1 })
     for (const run of [2, 3]) expect(await fail(store, { last_run_id: run, message: `time ${run}` })).toBe(id)
-    expect(await caseOf(store, id)).toMatchObject({
+    expect(worded(await caseOf(store, id))).toMatchObject({
       occurrences: 3,
       first_run_id: 1,
       last_run_id: 3,

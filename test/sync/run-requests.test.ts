@@ -5,6 +5,7 @@ import { createClient } from '../../src/lib/database.ts'
 import { liftHrHalt } from '../../src/sync/halts.ts'
 import { judgeLater, type RunKind, readRun } from '../../src/sync/run.ts'
 import { HrChanges, isPlanned, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { message } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { plant, plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
@@ -97,7 +98,7 @@ describe('rows that wait for a plan', () => {
 
 test('a held run that could not be checked again is checked a minute later, and nothing waits for it', async () => {
   const id = await plantRun(store, { state: 'held', message: 'why' })
-  await judgeLater(store.pool, id, 'why. HR could not be judged again: away')
+  await judgeLater(store.pool, id, message('said.not_judged', { reason: 'away' }))
   expect(await isPlanned(store.pool, id)).toBe(true)
   const [run] = await store.rows(
     `select rejudge_at between now() + interval '30 seconds' and now() + interval '1 minute' as later, judged_at

@@ -16,6 +16,7 @@ import {
   supersede,
 } from '../../src/sync/run.ts'
 import { claimSources } from '../../src/sync/sources.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -153,10 +154,11 @@ describe('the functions make the transitions of the table', () => {
     [
       'writeMirrorPlan',
       { state: 'running', kind: 'orders' },
-      run => inTransaction(db => writeMirrorPlan(db, run, { tasks: [], reasons: {}, message: 'why' })),
+      run =>
+        inTransaction(db => writeMirrorPlan(db, run, { tasks: [], reasons: {}, nothing: inWords('why') })),
     ],
     ['finishMirrorRun', { state: 'running', kind: 'orders' }, finishMirror],
-    ['finishMirrorRun', { state: 'running', kind: 'orders', message: 'refused' }, finishMirror],
+    ['finishMirrorRun', { state: 'running', kind: 'orders', message: inWords('refused') }, finishMirror],
     ...['held', 'requested', 'planning', 'running'].map((state): [string, { state: string }, Act] => [
       'forget',
       { state },

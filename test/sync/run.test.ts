@@ -14,6 +14,7 @@ import {
   unfinishedRun,
 } from '../../src/sync/run.ts'
 import { isPlanned } from '../../src/sync/run-requests.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { fail, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -79,14 +80,14 @@ describe('a plan', () => {
       plan,
       source: source('x'),
       sweep: false,
-      message: 'm',
+      message: inWords('m'),
     })
     expect(await readRun(store.pool, id)).toMatchObject({
       state: 'running',
       inScope: 9,
       planned: 5,
       plan,
-      message: 'm',
+      message: inWords('m'),
       finishedAt: null,
     })
     expect(await store.value('select sweep from dirsync.sync_run')).toBe(false)
@@ -94,7 +95,7 @@ describe('a plan', () => {
 
   test.each(['source_suspect', 'failed'] as const)('that ends the run as %s ends it', async state => {
     const id = await plantRun(store, { state: 'planning' })
-    await recordPlan(store.pool, id, { state, message: 'why' })
+    await recordPlan(store.pool, id, { state, message: inWords('why') })
     expect(await readRun(store.pool, id)).toMatchObject({
       state,
       finishedAt: expect.any(Date),
@@ -104,7 +105,7 @@ describe('a plan', () => {
 
   test('that is held is not over', async () => {
     const id = await plantRun(store, { state: 'planning' })
-    await recordPlan(store.pool, id, { state: 'held', plan, message: 'why' })
+    await recordPlan(store.pool, id, { state: 'held', plan, message: inWords('why') })
     expect(await readRun(store.pool, id)).toMatchObject({ state: 'held', planned: 5, finishedAt: null })
     expect(await isPlanned(store.pool, id)).toBe(true)
     await rejudgeHeldRun(store.pool, id)
@@ -122,7 +123,7 @@ describe('a plan', () => {
 
   test('of a run that another process has planned meanwhile changes nothing', async () => {
     const id = await plantRun(store, { state: 'running' })
-    const late = recordPlan(store.pool, id, { state: 'failed', message: 'too late' })
+    const late = recordPlan(store.pool, id, { state: 'failed', message: inWords('too late') })
     await expect(late).rejects.toThrow(RunTakenBack)
     expect(await readRun(store.pool, id)).toMatchObject({ state: 'running', message: null })
   })

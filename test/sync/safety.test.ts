@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SourceStatistics } from '../../src/directory/hash.ts'
 import { straying, suspicion, trips } from '../../src/sync/safety.ts'
+import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
 
@@ -15,19 +16,23 @@ describe('the sanity gate', () => {
   })
 
   test('stops at no rows, on the first run too', () => {
-    expect(suspicion(hr(0), null, [], LIMITS)).toMatch(/^HR delivered no rows at all/)
-    expect(suspicion(hr(0), hr(10), [], LIMITS)).toMatch(/^HR delivered no rows at all/)
+    expect(worded(suspicion(hr(0), null, [], LIMITS))).toMatch(/^HR delivered no rows at all/)
+    expect(worded(suspicion(hr(0), hr(10), [], LIMITS))).toMatch(/^HR delivered no rows at all/)
   })
 
   test('stops when no row has a user id', () => {
-    expect(suspicion(hr(3, {}, 3), null, [], LIMITS)).toMatch(
+    expect(worded(suspicion(hr(3, {}, 3), null, [], LIMITS))).toMatch(
       /^none of the 3 rows that HR delivers has a user id/,
     )
   })
 
   test('names the keys that come more than once', () => {
-    expect(suspicion(hr(10), hr(10), ['e1'], LIMITS)).toMatch(/^HR delivers a key more than once \(e1\)/)
-    expect(suspicion(hr(10), null, ['C1/e1', 'e2'], LIMITS)).toMatch(/^HR delivers keys .* \(C1\/e1, e2\)/)
+    expect(worded(suspicion(hr(10), hr(10), ['e1'], LIMITS))).toMatch(
+      /^HR delivers a key more than once \(e1\)/,
+    )
+    expect(worded(suspicion(hr(10), null, ['C1/e1', 'e2'], LIMITS))).toMatch(
+      /^HR delivers keys .* \(C1\/e1, e2\)/,
+    )
   })
 
   test.each([
@@ -39,13 +44,13 @@ describe('the sanity gate', () => {
     [100, 5000, false],
   ])('after %i rows, %i are suspect: %s', (before, now, suspect) => {
     const reason = suspicion(hr(now), hr(before), [], LIMITS)
-    if (suspect) expect(reason).toContain(`${now} rows, `)
+    if (suspect) expect(worded(reason)).toContain(`${now} rows, `)
     else expect(reason).toBeNull()
   })
 
   test('counts rows that lost their user id as gone', () => {
     expect(suspicion(hr(100, {}, 20), hr(100), [], LIMITS)).toBeNull()
-    expect(suspicion(hr(100, {}, 21), hr(100), [], LIMITS)).toMatch(
+    expect(worded(suspicion(hr(100, {}, 21), hr(100), [], LIMITS))).toMatch(
       /^HR delivers 79 rows with a user id, 21 % fewer than the last good run \(100\)/,
     )
     expect(suspicion(hr(100, {}, 21), hr(100, {}, 21), [], LIMITS)).toBeNull()
@@ -53,15 +58,19 @@ describe('the sanity gate', () => {
 
   test('stops when a column turned empty for too many rows, and names it', () => {
     expect(suspicion(hr(100, { mobile: 20 }), hr(100), [], LIMITS)).toBeNull()
-    expect(suspicion(hr(100, { mobile: 21 }), hr(100), [], LIMITS)).toMatch(
+    expect(worded(suspicion(hr(100, { mobile: 21 }), hr(100), [], LIMITS))).toMatch(
       /^mobile turned empty for more than 20 %/,
     )
-    expect(suspicion(hr(100, { mobile: 90, name: 90 }), hr(100), [], LIMITS)).toMatch(/^name, mobile turned/)
+    expect(worded(suspicion(hr(100, { mobile: 90, name: 90 }), hr(100), [], LIMITS))).toMatch(
+      /^name, mobile turned/,
+    )
   })
 
   test('compares shares, not numbers, of empty values', () => {
     expect(suspicion(hr(1000, { mobile: 500 }), hr(100, { mobile: 50 }), [], LIMITS)).toBeNull()
-    expect(suspicion(hr(90, { mobile: 90 }), hr(100, { mobile: 75 }), [], LIMITS)).toMatch(/^mobile turned/)
+    expect(worded(suspicion(hr(90, { mobile: 90 }), hr(100, { mobile: 75 }), [], LIMITS))).toMatch(
+      /^mobile turned/,
+    )
   })
 
   test('says nothing of columns that were filled, left the mapping or are new in it', () => {
@@ -104,19 +113,21 @@ describe('rows of other sources', () => {
   })
 
   test('are a mapping that broke when they are many, or all', () => {
-    expect(straying(source(10_000, 2001), null, limits)).toMatch(
+    expect(worded(straying(source(10_000, 2001), null, limits))).toMatch(
       /^2001 of 10000 rows that HR delivers are of/,
     )
-    expect(straying(source(3, 3), null, limits)).toMatch(/^3 of 3 rows/)
+    expect(worded(straying(source(3, 3), null, limits))).toMatch(/^3 of 3 rows/)
   })
 
   test('are held against all rows where only newer ones were read', () => {
     expect(straying(source(60, 60), 10_000, limits)).toBeNull()
-    expect(straying(source(60, 60), 100, limits)).toMatch(/^60 of 60 rows/)
+    expect(worded(straying(source(60, 60), 100, limits))).toMatch(/^60 of 60 rows/)
   })
 
   test('do not count as rows that are there', () => {
-    expect(suspicion(source(100, 30), hr(100), [], LIMITS)).toMatch(/^HR delivers 70 rows, 30 % fewer/)
+    expect(worded(suspicion(source(100, 30), hr(100), [], LIMITS))).toMatch(
+      /^HR delivers 70 rows, 30 % fewer/,
+    )
     expect(suspicion(source(100, 30), source(110, 40), [], LIMITS)).toBeNull()
   })
 })

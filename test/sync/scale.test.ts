@@ -37,7 +37,7 @@ beforeAll(async () => {
     insert into dirsync.pending (operation, enterprise_code, entity_key, run_id, priority)
       select 'update-employee', 'E' || i % 3, 'e' || i, ${RUN}, 7 from generate_series(1, ${ROWS}) i;
     insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, category, message, remedy, next_retry_at)
-      select 'E' || i % 3, 'employee', 'e' || i, 'update-employee', 'unclassified', 'm', 'r', now() + interval '1 day' from generate_series(1, ${ROWS}) i;
+      select 'E' || i % 3, 'employee', 'e' || i, 'update-employee', 'unclassified', '[]', '[]', now() + interval '1 day' from generate_series(1, ${ROWS}) i;
     insert into dirsync.process (id, host, pid, roles, version, pacer) values
       (gen_random_uuid(), 'h', 1, '{worker}', '1',
        '{"ratePerSecond": 10, "learnt": false, "ceiling": null, "waiting": 0, "pausedForMs": 0, "concurrency": 8, "callsPerSecond": 9}')`)
@@ -74,7 +74,7 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
       'filling the queue while an enterprise is halted',
       async () => {
         await pool.query(
-          `insert into dirsync.halt (scope, category, message, remedy) values ('H', 'enterprise_code', 'm', 'r')`,
+          `insert into dirsync.halt (scope, category, message, remedy) values ('H', 'enterprise_code', '[]', '[]')`,
         )
         expect(await detachHalted(pool)).toBe(0)
         await pool.query(`delete from dirsync.halt`)
@@ -108,7 +108,7 @@ describe('while the enterprise with the most urgent work is halted', () => {
   beforeAll(async () => {
     await pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
-       values ('H', 'enterprise_code', 'm', 'r', now());
+       values ('H', 'enterprise_code', '[]', '[]', now());
        insert into dirsync.pending (operation, enterprise_code, entity_key, run_id, priority)
        select 'update-employee', 'H', 'h' || i, ${RUN}, 1 from generate_series(1, ${ROWS}) i`,
     )

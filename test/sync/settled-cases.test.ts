@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
 import { beginRetry } from '../../src/sync/retries.ts'
 import { settle } from '../../src/sync/settlement.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -136,7 +137,7 @@ describe('a failure', () => {
         }),
       ],
       outcome: 'parked',
-      error: 'taken',
+      error: inWords('taken'),
     })
     const [opened] = await store.rows<{ next_retry_at: Date }>('select * from dirsync.dead_letter')
     expect(opened).toMatchObject({
@@ -298,7 +299,9 @@ describe('cases that wait for each other', () => {
       state: string
       message: string
       remedy: string
-    }>('select entity_key, swap_id, state, message, remedy from dirsync.dead_letter order by entity_key')
+    }>(
+      `select entity_key, swap_id, state, dirsync.in_language('en', message) as message, dirsync.in_language('en', remedy) as remedy from dirsync.dead_letter order by entity_key`,
+    )
   /** Every employee is refused because of the given holder, in any order. */
   const refuse = async (...edges: [string, string][]) => {
     for (const [userid, holder] of edges) await execute(employee(userid), refusedBy(holder))

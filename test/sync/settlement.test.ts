@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { claim } from '../../src/sync/claim.ts'
 import { settle } from '../../src/sync/settlement.ts'
+import { inWords } from '../../src/texts/message.ts'
+import { worded } from '../texts/worded.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -136,7 +138,7 @@ describe('an outcome', () => {
     await settle(store.pool, [settlements[0], broken, settlements[2]] as never)
     expect(await pending()).toEqual([])
     expect(
-      (await attempts()).map(({ entity_key, outcome, error }) => ({ entity_key, outcome, error })),
+      worded((await attempts()).map(({ entity_key, outcome, error }) => ({ entity_key, outcome, error }))),
     ).toEqual([
       { entity_key: 'e1', outcome: 'in_step', error: null },
       { entity_key: 'e2', outcome: 'parked', error: expect.stringContaining('attempt_outcome_check') },
@@ -176,7 +178,7 @@ describe('an outcome', () => {
     await work('e1')
     const odd = 'a\0b\ud83dc'
     const failure = refusal({
-      message: odd,
+      message: inWords(odd),
       traceId: odd,
       blockedBy: odd,
       changedFields: [{ field: 'name', value: odd }],
@@ -186,12 +188,12 @@ describe('an outcome', () => {
         failures: [failure],
         employee: memory({ deptCode: odd }),
         outcome: 'parked',
-        error: odd,
+        error: inWords(odd),
         traceId: odd,
       }),
     ])
     const kept = 'a\ufffdb\ufffdc'
-    expect(await attempts()).toMatchObject([{ error: kept, trace_id: kept, outcome: 'parked' }])
+    expect(worded(await attempts())).toMatchObject([{ error: kept, trace_id: kept, outcome: 'parked' }])
     expect(await remembered()).toMatchObject({ dept_code: kept })
     expect(await store.rows('select * from dirsync.dead_letter')).toMatchObject([
       { message: kept, trace_id: kept, blocked_by: kept, changed_fields: [{ field: 'name', value: kept }] },

@@ -26,6 +26,7 @@ import { freePort } from '../helpers/free-port.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
+import { worded } from '../texts/worded.ts'
 import { employee, outcome } from './outcomes.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -153,7 +154,7 @@ const pending = async () =>
   ).map(({ key }) => key)
 const cases = () =>
   store.rows(
-    `select enterprise_code as code, entity_key as key, field, category, message, state
+    `select enterprise_code as code, entity_key as key, field, category, dirsync.in_language('en', message) as message, state
      from dirsync.dead_letter order by id`,
   )
 
@@ -182,7 +183,7 @@ describe('each source is checked by itself', () => {
     const hr = await inStep()
     await beijing.admin.query('delete from person')
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
-    expect(await plan(hr, 'beijing')).toMatchObject({
+    expect(worded(await plan(hr, 'beijing'))).toMatchObject({
       state: 'source_suspect',
       message: expect.stringContaining('no rows at all'),
     })
@@ -212,7 +213,10 @@ describe('each source is checked by itself', () => {
     await beijing.admin.query(`update person set name = 'Changed'`)
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     const held = await plan(hr, 'beijing')
-    expect(held).toMatchObject({ state: 'held', message: expect.stringContaining('10 of 10 employees') })
+    expect(worded(held)).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('10 of 10 employees'),
+    })
     expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running' })
     expect(await store.value('select rejudge_at from dirsync.sync_run where id = $1', [held.id])).toBeNull()
     // Another tick finds the held one, and no second plan of it; the other source has a run of its own.
@@ -270,9 +274,9 @@ describe('each source is checked by itself', () => {
     await hire(shanghai.pool, people('E1', 2))
     await plan(hr, 'shanghai')
     await plan(hr, 'shanghai', 'departments')
-    expect(await previewDeletions(store.pool, hr, LIMITS)).toEqual({
+    expect(worded(await previewDeletions(store.pool, hr, LIMITS))).toEqual({
       ...{ total: 1, deletions: [], isHeld: false },
-      unread: [expect.stringMatching(/^HR source beijing cannot be read: the HR database does not answer/)],
+      unread: expect.stringMatching(/^HR source beijing cannot be read: the HR database does not answer/),
     })
     const alone = new HrSources([away])
     await expect(previewDeletions(store.pool, alone, LIMITS)).rejects.toBeInstanceOf(HrUnavailableError)
@@ -321,7 +325,7 @@ describe('each source is checked by itself', () => {
     await hire(shanghai.pool, people('E1', 2))
     const away = source('beijing', ['E2'], `postgres://nobody@127.0.0.1:${await freePort()}/hr`)
     const hr = await settle([source('shanghai', ['E1'], shanghai.url), away])
-    expect(await plan(hr, '', 'employees', ['e1', 'b1'])).toMatchObject({
+    expect(worded(await plan(hr, '', 'employees', ['e1', 'b1']))).toMatchObject({
       state: 'running',
       message: 'unknown: b1; HR source beijing cannot be read',
     })
@@ -410,7 +414,7 @@ describe('an employee whom two sources deliver', () => {
   test('more than a few such rows are a mapping that broke, and no mass of cases', async () => {
     const hr = await inStep()
     await hire(shanghai.pool, people('E2', 4, 'b'))
-    expect(await plan(hr, 'shanghai')).toMatchObject({
+    expect(worded(await plan(hr, 'shanghai'))).toMatchObject({
       state: 'source_suspect',
       message: expect.stringContaining('4 of 14 rows that HR delivers are of enterprises'),
     })
@@ -422,7 +426,7 @@ describe('an employee whom two sources deliver', () => {
     await hire(beijing.admin, [...people('E2', 5), ['E2', '', 'n', '1', 'D0']])
     const hr = await settle(both())
     for (const { name } of hr.all) await plan(hr, name)
-    expect(await cases()).toMatchObject([{ field: 'shanghai' }, { field: 'beijing' }])
+    expect(worded(await cases())).toMatchObject([{ field: 'shanghai' }, { field: 'beijing' }])
     await shanghai.pool.query(`delete from person where userid = ''`)
     for (const { name } of hr.all) await plan(hr, name)
     expect(await cases()).toMatchObject([{ state: 'resolved' }, { state: 'open' }])
@@ -450,7 +454,7 @@ describe('the sources change', () => {
     const held = await plan(hr, 'beijing')
     const waiting = await requestRun(store.pool, 'full', [], 'test', 'beijing')
     const rest = await settle([source('shanghai', ['E1'], shanghai.url)])
-    expect(await readRun(store.pool, held.id)).toMatchObject({
+    expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'rejected',
       message: expect.stringContaining('not among those of the settings any more'),
     })
@@ -484,7 +488,7 @@ describe('the sources change', () => {
     await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
     const several = await settle(both())
     expect(await plan(several, 'shanghai')).toMatchObject({ state: 'running', planned: 0, inScope: 10 })
-    expect(await plan(several, 'beijing')).toMatchObject({
+    expect(worded(await plan(several, 'beijing'))).toMatchObject({
       state: 'source_suspect',
       message: expect.stringContaining('HR delivers 3 rows, 70 % fewer than the last good run (10)'),
     })
@@ -526,7 +530,7 @@ describe('the sources change', () => {
       source('shanghai', ['E1'], shanghai.url),
       source('beijing', ['E2', 'E3'], beijing.url),
     ])
-    expect(await plan(moved, 'beijing')).toMatchObject({
+    expect(worded(await plan(moved, 'beijing'))).toMatchObject({
       state: 'source_suspect',
       message:
         'HR delivers none of the 2 employees who are known of enterprise E3: check the mapping query, or enterprise_codes in the file of HR_SOURCES. Nothing was enqueued.',
@@ -592,7 +596,7 @@ describe('the sources change', () => {
     expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
     await store.pool.query('select dirsync.approve($1)', [held.id])
     await plannerOf(moved, 'shanghai').planNext(new AbortController().signal)
-    expect(await readRun(store.pool, held.id)).toMatchObject({
+    expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'running',
       message: expect.stringMatching(
         /^3 planned rows are left out: .* or another HR source has their enterprise now/,

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { worded } from '../texts/worded.ts'
 
 export const SILENT = pino({ level: 'silent' })
 
@@ -35,7 +36,7 @@ export class StoreUnderTest {
   }
 
   async rows<T extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<T[]> {
-    return (await this.pool.query<T>(text, values)).rows
+    return worded((await this.pool.query<T>(text, values)).rows)
   }
 
   /** The first column of the first row. */

@@ -1,7 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../src/lib/migrate.ts'
-import { inLanguage, SENTENCES } from '../../src/texts/failures.ts'
+import { messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
+import { message } from '../../src/texts/message.ts'
 import { storeTexts } from '../../src/texts/store.ts'
+import { LANGUAGES } from '../../src/texts/texts.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { fail } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -11,11 +14,11 @@ const store = new StoreUnderTest()
 
 describe('failed_syncs_zh', () => {
   test('says in Chinese what failed, on what, and what to do', async () => {
+    const { meaning, remedy } = messagesOf(PLATFORM_CODES[1002218007], true)
     await fail(store, {
       field: 'mobile',
-      message: 'Another employee of the enterprise has this mobile number. The platform says: mobile exists',
-      remedy:
-        'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields were sent.',
+      message: [meaning, message('said.platform_says', { words: 'mobile exists' })],
+      remedy,
     })
     const [row] = await store.rows('select * from dirsync.failed_syncs_zh')
     expect(row).toMatchObject({
@@ -45,7 +48,7 @@ describe('failed_syncs_zh', () => {
     expect(chinese).toEqual(expect.arrayContaining(names))
   })
 
-  test('falls back to English where no texts are stored', async () => {
+  test('falls back to the words of others where no texts are stored', async () => {
     await fail(store)
     await store.pool.query('delete from dirsync.text')
     onTestFinished(async () => void (await storeTexts(store.pool)))
@@ -58,12 +61,13 @@ describe('failed_syncs_zh', () => {
 })
 
 describe('dirsync.in_language', () => {
-  test('says the same as console and shell', async () => {
-    const { rows } = await store.pool.query<{ stored: string; said: string }>(
-      `select stored, dirsync.in_language('zh-CN', stored) as said from unnest($1::text[]) as stored`,
-      [STORED],
+  test.each(LANGUAGES)('says the same as console and shell: %s', async language => {
+    const { rows } = await store.pool.query<{ said: string }>(
+      `select dirsync.in_language($1, one) as said
+       from jsonb_array_elements($2) with ordinality as s (one, n) order by n`,
+      [language, JSON.stringify(STORED)],
     )
-    expect(rows.map(({ said }) => said)).toEqual(STORED.map(stored => inLanguage('zh-CN', stored)))
+    expect(rows.map(({ said }) => said)).toEqual(STORED.map(stored => inLanguage(language, stored)))
   })
 })
 
@@ -71,7 +75,7 @@ describe('the stored texts', () => {
   test('are those of the catalogue, whatever stood there, and are written once', async () => {
     await using database = await createTestDatabase()
     await migrate(database.pool)
-    expect(await storeTexts(database.pool)).toBeGreaterThan(2 * SENTENCES.length)
+    expect(await storeTexts(database.pool)).toBeGreaterThan(2 * Object.keys(PLATFORM_CODES).length)
     expect(await storeTexts(database.pool)).toBe(0)
     await database.pool.query(
       `update dirsync.text set text = 'other' where key = 'state.open';

@@ -1,48 +1,59 @@
 import { describe, expect, test } from 'vitest'
 import { toDesired } from '../../src/directory/desired.ts'
-import { CIRCUMSTANCES, PLATFORM_CODES } from '../../src/platform/codes.ts'
-import { failureTexts, inLanguage, runMessage, SENTENCES } from '../../src/texts/failures.ts'
+import { CIRCUMSTANCES, messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { saidTexts } from '../../src/texts/en/said.ts'
+import { failureTexts, inLanguage, runMessage } from '../../src/texts/failures.ts'
+import { changed, inEnglish, inWords, isSaid, message, type Said, says } from '../../src/texts/message.ts'
 import { CATALOGUES } from '../../src/texts/texts.ts'
 import { sourcesOf } from './sources.ts'
-import { STORED } from './stored.ts'
+import { GATE, STORED } from './stored.ts'
 
 /** Three words of English in a row, in what should be Chinese. */
 const ENGLISH = /(?<![\w./-])[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}/
 
-const chinese = (text: string) => inLanguage('zh-CN', text)
+const chinese = (what: Said) => inLanguage('zh-CN', what)
 
-describe('what is stored about a failure', () => {
-  test('is in Chinese category, message and remedy, and in English as it was stored', () => {
-    const row = {
-      category: 'duplicate_mobile',
-      message: `${PLATFORM_CODES[1002218007].meaning} The platform says: 手机号已存在`,
-      remedy: PLATFORM_CODES[1002218007].remedy,
-    }
+describe('a message', () => {
+  const { meaning, remedy } = messagesOf(PLATFORM_CODES[1002218007], true)
+  const row = {
+    category: 'duplicate_mobile',
+    message: [meaning, message('said.platform_says', { words: '手机号已存在' })],
+    remedy,
+  }
+
+  test('is put into words in the language of its reader', () => {
     expect(failureTexts('zh-CN', row)).toEqual({
       category: '手机号重复',
       message: '企业中已有其他员工使用该手机号。平台返回：手机号已存在',
       remedy: '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
     })
-    expect(failureTexts('en', row)).toEqual({ ...row, category: 'mobile number taken' })
-  })
-
-  test('keeps words that the catalogue does not have, after the category', () => {
-    const row = { category: 'new_kind', message: 'words of a later version', remedy: 'do this' }
-    expect(failureTexts('zh-CN', row)).toEqual({
-      category: 'new_kind',
-      message: 'new_kind：words of a later version',
-      remedy: 'do this',
+    expect(failureTexts('en', row)).toEqual({
+      category: 'mobile number taken',
+      message: `${PLATFORM_CODES[1002218007].meaning} The platform says: 手机号已存在`,
+      remedy: PLATFORM_CODES[1002218007].remedy,
     })
-    expect(failureTexts('zh-CN', { ...row, category: 'unclassified' }).message).toBe(
-      '未归类的错误：words of a later version',
-    )
+    expect(runMessage('zh-CN', { message: null })).toBeNull()
   })
 
-  test('is never changed where the platform speaks', () => {
-    const words = 'HR has not changed since. None of them can go first.'
-    expect(chinese(`${CIRCUMSTANCES.unclassified.meaning} The platform says: ${words}`)).toBe(
-      `平台返回了规范中未列出的错误。平台返回：${words}`,
-    )
+  test('never changes words of others, whatever they look like', () => {
+    const words = "HR has not changed since. {name} ' {words}"
+    expect(chinese(message('said.platform_says', { words }))).toBe(`平台返回：${words}`)
+    expect(inEnglish(inWords(words))).toBe(words)
+  })
+
+  test('is asked for its keys and values, and changed by them', () => {
+    const what = [message('said.suspect', { reason: message('said.key_twice', { keys: ['13800138000'] }) })]
+    expect(says(what, 'said.key_twice')).toBe(true)
+    expect(says(what, 'said.keys_twice')).toBe(false)
+    const hidden = changed(what, one => (one.values?.keys ? { ...one, values: { keys: '…' } } : one))
+    expect(inEnglish(hidden)).toContain('more than once (…): make the mapping')
+  })
+
+  test('is told from other values', () => {
+    for (const value of [null, 'said.words', 7, [], ['a'], { key: 'state.open' }, { key: 7 }])
+      expect(isSaid(value), JSON.stringify(value)).toBe(false)
+    for (const value of STORED.filter(what => !Array.isArray(what) || what.length > 0))
+      expect(isSaid(JSON.parse(JSON.stringify(value))) || Array.isArray(value)).toBe(true)
   })
 })
 
@@ -50,11 +61,11 @@ describe('every sentence', () => {
   test.each(Object.entries({ ...PLATFORM_CODES, ...CIRCUMSTANCES }))(
     'of %s is said in Chinese',
     (_, entry) => {
-      const { meaning, remedy, remedyBesideHr = remedy } = entry as typeof entry & { remedyBesideHr?: string }
-      for (const text of [meaning, remedy, remedyBesideHr]) {
-        expect(chinese(text)).not.toBe(text)
-        expect(chinese(`${text} ${remedy}`).replaceAll(/`[^`]*`/g, '')).not.toMatch(ENGLISH)
-      }
+      for (const isAboutHr of [true, false])
+        for (const what of Object.values(messagesOf(entry, isAboutHr))) {
+          expect(inLanguage('en', what)).toMatch(/^\w.* /)
+          expect(chinese(what).replaceAll(/`[^`]*`/g, '')).not.toMatch(ENGLISH)
+        }
     },
   )
 
@@ -92,88 +103,49 @@ describe('every sentence', () => {
           '[{"attributeCode":"a","attributeValue":"1"},{"attributeCode":"a","attributeValue":"1"}]',
       },
     ]
-    const broken = rows.map(row => {
+    for (const row of rows) {
       const result = toDesired({ active: 't', ...row }, Object.keys(row))
-      return result.ok ? [] : result.problems.map(({ message }) => message)
-    })
-    expect(broken.every(messages => messages.length > 0)).toBe(true)
-    for (const message of broken.flat()) expect(chinese(message), message).not.toBe(message)
-    for (const messages of broken) expect(chinese(messages.join('; '))).not.toMatch(ENGLISH)
+      const problems = result.ok ? [] : result.problems
+      expect(problems.length).toBeGreaterThan(0)
+      for (const { message: what } of problems) expect(chinese(what)).not.toMatch(ENGLISH)
+    }
   })
 
-  test('of the gate and the breakers', () => {
-    for (const text of STORED.filter(stored => /enqueued\.$|approve or reject/.test(stored)))
-      if (!text.startsWith('Words of')) expect(runMessage('zh-CN', { message: text })).not.toMatch(ENGLISH)
-    expect(runMessage('zh-CN', { message: null })).toBeNull()
+  test('of the gate', () => {
+    for (const what of GATE) expect(chinese(what)).not.toMatch(ENGLISH)
   })
 
-  test('that a case, a halt or a run is given in the code is known', async () => {
-    const sources = await sourcesOf(['src/sync', 'src/mirrors'], () => true)
-    const given = [...sources.matchAll(/^\s*(?:message|remedy|nothing):\s*(['"`])(.+?)\1[,;]?$/gm)]
-      .map(([, , text = '']) => text.replaceAll(/\$\{[^}]*\}/g, '7'))
-      .filter(text => !PARTS.has(text))
-    expect(given.length).toBeGreaterThan(10)
-    expect(given.filter(text => chinese(text) === text || ENGLISH.test(chinese(text)))).toEqual([])
+  test('is plain text with names in braces, since SQL puts it into words too', () => {
+    for (const catalogue of Object.values(CATALOGUES))
+      for (const key of Object.keys(saidTexts) as (keyof typeof saidTexts)[])
+        expect(catalogue[key].replaceAll(/\{[a-z_]+\}/g, ''), key).not.toMatch(/[{}]|''/)
   })
 
-  test('of the catalogue stands in the code', async () => {
-    // The shell's own words are part of what doctor says.
-    const code = await sourcesOf(
-      ['src', 'jobs'],
-      path => !/src\/texts\/(?:failures|zh-CN|en\/failures)/.test(path),
+  test('is said somewhere', async () => {
+    const code = await sourcesOf(['src', 'jobs'], path => !/src\/texts\/(?:en|zh-CN)\//.test(path))
+    const begun = [...code.matchAll(/['`]((?:said|doctor)\.[a-z_]*_|said\.)(?:\$\{|')/g)].map(
+      ([, begin = '']) => begin,
     )
-    const sources = withoutQuotes(code)
-    const strays = SENTENCES.filter(({ key }) => {
-      if (!/^(?:said|doctor)\./.test(key) || code.includes(`'${key}'`)) return false
-      const joined = JOINED[key]
-      if (joined !== undefined) return !code.includes(joined)
-      const parts = CATALOGUES.en[key].replaceAll(/'([{}])'/g, '$1').split(/\{(?:\w+)\}/)
-      return !parts.every(part => sources.includes(withoutQuotes(part.trim())))
-    })
-    expect(strays.map(({ key }) => key)).toEqual([])
+    const ends = [...code.matchAll(/`said\.\$\{\w+\}(_\w+)`/g)].map(([, end = '']) => end)
+    const unsaid = Object.keys(saidTexts).filter(
+      key =>
+        !code.includes(key) &&
+        !begun.some(begin => begin !== 'said.' && key.startsWith(begin)) &&
+        !ends.some(end => key.endsWith(end)),
+    )
+    expect(unsaid).toEqual([])
   })
 })
 
-/** What the code makes of others' sentences or of a list: tests of the stored texts have them whole. */
-const PARTS = new Set([
-  '7 7',
-  '7 Then retry this dead letter: everybody follows once one employee gets it through.',
-  'A swap: 7 wants the 7 of 7, 7. None of them can go first.',
-  "On the platform, change the 7 of 77)` : ''} to a temporary one, then retry dead letter 7: the others follow by themselves.",
-])
-
-/** Sentences that the code joins from parts, and what stands there of each. */
-const JOINED: Record<string, string> = {
-  'said.changed_row_since':
-    "'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.",
-  'said.changed_rows_since':
-    "'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.",
-  'said.date_form': 'must be a date that exists, written ',
-  'said.date_forms': "'yyyy-MM-dd or MM-dd'",
-  'said.edges': 'not begin or end with a blank or invisible character',
-  'said.fewer_user_ids': ' with a user id',
-  'said.hr_login': 'the HR database refuses the login',
-  'said.hr_no_database': 'the HR server has no such database',
-  'said.hr_no_right': 'the HR user has no right to this database, or there is none of this name',
-  'said.key_twice': "'a key' : 'keys'} more than once (",
-  'said.keyless_many': ' rows of HR have',
-  'said.keyless_one': 'One row of HR has',
-  'said.keys_twice': "'a key' : 'keys'} more than once (",
-  'said.not_empty': 'not be empty',
-  'said.record_shows_none': "'no amount'} refunded, ",
-  'said.swap_remedy': ' to a temporary one, then retry dead letter ',
-  'doctor.clock_ahead': "'behind' : 'ahead of'} the platform's",
-  'doctor.clock_behind': "'behind' : 'ahead of'} the platform's",
-  'doctor.nobody': 'no scheduler and no worker is running: start them with ',
-  'doctor.nobody_is': ' is running: start one with ',
-  'doctor.rate_learnt': "'none refused yet'",
-  'doctor.rate_together': ', all processes together',
-}
-
-/** The text without what differs between SQL, TypeScript and a plain text: quotes, and breaks of a long line. */
-function withoutQuotes(text: string): string {
-  return text
-    .replaceAll(/'\s*\n\s*(?:\|\|\s*)?'/g, '')
-    .replaceAll(/\\?['"`]/g, '')
-    .replaceAll(/\$\{[^}]*\}/g, '\0')
-}
+test('no code compares, parses or searches what a message says', async () => {
+  const code = await sourcesOf(['src', 'jobs'], path => !path.startsWith('src/texts/'))
+  const looks = String.raw`(?: ===| !==|\.(?:match|matchAll|includes|startsWith|endsWith|split|search|indexOf|slice|replace)\(|\) (?:===|!==))`
+  const rendered = new RegExp(
+    String.raw`\b(?:inLanguage|inEnglish|runMessage|failureTexts|said)\([^()]*(?:\([^()]*\)[^()]*)*\)${looks}`,
+    'g',
+  )
+  expect([...code.matchAll(rendered)].map(([found]) => found)).toEqual([])
+  // In SQL, messages are asked for their keys.
+  expect(code).not.toMatch(/(?:substring|strpos|position|regexp_\w+)\([^)]*\b(?:message|remedy)\b/)
+  expect(code).not.toMatch(/\b(?:message|remedy)\s+(?:!?~|i?like)\s/)
+})

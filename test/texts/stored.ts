@@ -1,4 +1,7 @@
+import { messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { PlatformError } from '../../src/platform/errors.ts'
 import { duplication, misassignment, missingEmployees, straying, suspicion } from '../../src/sync/safety.ts'
+import { inWords, message, type Said } from '../../src/texts/message.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
 const rows = (count: number, keyless = 0, empty: Record<string, number> = {}) => ({
@@ -9,7 +12,7 @@ const rows = (count: number, keyless = 0, empty: Record<string, number> = {}) =>
 })
 
 /** What the gate says, each of its ways. */
-const GATE = [
+export const GATE = [
   suspicion(rows(0), null, [], LIMITS),
   suspicion(rows(4, 4), null, [], LIMITS),
   suspicion(rows(3), rows(5), [], LIMITS),
@@ -18,31 +21,57 @@ const GATE = [
   straying({ ...rows(3), stray: 3 }, null, { gate: LIMITS, breaker: { count: 1 } }),
   missingEmployees(1, rows(5), LIMITS),
   misassignment([{ code: 'E3', employees: 2 }]),
+  misassignment([{ code: '', employees: 2 }]),
   duplication(['e1']),
   duplication(['e1', 'e2']),
-].map(reason => `${reason}. Nothing was enqueued.`)
+].map(reason => message('said.suspect', { reason: reason ?? [] }))
+
+const MOBILE = { key: 'field.mobile' } as const
 
 /** Messages and remedies as they are stored, of every make. */
-export const STORED: readonly string[] = [
+export const STORED: readonly Said[] = [
   ...GATE,
-  'No department is deleted before a run has read all employees and passed: look at the latest run of kind changes.',
-  'Another employee of the enterprise has this mobile number. The platform says: the mobile exists. Ask: them',
-  'A swap: a wants the mobile number of b, b that of c, c that of a. None of them can go first.',
-  'A swap: a wants the e-mail address of b, b that of a. None of them can go first.',
-  'On the platform, change the mobile number of a (138****1234) to a temporary one, then retry dead letter 4: the others follow by themselves.',
-  'On the platform, change the e-mail address of a to a temporary one, then retry dead letter 4: the others follow by themselves.',
-  'HR cannot be read: the HR database does not answer (57P01); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
-  'name must have at most 50 characters; card_no must end with the right check digit',
-  'employee_attribute must be a JSON array of {attributeCode, attributeValue} or a JSON object of code: value',
-  '51 of 80 employees would change, more than 50 and 10 %: look at the plan, then approve or reject the run. Since then HR has changed 1 row: approval sends the plan as it was stored and leaves them to the next one.',
-  'HR says that 30 of 30 employees have left, more than 50 %: check how the mapping tells who is active, then approve or reject the run.',
-  '51 of 80 employees would change, more than 50 and 10 %: look at the plan, then approve or reject the run. 3 of them were rejected before, with run 4 by anna (not so).',
-  'run 7 reads orders again, run 8 reads accounts again',
-  'the order record shows 0.00 refunded, 0.00 before this refund of 5.00: it was not carried out, and cannot be any more',
-  'seller/v3/pay/syncRefund failed (timeout): It was sent, and whether the platform carried it out is unknown. It is not sent again. The platform said: x',
-  'All calls are paused by cli:anna: until 18:00. Then: go',
-  'dead letter 7: duplicate_mobile',
-  'Words of an earlier version. Nothing was enqueued.',
-  'The platform does not accept the form of a parameter. And more',
-  '',
+  [
+    messagesOf(PLATFORM_CODES[1002218007], true).meaning,
+    message('said.platform_says', { words: 'the mobile {name} exists. Ask: them' }),
+  ],
+  message('said.swap', {
+    ...{ userid: 'a', what: MOBILE, holder: 'b' },
+    others: [
+      message('said.swap_member', { userid: 'b', holder: 'c' }),
+      message('said.swap_member', { userid: 'c', holder: 'a' }),
+    ],
+  }),
+  message('said.swap_remedy', { userid: 'a', what: MOBILE, value: '138****1234', case: 4 }),
+  message('said.hr_unread_because', { reason: message('said.hr_silent', { reason: '57P01' }) }),
+  message('said.broken_rules', {
+    rules: [message('said.too_long', { field: 'name', limit: 50 }), message('said.card_check')],
+  }),
+  [
+    message('said.employees_change', { changing: 51, total: 80, count: 50, percent: 10 }),
+    [message('said.were_rejected', { count: 3, run: 4, name: 'anna (not so)' })],
+    [],
+    message('said.changed_row_since', { count: 1 }),
+  ],
+  message('said.reads_all_again', {
+    runs: [message('said.reads_again', { run: 7, kind: 'orders' }), message('said.nothing_sent')],
+  }),
+  message('said.halted_because', {
+    what: message('said.enterprise_halted', { code: 'E1' }),
+    meaning: [[inWords('one.'), inWords('two.')]],
+    remedy: inWords('three'),
+  }),
+  message('said.emptied', { columns: ['name', 'mobile', 'not a field'], percent: 20 }),
+  [
+    new PlatformError({ kind: 'timeout', operation: 'seller/v3/pay/syncRefund', outcomeKnown: false }).said,
+    message('said.platform_said', { words: 'x' }),
+  ],
+  message('said.refund_is_known', { number: 'R1', money_state: 'accepted' }),
+  message('said.payment_order', { trade: 'T1', status: 3, meaning: { key: 'payment_order_status.3' } }),
+  message('said.see_case', { case: 7, category: 'duplicate_mobile' }),
+  message('said.unknown_names', { names: [] }),
+  { key: 'said.of_a_later_version' as 'said.words', values: { words: 'Words of a later version.' } },
+  { key: 'said.of_a_later_version' as 'said.words' },
+  inWords(''),
+  [],
 ]

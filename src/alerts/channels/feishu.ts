@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
-import type { Message } from '../message.ts'
+import type { ChannelMessage } from '../message.ts'
 import { type HttpKind, interpretRobot } from './http.ts'
 import { type AlertLines, fitting, inert, type MessageLines, mentionedBy } from './layout.ts'
 
@@ -49,7 +49,11 @@ function signature({ secret }: ChannelSettings, now: Date): { timestamp: string;
   return { timestamp, sign: createHmac('sha256', `${timestamp}\n${secret}`).digest('base64') }
 }
 
-function card({ tone }: Message, { title, alerts, notes, link }: MessageLines, mention: readonly string[]) {
+function card(
+  { tone }: ChannelMessage,
+  { title, alerts, notes, link }: MessageLines,
+  mention: readonly string[],
+) {
   const at = mention.map(id => `<at id=${id}></at>`).join(' ')
   return {
     config: { wide_screen_mode: true },

@@ -2,7 +2,7 @@ import { Agent } from 'undici'
 import { sentenceOf } from '../../lib/failure.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
-import type { Message } from '../message.ts'
+import type { ChannelMessage } from '../message.ts'
 import { isMistrust, saysAnswer, TRUST_HINT } from './answer.ts'
 
 /*
@@ -31,7 +31,7 @@ export type AnswerMeaning =
 
 /** A kind of channel: what it sends, and how it interprets answers. */
 export interface HttpKind {
-  post(message: Message, id: string, now: Date): Post
+  post(message: ChannelMessage, id: string, now: Date): Post
   /** Called for every answer except redirects, 408, 429 and 5xx. */
   interpret(answer: HttpAnswer): AnswerMeaning
 }
@@ -56,7 +56,7 @@ export class HttpChannel implements Channel {
     this.#say = saysAnswer(settings)
   }
 
-  async send(message: Message, id: string, signal: AbortSignal): Promise<string> {
+  async send(message: ChannelMessage, id: string, signal: AbortSignal): Promise<string> {
     const now = new Date()
     const { url, headers, body } = this.#kind.post(message, id, now)
     const request = {

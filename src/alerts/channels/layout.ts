@@ -1,7 +1,7 @@
 import { shortened } from '../../lib/text.ts'
 import { type Translate, translator } from '../../texts/texts.ts'
 import type { ChannelSettings } from '../channel.ts'
-import type { Message, MessageAlert } from '../message.ts'
+import type { ChannelMessage, MessageAlert } from '../message.ts'
 import { SEVERITIES } from '../rule.ts'
 
 /*
@@ -54,7 +54,7 @@ export interface MessageLines {
 }
 
 /** The message with its worst alerts, the worst first. */
-export function messageLines(message: Message, measures = ON_A_PHONE): MessageLines {
+export function messageLines(message: ChannelMessage, measures = ON_A_PHONE): MessageLines {
   const t = translator(message.language)
   const alerts = worstFirst(message.alerts)
   const left = alerts.length - Math.min(measures.alerts, alerts.length)
@@ -91,7 +91,10 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
 }
 
 /** Whom a message mentions: only if it has a critical alert that continues, or is a test. */
-export function mentionedBy({ kind, alerts }: Message, { mention }: ChannelSettings): readonly string[] {
+export function mentionedBy(
+  { kind, alerts }: ChannelMessage,
+  { mention }: ChannelSettings,
+): readonly string[] {
   const isCritical = alerts.some(
     ({ severity, event }) => severity === 'critical' && (event === 'raised' || event === 'repeated'),
   )
@@ -158,7 +161,7 @@ export function inert(text: string): string {
 
 /** The longest form of a message that fits a chat's limit: leaves out alerts until it does. */
 export function fitting<Form>(
-  message: Message,
+  message: ChannelMessage,
   write: (lines: MessageLines) => Form,
   fits: (form: Form) => boolean,
 ): Form {

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { translator } from '../../texts/texts.ts'
 import type { ChannelSettings } from '../channel.ts'
-import type { Message } from '../message.ts'
+import type { ChannelMessage } from '../message.ts'
 import { type AlertLines, type Mark, type Measures, messageLines } from './layout.ts'
 
 /* A message as mail: plain text, and HTML that loads nothing from elsewhere. */
@@ -10,7 +10,7 @@ import { type AlertLines, type Mark, type Measures, messageLines } from './layou
 const AT_A_DESK: Measures = { alerts: 50, title: 200, when: 200, what: 2000, remedy: 2000, note: 2000 }
 
 /** The mail as plain text. */
-export function mailText(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
+export function mailText(message: ChannelMessage, { name }: Pick<ChannelSettings, 'name'>): string {
   const { mark, title, alerts, notes, link } = messageLines(message, AT_A_DESK)
   return [
     `${mark} ${title}`,
@@ -31,7 +31,7 @@ export function mailText(message: Message, { name }: Pick<ChannelSettings, 'name
   ].join('\n\n')
 }
 
-function footer({ language }: Message, channel: string): string {
+function footer({ language }: ChannelMessage, channel: string): string {
   return translator(language)('channel.mail.footer', { channel })
 }
 
@@ -47,7 +47,7 @@ const FONT =
   "font-family:-apple-system,'Segoe UI',Roboto,'Noto Sans','PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
 /** The mail as HTML, with inline styles, because many mail programs ignore others. */
-export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
+export function mailHtml(message: ChannelMessage, { name }: Pick<ChannelSettings, 'name'>): string {
   const { title, alerts, notes, link } = messageLines(message, AT_A_DESK)
   const page = html`<!doctype html>
 <html lang="${message.language}">

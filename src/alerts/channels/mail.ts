@@ -1,7 +1,7 @@
 import { createTransport, type Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
-import { deliveryId, type Message } from '../message.ts'
+import { type ChannelMessage, deliveryId } from '../message.ts'
 import { isMistrust, saysAnswer, TRUST_HINT } from './answer.ts'
 import { oneLine } from './layout.ts'
 import { mailHtml, mailText } from './mail-page.ts'
@@ -29,7 +29,7 @@ export class MailChannel implements Channel {
     this.#transport = createTransport(smtpOptions(settings))
   }
 
-  async send(message: Message, id: string, signal: AbortSignal): Promise<string> {
+  async send(message: ChannelMessage, id: string, signal: AbortSignal): Promise<string> {
     const { from, to } = this.settings
     const sender = senderOf(from ?? '')
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])

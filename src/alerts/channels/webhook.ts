@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
-import { deliveryId, type Message } from '../message.ts'
+import { type ChannelMessage, deliveryId } from '../message.ts'
 import { type AnswerMeaning, type HttpKind, statusText } from './http.ts'
 import { worstFirst } from './layout.ts'
 
@@ -29,7 +29,7 @@ export function webhook(settings: ChannelSettings): HttpKind {
 }
 
 /** All of the message except what is only for display. */
-function document(channel: string, message: Message) {
+function document(channel: string, message: ChannelMessage) {
   const { kind, at, language, tone, title, note, url, deployment } = message
   return {
     type: kind,

@@ -1,8 +1,6 @@
 import { withActor } from '../../texts/actor.ts'
-import { failureTexts } from '../../texts/failures.ts'
 import { type Language, translator } from '../../texts/texts.ts'
 import { hours, minutes, type RuleDefinition, sourceFact } from './kind.ts'
-import { type FactReader, sentence } from './words.ts'
 
 export const HALTS = {
   /**
@@ -23,13 +21,12 @@ export const HALTS = {
           since,
         })),
     values: (language, facts) => {
-      const { message, remedy } = failureTexts(language, storedFailure(facts))
       return {
         place: facts.has('source')
           ? translator(language)('halts.hr_source', { source: facts.text('source') })
           : placeText(language, facts.text('scope')),
-        message: sentence(language, message),
-        remedy: sentence(language, remedy),
+        message: facts.said(language, 'message'),
+        remedy: facts.said(language, 'remedy'),
       }
     },
     screen: 'halts',
@@ -55,9 +52,8 @@ export const HALTS = {
           since,
         })),
     values: (language, facts) => {
-      const { message } = failureTexts(language, storedFailure(facts))
-      const named = withActor({ t: translator(language) }, message, facts.text('by'))
-      return { message: sentence(language, named) }
+      const t = translator(language)
+      return { message: facts.said(language, 'message', what => withActor({ t }, what)) }
     },
     screen: 'halts',
     prometheus: {
@@ -67,11 +63,6 @@ export const HALTS = {
     },
   },
 } as const satisfies Record<string, RuleDefinition>
-
-/** A halt as the database has it. */
-function storedFailure(facts: FactReader) {
-  return { category: facts.text('category'), message: facts.text('message'), remedy: facts.text('remedy') }
-}
 
 function placeText(language: Language, scope: string): string {
   const t = translator(language)

@@ -1,13 +1,14 @@
-import { isOfDelivery } from '../../hr/errors.ts'
-import { withoutKeys } from '../../sync/safety.ts'
 import { actorText } from '../../texts/actor.ts'
-import { runMessage } from '../../texts/failures.ts'
 import { durationText } from '../../texts/figures.ts'
+import { changed, type Said, says } from '../../texts/message.ts'
 import { translator } from '../../texts/texts.ts'
 import { ago, hours, MINUTE_MS, minutes, ofSource, type RuleDefinition, sourceFact } from './kind.ts'
 import { kindText, lastError, sentence } from './words.ts'
 
-/* Messages of runs are quoted without keys, since a user id may be a mobile number or a name. */
+/** A user id may be a mobile number, or a name. */
+function withoutKeys(what: Said): Said {
+  return changed(what, one => (one.values?.keys ? { ...one, values: { keys: '…' } } : one))
+}
 
 /** How long a delivery of files may be incomplete without an alert, since deliveries take time every night. */
 const DELIVERING_MINUTES = 15
@@ -52,12 +53,14 @@ export const RUNS = {
         subject: ofSource(kind, source),
         facts: { run, kind, message: withoutKeys(message), ...sourceFact(source) },
         since,
-        ...(isOfDelivery(message) && { forMs: Math.max(figure, DELIVERING_MINUTES) * MINUTE_MS }),
+        ...(says(message, 'said.delivery_incomplete') && {
+          forMs: Math.max(figure, DELIVERING_MINUTES) * MINUTE_MS,
+        }),
       })),
     values: (language, facts) => ({
       run: facts.text('run'),
       kind: kindText(language, facts),
-      message: sentence(language, runMessage(language, { message: facts.text('message') }) ?? ''),
+      message: facts.said(language, 'message'),
     }),
     screen: 'runs',
     prometheus: {

@@ -1,10 +1,11 @@
-import { runMessage } from '../../texts/failures.ts'
+import { inLanguage } from '../../texts/failures.ts'
+import { isSaid, type Said } from '../../texts/message.ts'
 import { type Language, type TextValues, textOr } from '../../texts/texts.ts'
 
 /* Values that the texts of several rules share. */
 
 /** Figures and names; no personal data. */
-export type FactValues = Readonly<Record<string, string | number | null>>
+export type FactValues = Readonly<Record<string, string | number | Said | null>>
 
 /** Reads facts from the database, which an earlier version may have written. */
 export class FactReader {
@@ -26,6 +27,12 @@ export class FactReader {
     return (this.#facts[name] ?? null) !== null
   }
 
+  /** A message in words, as a sentence that another one may follow. */
+  said(language: Language, name: string, as: (what: Said) => Said = what => what): string {
+    const fact = this.#facts[name] ?? ''
+    return sentence(language, isSaid(fact) ? inLanguage(language, as(fact)) : String(fact))
+  }
+
   /** Numbers as they are, for texts that need nothing else. */
   numbers(...names: string[]): TextValues {
     return Object.fromEntries(names.map(name => [name, this.number(name)]))
@@ -40,9 +47,7 @@ export function answer(_: Language, facts: FactReader): TextValues {
 /** The last error, for a text that quotes it if known. */
 export function lastError(language: Language, facts: FactReader): TextValues {
   return {
-    error: facts.has('error')
-      ? sentence(language, runMessage(language, { message: facts.text('error') }) ?? '')
-      : 'none',
+    error: facts.has('error') ? facts.said(language, 'error') : 'none',
   }
 }
 

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
 import { openStates } from '../../sync/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
+import { isSaid, type Said } from '../../texts/message.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -180,7 +182,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
   const values = changed_fields.map(({ field, value }) => [
     term('field', field),
     ' ',
-    value ? { code: inLanguage(language, value) } : { soft: t('cases.empty_value') },
+    value ? { code: value } : { soft: t('cases.empty_value') },
   ])
   return {
     facts: [
@@ -324,7 +326,8 @@ function eventStep(ask: Ask, { at, event, actor, run_id, note }: CaseStory['even
   }
 }
 
-function saidIn({ t }: Ask, event: string, note: string | null): Words {
+function saidIn({ t, language }: Ask, event: string, note: CaseStory['events'][number]['note']): Words {
+  if (isSaid(note)) return inLanguage(language, note)
   if (event === 'assigned') return t('cases.to', { name: note ?? t('cases.nobody') })
   if (note === null) return null
   if (event === 'resolved') return term('resolution', note)
@@ -332,7 +335,7 @@ function saidIn({ t }: Ask, event: string, note: string | null): Words {
 }
 
 /** @param known what the page says above already */
-function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: string) {
+function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: Said) {
   const { t, language } = ask
   const { started_at: at, run_id, error, trace_id } = attempt
   const outcome = textOr(language, `outcome.${attempt.outcome}`, attempt.outcome)
@@ -350,7 +353,7 @@ function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: st
     at,
     what: joined([t('cases.attempted', { outcome }), run_id && { soft: inRun(ask, run_id) }], ' · '),
     details: [joined(details, ' · '), trace_id && [t('cases.trace'), ' ', { code: trace_id }]],
-    words: error === null || error === known ? null : inLanguage(language, error),
+    words: error === null || isDeepStrictEqual(error, known) ? null : inLanguage(language, error),
   }
 }
 

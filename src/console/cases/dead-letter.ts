@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
+import { SaidText } from '../../texts/failures.ts'
 
 /** One row of `dirsync.dead_letter`, named as its columns. */
 export const DeadLetter = z.object({
@@ -13,8 +14,8 @@ export const DeadLetter = z.object({
   category: z.string(),
   platform_code: z.number().nullable(),
   trace_id: z.string().nullable(),
-  message: z.string(),
-  remedy: z.string(),
+  message: SaidText,
+  remedy: SaidText,
   changed_fields: z
     .array(z.object({ field: z.string(), value: z.string().nullable() }))
     .describe('Names, and masked values'),
@@ -46,7 +47,7 @@ export const DeadLetterEvent = z.object({
   actor: z.string(),
   event: z.string(),
   run_id: z.number().nullable(),
-  note: z.string().nullable(),
+  note: z.union([z.string(), SaidText]).nullable(),
 })
 type DeadLetterEvent = z.infer<typeof DeadLetterEvent>
 
@@ -61,7 +62,8 @@ export async function readCase(
   const { rows } = await db.query<DeadLetter>('select * from dirsync.dead_letter where id = $1', [id])
   if (!rows[0]) return null
   const { rows: events } = await db.query<DeadLetterEvent>(
-    'select at, actor, event, run_id, note from dirsync.dead_letter_event where dead_letter_id = $1 order by id',
+    `select at, actor, event, run_id, coalesce(said, to_jsonb(note)) as note
+     from dirsync.dead_letter_event where dead_letter_id = $1 order by id`,
     [id],
   )
   const { rows: others } = await db.query<{ id: number }>(

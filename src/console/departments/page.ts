@@ -4,6 +4,7 @@ import type { HrSources } from '../../hr/sources.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
 import { departmentFacts } from '../../sync/departments.ts'
 import { type RunLimits, trips } from '../../sync/safety.ts'
+import { message, type Said, saidBy } from '../../texts/message.ts'
 
 /** A department on the path from the top. */
 export interface DepartmentStep {
@@ -53,7 +54,7 @@ export interface DeletionPreview {
   /** Whether the breaker would hold the run. */
   isHeld: boolean
   /** Why a source of HR was left out, if there are others. */
-  unread: string[]
+  unread: Said[]
 }
 
 /**
@@ -72,7 +73,9 @@ export async function previewDeletions(
     for (const source of sources) {
       const facts = await departmentFacts(db, source, limits).catch(error => {
         if (!isOfHr(error) || ++silent === sources.length) throw error
-        preview.unread.push(`HR source ${source.name} cannot be read: ${error.message}`)
+        preview.unread.push(
+          message('said.source_unread_because', { name: source.name, reason: saidBy(error) }),
+        )
         return null
       })
       if (facts === null) continue

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { limitsOf } from '../../sync/safety.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -142,7 +143,7 @@ export const DeletionsResult = z.object({
     )
     .describe('At most 200 of them, in the order of deletion'),
   unread: z
-    .array(z.string())
+    .array(SaidText)
     .describe('HR sources that are left out, and why: they cannot be read, or their employees look wrong'),
 })
 export type DeletionsResult = z.infer<typeof DeletionsResult>

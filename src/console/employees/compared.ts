@@ -7,6 +7,7 @@ import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { present } from '../../sync/employee.ts'
+import { message, type Said, saidBy } from '../../texts/message.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
 import { type Step, stepsOf } from './steps.ts'
 import { type EmployeeMemories, type EmployeeStory, employeeMemories, readEmployeeStory } from './story.ts'
@@ -26,9 +27,9 @@ export interface EmployeeView {
   key: EmployeeKey
   /** Null if HR cannot be read. */
   preview: EmployeePreview | null
-  hrError: string | null
+  hrError: Said | null
   platform: 'in_service' | 'absent' | 'unknown' | 'not_asked'
-  platformError: string | null
+  platformError: Said | null
 }
 
 /** An employee as its page shows it. */
@@ -74,7 +75,8 @@ export async function lookAt(
   const view = {
     key,
     platform,
-    platformError: answer instanceof PlatformError ? explained(answer) : null,
+    platformError:
+      answer instanceof PlatformError ? [answer.verdict.said.meaning, answer.verdict.said.remedy] : null,
   } as const
   if ('error' in found) return { ...view, preview: null, hrError: found.error }
   const preview = previewOf(found.row, actual, memories.get(keyText(key)))
@@ -89,8 +91,8 @@ async function readHr(
   hr: EmployeeLookup | null,
   key: EmployeeKey,
   timeoutMs?: number,
-): Promise<{ row: HrRow } | { error: string }> {
-  if (hr === null) return { error: 'this process does not read HR' }
+): Promise<{ row: HrRow } | { error: Said }> {
+  if (hr === null) return { error: message('said.hr_not_read_here') }
   try {
     const reading = hr.lookup([key], {
       expected: missing => present(db, missing),
@@ -102,13 +104,13 @@ async function readHr(
       : within(timeoutMs, reading, () => tooSlow(timeoutMs)))
     return { row: rows.get(keyText(key)) ?? null }
   } catch (error) {
-    if (isOfHr(error)) return { error: error.message }
+    if (isOfHr(error)) return { error: saidBy(error) }
     throw error
   }
 }
 
 function tooSlow(ms: number): Error {
-  return new HrUnavailableError(`the HR database did not answer within ${ms / 1000} s`)
+  return new HrUnavailableError(message('said.hr_late', { seconds: ms / 1000 }))
 }
 
 const NO_MEMORY: EmployeeMemories = { acknowledged: {}, overwritten: {}, cases: [], blocks: [] }
@@ -144,9 +146,4 @@ export async function askPlatform(
 
 function isEmployee(answer: PlatformAnswer | null): answer is EmployeeFields {
   return answer !== null && answer !== 'absent' && !(answer instanceof PlatformError)
-}
-
-function explained(error: PlatformError): string {
-  const { meaning, remedy } = error.verdict
-  return `${meaning} ${remedy}`
 }

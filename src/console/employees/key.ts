@@ -2,6 +2,7 @@ import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
 import { within } from '../../lib/waiting.ts'
 import { enterpriseCodes, findEmployees, present } from '../../sync/employee.ts'
+import { message } from '../../texts/message.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
@@ -39,7 +40,13 @@ export async function resolveKey({ pool, config, hr }: Services, name: string): 
   async function inHr(): Promise<EmployeeKey[]> {
     const options = { expected: (missing: EmployeeKey[]) => present(pool, missing), timeoutMs: HR_MS }
     try {
-      return (await within(HR_MS, hr.find([name], codes, options), () => new HrUnavailableError('late'))).keys
+      return (
+        await within(
+          HR_MS,
+          hr.find([name], codes, options),
+          () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 })),
+        )
+      ).keys
     } catch (error) {
       if (isOfHr(error)) return []
       throw error

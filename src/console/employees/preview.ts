@@ -20,6 +20,7 @@ import { type EmployeePlan, planEmployees } from '../../sync/plan-employees.ts'
 import { skippedEmployees } from '../../sync/plan-tables.ts'
 import { holdBack } from '../../sync/reconcile-employee.ts'
 import { type RunLimits, trips } from '../../sync/safety.ts'
+import { type Message, message } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
 // What a run would do
@@ -101,7 +102,7 @@ export interface FieldPreview {
   platform: FieldValue | undefined
   standing: 'in_step' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
   /** Why it is held back or invalid, or a remark about the comparison. */
-  note: string | null
+  note: Message | null
 }
 
 /** What an attempt would do about one employee. */
@@ -143,25 +144,21 @@ export function previewEmployee(input: {
   const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
     if (actual === null) return { standing: 'unknown', note: null }
     if (isIn(send, field)) return { standing: 'to_send', note: null }
-    if (isIn(blocked, field))
-      return { standing: 'held_back', note: 'its feature is switched off for the enterprise' }
-    if (isIn(givenUp, field))
-      return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
-    if (isIn(mistaken, field))
-      return {
-        standing: 'held_back',
-        note: 'HR does not say that it is a passport, and the platform has an identity card',
-      }
+    if (isIn(blocked, field)) return { standing: 'held_back', note: message('said.switched_off') }
+    if (isIn(givenUp, field)) return { standing: 'held_back', note: message('said.not_kept') }
+    if (isIn(mistaken, field)) return { standing: 'held_back', note: message('said.mistaken') }
     if (isIn(parked, field)) {
       const unit = parked.find(({ fields }) => fields.includes(field))
       const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))
       return {
         standing: 'held_back',
-        note: open ? `dead letter ${open.id}: ${open.category}` : 'dead letter',
+        note: open
+          ? message('said.see_case', { case: open.id, category: open.category })
+          : message('said.a_case'),
       }
     }
     const keepsItsOwn = !desired.fields[field] && actual[field]
-    return { standing: 'in_step', note: keepsItsOwn ? 'HR has none, the platform keeps its own' : null }
+    return { standing: 'in_step', note: keepsItsOwn ? message('said.keeps_own') : null }
   }
   const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
     field,

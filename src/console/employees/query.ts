@@ -3,6 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { STANDINGS } from '../../sync/employee.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type EmployeeView, employeePage } from './compared.ts'
@@ -106,8 +107,8 @@ const StepResult = z.object({
   state: z.enum(['done', 'skipped', 'failed', 'waiting']),
   at: z.date().nullable(),
   text: z.enum(STEP_TEXTS),
-  values: z.record(z.string(), z.union([z.string(), z.number()])),
-  remedy: z.string().nullable(),
+  values: z.record(z.string(), z.union([z.string(), z.number(), SaidText])),
+  remedy: SaidText.nullable(),
   case_id: z.number().nullable(),
 })
 export type StepResult = z.infer<typeof StepResult>
@@ -121,10 +122,10 @@ export const EmployeeResult = z.object({
   hr: z
     .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
     .describe('unknown: HR could not be asked, see hr_error'),
-  hr_error: z.string().nullable(),
+  hr_error: SaidText.nullable(),
   platform: z.enum(['in_service', 'absent', 'unknown', 'not_asked']),
-  platform_error: z.string().nullable(),
-  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: z.string() })),
+  platform_error: SaidText.nullable(),
+  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
   fields: z
     .array(
       z.object({
@@ -133,7 +134,7 @@ export const EmployeeResult = z.object({
         platform: z.string().nullable(),
         platform_told: z.boolean().describe('false: not asked, or the platform does not tell this field'),
         standing: z.enum(['in_step', 'to_send', 'held_back', 'invalid', 'unknown']),
-        note: z.string().nullable(),
+        note: SaidText.nullable(),
       }),
     )
     .describe('HR against the platform; values are masked'),
@@ -149,7 +150,7 @@ export const EmployeeResult = z.object({
     .object({
       id: z.number(),
       state: z.string(),
-      message: z.string().nullable(),
+      message: SaidText.nullable(),
       finished_at: z.date().nullable(),
       steps: z.array(StepResult),
     })

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
+import { isSaid } from '../../texts/message.ts'
 import type { TextValues } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
@@ -46,8 +47,12 @@ export function steps(ask: Ask, items: readonly StepResult[], unread?: string): 
 }
 
 function stepText(ask: Ask, { text, values }: StepResult): SafeHtml {
-  const given: TextValues = { message: '', fields: '', count: 0, held: '', merchant: '', ...values }
-  if (typeof given.message === 'string') given.message = inLanguage(ask.language, given.message)
+  const said = values.message
+  const given: TextValues = {
+    ...{ fields: '', count: 0, held: '', merchant: '' },
+    ...(values as TextValues),
+    message: isSaid(said) ? inLanguage(ask.language, said) : '',
+  }
   if (typeof given.fields === 'string') given.fields = fieldNames(ask, given.fields)
   if (typeof given.held === 'string') given.held = fieldNames(ask, given.held)
   const next = typeof values.next === 'string' ? new Date(values.next) : null

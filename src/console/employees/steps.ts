@@ -1,3 +1,4 @@
+import { messagesIn, type Said } from '../../texts/message.ts'
 import type { EmployeeStory } from './story.ts'
 
 /**
@@ -53,8 +54,8 @@ export interface Step {
   state: StepState
   /** When it ended; null if it has not been reached, or its time is not stored. */
   at: Date | null
-  what: { key: StepText; values: Record<string, string | number> }
-  remedy: string | null
+  what: { key: StepText; values: Record<string, string | number | Said> }
+  remedy: Said | null
   /** The case of the remedy. */
   caseId: number | null
 }
@@ -63,7 +64,7 @@ type Attempt = EmployeeStory['attempts'][number]
 type Case = EmployeeStory['dead_letters'][number]
 
 /** A step without its name and its time. */
-type Said = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
+type Told = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
 
 /** Always five, in order. */
 export function stepsOf(story: EmployeeStory): Step[] {
@@ -76,16 +77,16 @@ export function stepsOf(story: EmployeeStory): Step[] {
   })
 }
 
-type Five = readonly [Said, Said, Said, Said, Said]
+type Five = readonly [Told, Told, Told, Told, Told]
 
-function timeOf(step: StepName, said: Said, attempt: Attempt | undefined, story: EmployeeStory) {
+function timeOf(step: StepName, said: Told, attempt: Attempt | undefined, story: EmployeeStory) {
   if (said.state !== 'done' && said.state !== 'failed') return null
   if (!attempt) return step === 'asked' || step === 'sent' ? (story.record?.acknowledged_at ?? null) : null
   const ended = new Date(attempt.started_at.getTime() + attempt.duration_ms)
   return step === 'asked' || step === 'sent' ? ended : attempt.started_at
 }
 
-function say(state: StepState, key: StepText, values: Step['what']['values'] = {}, about?: Case): Said {
+function say(state: StepState, key: StepText, values: Step['what']['values'] = {}, about?: Case): Told {
   return { state, what: { key, values }, remedy: about?.remedy ?? null, caseId: about?.id ?? null }
 }
 
@@ -142,11 +143,11 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
   }
 }
 
-function outOfScope({ record }: EmployeeStory): Said {
+function outOfScope({ record }: EmployeeStory): Told {
   return say('skipped', record?.vanished_at ? 'scope_vanished' : 'scope_left')
 }
 
-function partlySent(attempt: Attempt, story: EmployeeStory): Said {
+function partlySent(attempt: Attempt, story: EmployeeStory): Told {
   const { fields } = attempt
   const about = caseOf(attempt, story)
   const held = heldFields(story)
@@ -255,10 +256,17 @@ function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: st
   )
   return (
     own.find(found => found.category === category) ??
-    own.find(found => found.message === attempt.error) ??
+    own.find(found => saysFirst(found.message) === saysFirst(attempt.error)) ??
     own.find(isOpen) ??
     own[0]
   )
+}
+
+/** The sentence that a message begins with; a case quotes the platform's words beside it. */
+function saysFirst(what: Said | null): string | undefined {
+  if (what === null) return undefined
+  const [first] = messagesIn(what)
+  return first?.key
 }
 
 function next(about: Case | undefined): Record<string, string> {

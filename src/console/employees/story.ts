@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../../sync/claim.ts'
 import { STANDINGS } from '../../sync/employee.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
 /** One attempt and its outcome. */
@@ -19,7 +20,7 @@ export const Attempt = z.object({
   fields: z.array(z.string()),
   platform_code: z.number().nullable(),
   trace_id: z.string().nullable(),
-  error: z.string().nullable(),
+  error: SaidText.nullable(),
 })
 
 /** Everything stored about one employee, named like the columns. */
@@ -95,7 +96,7 @@ export const EmployeeStory = z.object({
     )
     .describe('The latest, newest first; only where payment orders are mirrored'),
   halts: z
-    .array(z.object({ scope: z.string(), message: z.string(), remedy: z.string() }))
+    .array(z.object({ scope: z.string(), message: SaidText, remedy: SaidText }))
     .describe('What keeps the work back'),
 })
 export type EmployeeStory = z.infer<typeof EmployeeStory>

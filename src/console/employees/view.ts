@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
+import type { MessageKey, Said } from '../../texts/message.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
@@ -314,18 +315,20 @@ function verdict(ask: Ask, { fields, hr }: EmployeeResult): SafeHtml {
 }
 
 /** Why a field is held back, by the notes of preview.ts. */
-const NOTES: Record<string, TextKey> = {
-  'its feature is switched off for the enterprise': 'employees.note.feature_off',
-  'the platform accepted it before, and did not keep it': 'employees.note.not_kept',
-  'HR has none, the platform keeps its own': 'employees.note.platform_own',
+const NOTES: Partial<Record<MessageKey, TextKey>> = {
+  'said.switched_off': 'employees.note.feature_off',
+  'said.not_kept': 'employees.note.not_kept',
+  'said.keeps_own': 'employees.note.platform_own',
 }
 
-function note({ t, language }: Ask, text: string): Part {
-  const [, id, category = ''] = /^dead letter (\d+): (\w+)$/.exec(text) ?? []
-  if (id)
-    return html`<a href="/cases/${id}">${t('employees.open_case', { id: Number(id) })}</a> ${textOr(language, `category.${category}`, category)}`
-  const key = NOTES[text]
-  return key ? t(key) : foreign(inLanguage(language, text))
+function note({ t, language }: Ask, what: Said): Part {
+  const { key, values } = 'key' in what ? what : {}
+  if (key === 'said.see_case') {
+    const [id, category] = [Number(values?.case), String(values?.category)]
+    return html`<a href="/cases/${id}">${t('employees.open_case', { id })}</a> ${textOr(language, `category.${category}`, category)}`
+  }
+  const text = key && NOTES[key]
+  return text ? t(text) : foreign(inLanguage(language, what))
 }
 
 // One value

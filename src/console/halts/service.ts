@@ -1,14 +1,15 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { ALIVE } from '../../sync/process.ts'
+import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
 export const HaltReport = z.object({
   scope: z.string().describe('`*`: everything; else the code of an enterprise'),
   category: z.string(),
   platform_code: z.number().nullable(),
-  message: z.string(),
-  remedy: z.string(),
+  message: SaidText,
+  remedy: SaidText,
   since: z.date(),
   raised_by: z.string().describe('dirsync, or the person who paused all calls'),
   probes: z.number().describe('Probes that failed'),

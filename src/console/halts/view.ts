@@ -90,10 +90,13 @@ export function haltTexts(
   halt: Pick<HaltReport, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
 ): { what: string; message: string; remedy: string } {
   const { t, language } = ask
-  const { category, message, remedy } = failureTexts(language, halt)
+  const { category, message, remedy } = failureTexts(language, {
+    ...halt,
+    message: withActor(ask, halt.message),
+  })
   return {
     what: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
-    message: withActor(ask, message, halt.raised_by),
+    message,
     remedy: halt.category === 'paused' ? t('halts.paused.remedy') : remedy,
   }
 }

@@ -3,6 +3,7 @@ import type { Place } from '../../hr/errors.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
+import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -30,7 +31,7 @@ import type { DryRunResult, DryRunsResult } from './query.ts'
 
 /** An error in a SELECT, and where it is. */
 interface Mistake {
-  message: string
+  message: Said
   place: Place | null
 }
 

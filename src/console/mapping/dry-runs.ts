@@ -2,6 +2,7 @@ import type { Pool } from '../../lib/database.ts'
 import type { DryRunSummary } from '../../sync/dry-run-reading.ts'
 import type { DifferenceKind } from '../../sync/dry-run-tables.ts'
 import { beginningWith } from '../../sync/stored-plan.ts'
+import type { Said } from '../../texts/message.ts'
 
 /** A dry run of another SELECT, as a list shows it. */
 export interface DryRunLine {
@@ -19,7 +20,7 @@ export interface DryRunLine {
   startedAt: Date | null
   finishedAt: Date | null
   /** Why it failed. */
-  message: string | null
+  message: Said | null
 }
 
 /** A dry run without its employees. */

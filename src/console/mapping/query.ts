@@ -3,6 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -23,7 +24,7 @@ export const MappingResult = z.object({
   enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
   employees: File.nullable().describe('null: the file cannot be read, see error'),
   departments: File.nullable(),
-  error: z.string().nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
+  error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
   since: z.date().nullable().describe('When a plan that passed first used this mapping; null: none has'),
   columns: z.array(
     z.object({
@@ -83,11 +84,11 @@ export const TriedResult = z.object({
   enterprise_code: z.string(),
   userid: z.string(),
   hr: z.enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown']),
-  error: z.string().nullable(),
+  error: SaidText.nullable(),
   fields: z
-    .array(z.object({ field: z.string(), value: z.string().nullable(), problem: z.string().nullable() }))
+    .array(z.object({ field: z.string(), value: z.string().nullable(), problem: SaidText.nullable() }))
     .describe('Values are masked'),
-  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: z.string() })),
+  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
 })
 export type TriedResult = z.infer<typeof TriedResult>
 
@@ -109,7 +110,7 @@ const DryRunLine = z.object({
   rows_read: z.number(),
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),
-  message: z.string().nullable().describe('failed: why'),
+  message: SaidText.nullable().describe('failed: why'),
 })
 
 export const DryRunsQuery = SourceQuery.extend({ cursor, limit: pageSize })
@@ -167,7 +168,7 @@ export const DryRunResult = DryRunLine.extend({
       verdict: z
         .enum(['running', 'held', 'source_suspect'])
         .describe('The state that a run with it would reach'),
-      verdict_message: z.string().nullable(),
+      verdict_message: SaidText.nullable(),
       planned: z.record(z.string(), z.number()).describe('What it would plan, by reason'),
       compared: z.record(z.string(), z.number()).describe('Employees by kind of difference'),
       columns: Counted.describe('Employees by field that changes'),

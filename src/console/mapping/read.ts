@@ -7,6 +7,7 @@ import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import { present } from '../../sync/employee.ts'
 import { lastSweep } from '../../sync/plan-employees.ts'
+import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
 
 /** How long a page waits for HR. */
 const HR_MS = 3000
@@ -32,7 +33,7 @@ export interface MappingPage {
   employees: MappingFile | null
   departments: MappingFile | null
   /** Why HR or a file cannot be read, or what is wrong with the mapping. */
-  hrError: string | null
+  hrError: Said | null
   fingerprint: string | null
   /** When a plan that passed first used this mapping without interruption; null if none has yet. */
   since: Date | null
@@ -90,13 +91,13 @@ export async function readMappingPage(db: Pool, source: NamedSource): Promise<Ma
   }
 }
 
-async function orError<T extends object>(asked: Promise<T>): Promise<T | { error: string }> {
-  const late = () => new HrUnavailableError(`the HR database did not answer within ${HR_MS / 1000} s`)
+async function orError<T extends object>(asked: Promise<T>): Promise<T | { error: Said }> {
+  const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
   try {
     return await within(HR_MS, asked, late)
   } catch (error) {
     if (!isOfHr(error)) throw error
-    return { error: error.message }
+    return { error: saidBy(error) }
   }
 }
 
@@ -152,8 +153,8 @@ async function usedSince(
 export interface TriedEmployee {
   hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid' | 'unknown'
   /** Why HR cannot be read. */
-  hrError: string | null
-  fields: { field: string; value: string | null; problem: string | null }[]
+  hrError: Said | null
+  fields: { field: string; value: string | null; problem: Message | null }[]
   problems: RowProblem[]
 }
 

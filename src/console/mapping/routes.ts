@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HrUnavailableError, MappingError } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { requestDryRun } from '../../sync/dry-run.ts'
+import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
@@ -110,7 +111,9 @@ function mapping(services: Services): Endpoint[] {
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
       refused: async (ask, problem, { input }) => {
         const { reason, place } =
-          problem.cause instanceof MappingError ? problem.cause : { reason: problem.message, place: null }
+          problem.cause instanceof MappingError
+            ? problem.cause
+            : { reason: inWords(problem.message), place: null }
         const dryRuns = await readDryRuns(services, { limit: 20 })
         const given = { text: input.mapping, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })

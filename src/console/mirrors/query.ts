@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { platformDayOf } from '../moment.ts'
@@ -20,7 +21,7 @@ const Run = z.object({
   state: z.string(),
   requested_at: z.date(),
   finished_at: z.date().nullable(),
-  message: z.string().nullable(),
+  message: SaidText.nullable(),
   parts: z.number().nullable().describe('How many parts it has to read'),
   left: z.number().describe('How many of them are still to be read'),
   rows_read: z.number().nullable(),

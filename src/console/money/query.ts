@@ -4,6 +4,7 @@ import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
+import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
@@ -131,7 +132,7 @@ const Entry = z.object({
   settled_at: z.date().nullable().describe('When its outcome became known'),
   platform_code: z.number().nullable(),
   trace_id: z.string().nullable(),
-  message: z.string().nullable().describe('What is known about the outcome'),
+  message: SaidText.nullable().describe('What is known about the outcome'),
   resolved_by: z.string().nullable(),
   resolution: z.string().nullable(),
 })
@@ -142,7 +143,7 @@ const Told = z.object({
         at: z.date(),
         event: z.enum(['sent', 'settled', 'notified', 'resolved']),
         by: z.string().nullable(),
-        text: z.string().nullable(),
+        text: SaidText.nullable(),
       }),
     )
     .describe('Oldest first'),

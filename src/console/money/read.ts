@@ -2,6 +2,7 @@ import type { Pool } from '../../lib/database.ts'
 import type { Entry, EntryState, Journal } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
+import { inWords, type Said } from '../../texts/message.ts'
 
 /** Refunds and top-ups for display: which are open, and their outcomes. */
 
@@ -57,7 +58,7 @@ export interface MoneyEvent {
   /** Who did it; null for dirsync or the platform. */
   by: string | null
   /** The outcome, or a person's reason. */
-  text: string | null
+  text: Said | null
 }
 
 /** What comes next: dirsync asks again, or a person has to find out. */
@@ -110,7 +111,12 @@ function eventsOf({
     sent,
     resolved_by === null
       ? { at: settled_at, event: 'settled', by: null, text: message }
-      : { at: settled_at, event: 'resolved', by: resolved_by, text: resolution },
+      : {
+          at: settled_at,
+          event: 'resolved',
+          by: resolved_by,
+          text: resolution === null ? null : inWords(resolution),
+        },
   ]
 }
 

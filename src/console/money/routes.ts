@@ -4,6 +4,7 @@ import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
 import { asAsker } from '../../sync/commands.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, plainText, read } from '../endpoint.ts'
@@ -23,7 +24,7 @@ const Resolution = z.object({
     .refine(text => text !== '')
     .describe('How you know; kept in the audit'),
 })
-const Settled = z.object({ number: z.string(), state: z.string(), message: z.string().nullable() })
+const Settled = z.object({ number: z.string(), state: z.string(), message: SaidText.nullable() })
 
 export const screen: Screen = {
   name: 'money',

@@ -4,6 +4,7 @@ import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
+import { SaidText } from '../../texts/failures.ts'
 import type { Language } from '../../texts/texts.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
@@ -21,8 +22,8 @@ export const OverviewResult = z.object({
       scope: z.string(),
       category: z.string(),
       platform_code: z.number().nullable(),
-      message: z.string(),
-      remedy: z.string(),
+      message: SaidText,
+      remedy: SaidText,
       since: z.date(),
       raised_by: z.string(),
       next_probe_at: z.date().nullable(),
@@ -46,7 +47,7 @@ export const OverviewResult = z.object({
       requested_at: z.date(),
       finished_at: z.date().nullable(),
       planned: z.number().nullable(),
-      message: z.string().nullable(),
+      message: SaidText.nullable(),
     }),
   ),
   open_cases: z.array(z.object({ category: z.string(), count: z.number() })),

@@ -4,6 +4,7 @@ import { openTopUps } from '../../money/top-up.ts'
 import { STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
 import { PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { STANDING } from '../../sync/tally.ts'
+import type { Said } from '../../texts/message.ts'
 
 type StandingInScope = (typeof STANDINGS_IN_SCOPE)[number]
 
@@ -18,8 +19,8 @@ export interface Overview {
     scope: string
     category: string
     platform_code: number | null
-    message: string
-    remedy: string
+    message: Said
+    remedy: Said
     since: Date
     /** dirsync, or the person who paused all calls. */
     raised_by: string
@@ -37,7 +38,7 @@ export interface Overview {
     requested_at: Date
     finished_at: Date | null
     planned: number | null
-    message: string | null
+    message: Said | null
   }[]
   jobs: { job: string; expression: string; next_due_at: Date; pause_reason: string | null }[]
   dead_letters: { category: string; state: string; count: number }[]

@@ -3,6 +3,8 @@ import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
+import { SaidText } from '../../texts/failures.ts'
+import type { Said } from '../../texts/message.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { type PlanEntry, planOverview, planPage } from './stored.ts'
@@ -29,7 +31,7 @@ export const PlanResult = z.object({
   kind: z.string(),
   hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
   state: z.string(),
-  message: z.string().nullable().describe('Why it is held'),
+  message: SaidText.nullable().describe('Why it is held'),
   in_scope: z.number().nullable(),
   total: z.number().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
   planned: z.number().nullable(),
@@ -50,7 +52,7 @@ export const PlanResult = z.object({
       state: z.string(),
       looked_at: z.number(),
       changed_since: z.number(),
-      message: z.string().nullable(),
+      message: SaidText.nullable(),
       finished_at: z.date().nullable(),
       fields: z.array(z.object({ field: z.string(), n: z.number() })),
       departments: z.array(z.object({ department: z.string(), n: z.number() })).describe('The 50 largest'),
@@ -59,7 +61,7 @@ export const PlanResult = z.object({
     .describe('Counted in the background after the run was held'),
   entries: z.array(PlanItem),
   next: z.string().nullable(),
-  hr_error: z.string().nullable().describe('Why HR cannot be read: then values are missing'),
+  hr_error: SaidText.nullable().describe('Why HR cannot be read: then values are missing'),
 })
 export type PlanResult = z.infer<typeof PlanResult>
 
@@ -113,7 +115,7 @@ export async function readPlan(
 
 function entryOf(
   { enterpriseCode, entityKey, changedSince, ...entry }: PlanEntry,
-  hrError: string | null,
+  hrError: Said | null,
 ): PlanItem {
   const { reason, department, changed } = entry
   return {

@@ -13,6 +13,7 @@ import {
   plannedEntities,
   rowsOf,
 } from '../../sync/stored-plan.ts'
+import { message, type Said, saidBy } from '../../texts/message.ts'
 
 /** The stored plan of a held run, for the person who decides about it. Values are masked. */
 
@@ -36,7 +37,7 @@ export interface PlanOverview {
   /** The HR source; empty if there is only one. */
   source: string
   state: string
-  message: string | null
+  message: Said | null
   inScope: number | null
   /** Employees that the plan covers, including leavers. */
   total: number | null
@@ -64,7 +65,7 @@ export interface PlanReading {
   /** Rows that had already changed in HR when they were read. */
   changedSince: number
   /** Why HR could not be read. */
-  message: string | null
+  message: Said | null
   finishedAt: Date | null
   /** Highest first; empty until it is done. */
   fields: { field: string; n: number }[]
@@ -108,7 +109,7 @@ export interface PlanPage {
   /** The position of the next page; null on the last page. */
   next: PlanCursor | null
   /** Why HR cannot be read: then changed fields are those found in the background, without values. */
-  hrError: string | null
+  hrError: Said | null
 }
 
 /** Some entities of a plan with their differences, in the order of their keys. */
@@ -125,8 +126,8 @@ export async function planPage(
   const next =
     found.length > limit && last ? { enterpriseCode: last.enterpriseCode, entityKey: last.entityKey } : null
   try {
-    if (hr === null) return { entries: entities.map(unread), next, hrError: 'this process does not read HR' }
-    const late = () => new HrUnavailableError(`the HR database did not answer within ${HR_MS / 1000} s`)
+    if (hr === null) return { entries: entities.map(unread), next, hrError: message('said.hr_not_read_here') }
+    const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
     const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), late)
     return {
       entries: entities.map(entity => entryOf(entity, changeOf(entity, rowOf(entity)))),
@@ -135,7 +136,7 @@ export async function planPage(
     }
   } catch (error) {
     if (!isOfHr(error)) throw error
-    return { entries: entities.map(unread), next, hrError: error.message }
+    return { entries: entities.map(unread), next, hrError: saidBy(error) }
   }
 }
 

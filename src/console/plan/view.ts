@@ -213,7 +213,7 @@ function countedAside(ask: Ask, { figures, planned }: PlanResult): Part {
 function notCounted(ask: Ask, { figures, planned }: PlanResult): SafeHtml {
   const { t } = ask
   if (figures?.state === 'failed')
-    return empty(inLanguage(ask.language, figures.message ?? ''), t('plan.hr_again'))
+    return empty(inLanguage(ask.language, figures.message ?? []), t('plan.hr_again'))
   if (figures?.state === 'stopped') return empty(t('plan.not_counted'))
   return empty(t('plan.counting', { done: figures?.looked_at ?? 0, total: planned ?? 0 }))
 }

@@ -4,6 +4,8 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
+import { SaidText } from '../../texts/failures.ts'
+import { message, type Said } from '../../texts/message.ts'
 
 /** The state of the calls to the platform. */
 export interface PlatformReport {
@@ -22,7 +24,7 @@ export interface PlatformReport {
   /** Hold-offs that the platform asked for, for all calls or for one operation. */
   holdoffs: { gate: string; paused_until: Date; pause_reason: string | null }[]
   /** A person has stopped all calls. */
-  pause: { since: Date; raised_by: string; message: string } | null
+  pause: { since: Date; raised_by: string; message: Said } | null
 }
 
 export async function readPlatform(db: Pool): Promise<PlatformReport> {
@@ -68,8 +70,8 @@ export const TokenState = z.object({
   expires_in: z.number().nullable().describe('Seconds, as the platform says'),
   category: z.string().nullable(),
   platform_code: z.number().nullable(),
-  meaning: z.string(),
-  remedy: z.string().nullable(),
+  meaning: SaidText,
+  remedy: SaidText.nullable(),
 })
 export type TokenState = z.infer<typeof TokenState>
 
@@ -99,19 +101,19 @@ export async function askTokenState(
       expires_in,
       category: null,
       platform_code: null,
-      meaning: 'The platform accepts the access token.',
+      meaning: message('said.token_accepted'),
       remedy: null,
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    const { category, meaning, remedy } = error.verdict
+    const { category, said } = error.verdict
     return {
       accepted: REFUSED.includes(category) ? false : null,
       expires_in: null,
       category,
       platform_code: error.platformCode ?? null,
-      meaning,
-      remedy,
+      meaning: said.meaning,
+      remedy: said.remedy,
     }
   }
 }

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { actorText } from '../../texts/actor.ts'
-import { failureTexts, inLanguage } from '../../texts/failures.ts'
+import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltAlert } from '../halts/view.ts'
@@ -128,7 +128,7 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
         found.holdoff.gate === 'platform'
           ? t('platform.holdoff')
           : t('platform.holdoff_of', { gate: gateText(ask, found.holdoff.gate) }),
-        html`${inLanguage(ask.language, found.holdoff.pause_reason ?? '')} ${t('platform.goes_on')} ${since(ask, found.holdoff.paused_until)}`,
+        html`${found.holdoff.pause_reason ?? ''} ${t('platform.goes_on')} ${since(ask, found.holdoff.paused_until)}`,
       )
     case 'fuse':
       return alert(
@@ -370,7 +370,7 @@ function tokenVerdict(ask: Ask, token: TokenState): SafeHtml {
   const { category, message, remedy } = failureTexts(ask.language, {
     category: token.category ?? '',
     message: token.meaning,
-    remedy: token.remedy ?? '',
+    remedy: token.remedy ?? [],
   })
   return alert(
     token.accepted === false ? 'bad' : 'warn',

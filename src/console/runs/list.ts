@@ -3,6 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { readPace } from '../../sync/figures.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { type TimeLeft, timesLeft } from '../../sync/time-left.ts'
+import { SaidText } from '../../texts/failures.ts'
 
 /** Every kind of run, in the order of choice. */
 export const RUN_KINDS = [
@@ -68,7 +69,7 @@ export const ListedRun = z.object({
   cases: z.number().describe('Cases that were unresolved when the run ended'),
   calls: z.number(),
   rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
-  message: z.string().nullable(),
+  message: SaidText.nullable(),
 })
 export type ListedRun = z.infer<typeof ListedRun> & { time_left: TimeLeft | null }
 

@@ -3,6 +3,7 @@ import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
+import type { Said } from '../../texts/message.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -35,7 +36,7 @@ interface RunRow {
   planned: number | null
   plan: PlanSummary | null
   result: RunResult | null
-  message: string | null
+  message: Said | null
 }
 
 /** A person's command about a run. */

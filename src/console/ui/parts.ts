@@ -373,13 +373,13 @@ export function foreign(text: string | null): SafeHtml {
 }
 
 /** A hidden value, masked to its length (see src/directory/masking.ts). */
-const HIDDEN = /^(\*{4} )?\((\d+) characters\)$/
+const HIDDEN = /^\*{4} \((\d+)\)$/
 
 /** A value as dirsync masks it; an empty one is labelled as such. */
 export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
   if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
-  const [whole, stars = '', count] = HIDDEN.exec(value) ?? []
-  return foreign(whole === undefined ? value : `${stars}${t('common.characters', { count: Number(count) })}`)
+  const count = HIDDEN.exec(value)?.[1]
+  return foreign(count === undefined ? value : `**** ${t('common.characters', { count: Number(count) })}`)
 }
 
 /**

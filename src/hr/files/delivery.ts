@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { message, type Said, saidBy } from '../../texts/message.ts'
 import { HrDeliveryError, HrUnavailableError } from '../errors.ts'
 import { duckDbError, type Instance, openKept } from './duckdb.ts'
 import { toHrError } from './errors.ts'
@@ -55,7 +56,7 @@ export class Deliveries {
   #seen = new Map<string, Seen & { state: string }>()
   #lookedAt: Date | null = null
   /** Files that could not be loaded through no fault of their own: not retried for a while. */
-  #refused: { states: string; problem: string; until: number } | null = null
+  #refused: { states: string; problem: Said; until: number } | null = null
   readonly #looking = new Map<string, Promise<LookResult>>()
   #last: Promise<unknown> = Promise.resolve()
 
@@ -64,7 +65,7 @@ export class Deliveries {
     this.#settings = settings
     const { encoding, headings } = settings
     // The first word distinguishes versions that would not understand each other's deliveries.
-    const how = ['tables', folder, encoding, ...[...headings].flat()].join(' ')
+    const how = ['messages', folder, encoding, ...[...headings].flat()].join(' ')
     const name = hash('sha256', how, 'hex').slice(0, 16)
     this.#place = join(settings.keep, name)
     this.#logger = logger
@@ -139,7 +140,7 @@ export class Deliveries {
   async #look(tables: Tables): Promise<LookResult> {
     const folder = await this.reach()
     if (folder instanceof Error)
-      return { kept: this.#kept, problem: folder.message, stamp: null, ignored: [] }
+      return { kept: this.#kept, problem: saidBy(folder), stamp: null, ignored: [] }
     const now = new Date()
     this.#see(folder, now)
     await this.#openLast()
@@ -168,7 +169,7 @@ export class Deliveries {
     this.#lookedAt = now
   }
 
-  #incompleteness(folder: Folder, files: readonly DataFile[], tables: Tables, now: Date): string | null {
+  #incompleteness(folder: Folder, files: readonly DataFile[], tables: Tables, now: Date): Said | null {
     const kept = this.#kept
     // A dated file is followed by a later one; an older one was there before.
     const isFollowed = ({ file, root }: KeptTable) => {
@@ -177,8 +178,7 @@ export class Deliveries {
       return files.some(other => other.table === root && (other.dated?.date ?? '') >= since)
     }
     const gone = kept && tables && tablesOf(kept, tables).find(table => table.isThere && !isFollowed(table))
-    if (gone && folder.files.length > 0)
-      return `the file ${gone.file}, which the last delivery had, is missing`
+    if (gone && folder.files.length > 0) return message('said.file_missing', { file: gone.file })
     const seen = (name: string) => this.#seen.get(name) ?? { at: now, otherAt: null }
     const isKept = kept !== null && files.length > 0 && files.every(file => isCurrent(kept, file))
     return isKept ? null : incompleteness(folder, files, this.#settings.complete, { now, seen })
@@ -217,7 +217,7 @@ export class Deliveries {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       throw new HrUnavailableError(
-        `HR's deliveries cannot be kept in ${this.#settings.keep} (${code}); set HR_FILES_KEEP to a folder that may be written`,
+        message('said.delivery_unkept', { folder: this.#settings.keep, reason: code ?? '' }),
       )
     }
   }
@@ -229,7 +229,7 @@ export class Deliveries {
   }
 
   /** Like `#readIn`; when it fails through no fault of the files, and an older delivery is there, it is not retried at once. */
-  async #tryReadIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<string | null> {
+  async #tryReadIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<Said | null> {
     const states = statesOf(files)
     if (this.#refused?.states === states && performance.now() < this.#refused.until)
       return this.#refused.problem
@@ -237,14 +237,14 @@ export class Deliveries {
       return await this.#readIn(folder, files, isNamed)
     } catch (error) {
       if (this.#kept === null) throw error
-      const problem = toHrError(error).message
+      const problem = saidBy(toHrError(error))
       this.#refused = { states, problem, until: performance.now() + TRY_AGAIN_MS }
       return problem
     }
   }
 
   /** Replaces the kept delivery with new files. Null, or why that failed. */
-  async #readIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<string | null> {
+  async #readIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<Said | null> {
     const place = this.#place
     await this.#makePlace()
     const work = join(place, `.${randomUUID()}`)
@@ -261,7 +261,7 @@ export class Deliveries {
       )
       const now = await readFolder(this.folder, this.#settings.complete)
       const isSame = (file: DataFile) => now.files.some(({ state }) => state === file.state)
-      if (!files.every(isSame)) return 'its files changed while they were read'
+      if (!files.every(isSame)) return message('said.delivery_changed')
       await chmod(database, 0o600)
       const stamp = hash('sha256', JSON.stringify(tables), 'hex').slice(0, 32)
       const path = join(place, `${stamp}${EXTENSION}`)
@@ -297,7 +297,7 @@ export interface LookResult {
   /** The last good delivery, if any. */
   kept: Kept | null
   /** Why the folder's current content is not it. */
-  problem: string | null
+  problem: Said | null
   /** Identifies the delivery by the files that are read. Null when the folder cannot be read. */
   stamp: string | null
   /** Names of files without data. */

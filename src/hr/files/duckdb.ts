@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { glob, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { message } from '../../texts/message.ts'
 import { HrUnavailableError } from '../errors.ts'
 import { type Dialect, POSTGRES_TOKENS, quotedName, quotedText } from '../statement.ts'
 
@@ -18,10 +19,7 @@ export async function duckDb(): Promise<DuckDb> {
     return await loading
   } catch (error) {
     loading = undefined
-    throw new HrUnavailableError(
-      'HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc',
-      { cause: error },
-    )
+    throw new HrUnavailableError(message('said.no_duckdb'), { cause: error })
   }
 }
 

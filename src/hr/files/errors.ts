@@ -1,3 +1,4 @@
+import { type Message, message } from '../../texts/message.ts'
 import {
   HrDataError,
   HrUnavailableError,
@@ -40,7 +41,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (!told || !statement || TRANSIENT.has(told.type))
     // DuckDB's own message would be shown as the cause, mostly as JSON.
     return new HrUnavailableError(
-      `HR's files cannot be read (${reasonOf(error, told?.type)})`,
+      message('said.files_unread', { reason: reasonOf(error, told?.type) }),
       (error as NodeJS.ErrnoException).code === undefined ? {} : { cause: error },
     )
   const { file, sql } = statement.mapping
@@ -53,7 +54,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
     return subqueryOfMany(file, `DuckDB: ${told.type}`, place)
   if (told.type === 'Conversion' || told.type === 'Out of Range' || told.type === 'Invalid Input')
     return valueRefused(file, `DuckDB: ${told.type}`, place)
-  return new HrDataError(`${file}: the query failed on a value in HR (DuckDB: ${told.type})`)
+  return new HrDataError(file, message('said.value_refused_otherwise', { state: `DuckDB: ${told.type}` }))
 }
 
 /** When a file's first line does not name columns, DuckDB's column names are values of a person. */
@@ -64,11 +65,11 @@ function withoutColumns(message: string): string {
     .replace(/\s*\n\s*/g, ' ')
 }
 
-function reasonOf(error: unknown, type: string | undefined): string {
+function reasonOf(error: unknown, type: string | undefined): string | Message {
   // Of a full disk, and of one with a limit on file sizes.
-  if (/no space left|file too large|disk quota/i.test(String(error))) return 'no space left in HR_FILES_KEEP'
-  if (/Corrupt database file/.test(String(error))) return 'what HR_FILES_KEEP holds is broken: remove it'
-  return type ?? (error as NodeJS.ErrnoException).code ?? 'DuckDB does not answer'
+  if (/no space left|file too large|disk quota/i.test(String(error))) return message('said.no_space')
+  if (/Corrupt database file/.test(String(error))) return message('said.kept_broken')
+  return type ?? (error as NodeJS.ErrnoException).code ?? message('said.duckdb_silent')
 }
 
 /** The position in the mapping, or null outside it. DuckDB's parser counts characters, later stages bytes of UTF-8. */

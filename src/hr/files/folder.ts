@@ -1,5 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
+import { type Message, message } from '../../texts/message.ts'
 import { HrUnavailableError } from '../errors.ts'
 import type { Completeness } from './settings.ts'
 
@@ -39,7 +40,7 @@ export interface DataFile {
   /** When its content was written; a copying program may set it. */
   writtenAt: Date
   /** Why it cannot be read at all. */
-  problem: string | null
+  problem: Message | null
 }
 
 export interface Folder {
@@ -67,11 +68,8 @@ export async function readFolder(folder: string, complete: Completeness): Promis
       markedAt: marker !== null && entries.includes(marker) ? (await stat(join(path, marker))).mtime : null,
     }
   } catch (error) {
-    const { code = 'it does not answer' } = error as NodeJS.ErrnoException
-    throw new HrUnavailableError(
-      `the folder ${folder} cannot be read (${code}); check HR_DATABASE_URL or HR_SOURCES, and that the folder is there and mounted`,
-      { cause: error },
-    )
+    const reason = (error as NodeJS.ErrnoException).code ?? message('said.folder_silent')
+    throw new HrUnavailableError(message('said.folder_away', { folder, reason }), { cause: error })
   }
 }
 
@@ -84,16 +82,16 @@ function formatOf(name: string): Format | undefined {
 async function dataFile(folder: string, name: string): Promise<DataFile> {
   const table = name.slice(0, name.lastIndexOf('.'))
   const file = { name, table, dated: datedName(table), format: formatOf(name) as Format }
-  const unread = (problem: string): DataFile => {
+  const unread = (problem: Message): DataFile => {
     const never = new Date(0)
-    return { ...file, path: '', bytes: 0, state: problem, changedAt: never, writtenAt: never, problem }
+    const state = `${name} ${problem.key}`
+    return { ...file, path: '', bytes: 0, state, changedAt: never, writtenAt: never, problem }
   }
   try {
     const path = await realpath(join(folder, name))
-    if (!path.startsWith(`${folder}${sep}`))
-      return unread(`the file ${name} is a symbolic link that leads out of the folder`)
+    if (!path.startsWith(`${folder}${sep}`)) return unread(message('said.file_link', { file: name }))
     const { size, mtimeNs, ctimeNs, ino, mtime, ctime, ...found } = await statOf(path)
-    if (!found.isFile) return unread(`the file ${name} is not a regular file`)
+    if (!found.isFile) return unread(message('said.file_irregular', { file: name }))
     return {
       ...file,
       path,
@@ -105,7 +103,8 @@ async function dataFile(folder: string, name: string): Promise<DataFile> {
     }
   } catch (error) {
     // Gone since the folder was listed, or a dangling link.
-    return unread(`the file ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    const reason = (error as NodeJS.ErrnoException).code ?? ''
+    return unread(message('said.file_unreadable', { file: name, reason }))
   }
 }
 
@@ -150,8 +149,9 @@ export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): 
     const other = unique.find(
       ({ name, table }) => name !== file.name && isOf(table, file.table.toLowerCase()),
     )
-    const [one, two] = [file.name, other?.name].sort()
-    return other ? { ...file, problem: `the files ${one} and ${two} would be the same table` } : file
+    if (!other) return file
+    const [one = '', two = ''] = [file.name, other.name].sort()
+    return { ...file, problem: message('said.files_twice', { file: one, other: two }) }
   })
 }
 
@@ -168,7 +168,7 @@ export interface Seen {
 }
 
 /**
- * Why some files are not a complete delivery, as a sentence; null when they are, as far as can be seen from outside.
+ * Why some files are not a complete delivery; null when they are, as far as can be seen from outside.
  * @param files those that are read
  * @param seen of each file: its own clock may be ahead of ours, or behind
  */
@@ -177,14 +177,15 @@ export function incompleteness(
   files: readonly DataFile[],
   complete: Completeness,
   { now, seen }: { now: Date; seen: (name: string) => Seen },
-): string | null {
-  if (all.length === 0) return `the folder has no file of data: ${KINDS}`
+): Message | null {
+  if (all.length === 0) return message('said.delivery_empty', { names: KINDS })
   const unread = files.find(({ problem }) => problem !== null)
   if (unread) return unread.problem
   if ('marker' in complete) {
-    if (markedAt === null) return `the marker ${complete.marker} is missing`
+    const { marker } = complete
+    if (markedAt === null) return message('said.marker_missing', { file: marker })
     const newer = files.find(({ writtenAt }) => writtenAt > markedAt)
-    return newer ? `the file ${newer.name} is newer than the marker ${complete.marker}` : null
+    return newer ? message('said.marker_old', { file: newer.name, marker }) : null
   }
   const rested = ({ name, changedAt }: DataFile) => {
     const { at, otherAt } = seen(name)
@@ -193,6 +194,9 @@ export function incompleteness(
   }
   const [latest] = [...files].sort((a, b) => rested(a) - rested(b))
   if (latest === undefined || rested(latest) >= complete.restMs) return null
-  const seconds = Math.max(0, Math.floor(rested(latest) / 1000))
-  return `the file ${latest.name} was still being written ${seconds} s ago, and a delivery is complete after ${complete.restMs / 1000} s without a change`
+  return message('said.file_writing', {
+    file: latest.name,
+    count: Math.max(0, Math.floor(rested(latest) / 1000)),
+    limit: complete.restMs / 1000,
+  })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Message, message, type Said } from '../../texts/message.ts'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
 import type { DataFile } from './folder.ts'
 import type { FilesSettings } from './settings.ts'
@@ -35,7 +36,7 @@ export interface KeptTable {
   /** Of its text; null for Parquet and XLSX, which have none. */
   encoding: string | null
   /** Why it does not have the file's content. */
-  problem: string | null
+  problem: Said | null
   /** Whether it exists at all: otherwise the file could never be read. */
   isThere: boolean
   /** Whether a mapping names it, or its workbook. */
@@ -170,7 +171,7 @@ async function readInFile(
 }
 
 async function madeOf(connection: Connection, file: DataFile, reading: Reading): Promise<Made[]> {
-  if (file.bytes === 0) throw new FileProblem('is empty')
+  if (file.bytes === 0) throw new FileProblem(name => message('said.file_empty', { file: name }))
   // Under a name of ours: DuckDB would take staff[1].csv for a pattern, and read staff1.csv.
   const path = join(reading.work, `${randomUUID()}.${file.format}`)
   const table = async (encoding: string | null, make: Promise<unknown>): Promise<Made[]> => {
@@ -203,15 +204,15 @@ async function madeOf(connection: Connection, file: DataFile, reading: Reading):
 }
 
 /** @throws what is not the file's fault */
-function problemOf(error: unknown, file: DataFile): string {
-  if (error instanceof FileProblem) return `the file ${file.name} ${error.message}`
+function problemOf(error: unknown, file: DataFile): Message {
+  const { name } = file
+  if (error instanceof FileProblem) return error.of(name)
   const told = duckDbError(error)
-  if (told?.type === 'Catalog')
-    return `the file ${file.name} would be a table that another file, or a sheet, already is`
-  if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
-    return `the file ${file.name} ${explained(told.message, file)}`
+  if (told?.type === 'Catalog') return message('said.file_table_taken', { file: name })
+  if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx') return explained(told.message, file)
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'EACCES') return `the file ${file.name} cannot be read (${code})`
+  if (code === 'ENOENT' || code === 'EACCES')
+    return message('said.file_unreadable', { file: name, reason: code })
   throw error
 }
 
@@ -223,22 +224,21 @@ async function countRows(connection: Connection, table: string): Promise<number>
 }
 
 /** DuckDB's own message may quote the line, so only its explanation is passed on. */
-function explained(message: string, { format }: DataFile): string {
-  if (format === 'parquet') return 'is not whole, or no Parquet'
-  return format === 'json' ? 'is not whole, or no JSON' : explainedCsv(message, 1)
+function explained(words: string, { format, name }: DataFile): Message {
+  if (format === 'parquet') return message('said.file_no_parquet', { file: name })
+  return format === 'json' ? message('said.file_no_json', { file: name }) : explainedCsv(words, name, 1)
 }
 
 /** @param heading number of lines in the heading, which DuckDB counted as one */
-function explainedCsv(message: string, heading: number): string {
-  const found = /CSV Error on Line: (\d+)/.exec(message)?.[1]
-  if (found === undefined) return 'cannot be read: it is no CSV'
+function explainedCsv(words: string, file: string, heading: number): Message {
+  const found = /CSV Error on Line: (\d+)/.exec(words)?.[1]
+  if (found === undefined) return message('said.file_no_csv', { file })
   const line = Number(found) + heading - 1
-  const [, expected, count] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? []
-  if (expected !== undefined)
-    return `cannot be read: line ${line} has ${count} values, and line ${heading} names ${expected} columns`
-  if (message.includes('unterminated quote'))
-    return `cannot be read: line ${line} has a quote that is not closed`
-  return `cannot be read: line ${line} is no CSV`
+  const [, expected, count] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(words) ?? []
+  if (expected !== undefined && count !== undefined)
+    return message('said.file_columns', { file, line, count, other: heading, limit: expected })
+  const isOpen = words.includes('unterminated quote')
+  return message(isOpen ? 'said.file_quote' : 'said.file_no_csv_line', { file, line })
 }
 
 async function readInCsv(
@@ -248,9 +248,7 @@ async function readInCsv(
   { rests, headings }: Reading,
 ): Promise<void> {
   if (rests && !(await edgesOf(path)).hasLineEnd)
-    throw new FileProblem(
-      'ends in the middle of its last line: let the export end it, or deliver with a marker',
-    )
+    throw new FileProblem(name => message('said.file_cut', { file: name }))
   const shape = await csvShape(path, headings.get(file.table.toLowerCase()))
   const copy = shape.isPlain ? null : `${path}-`
   if (copy !== null) await writeWithPlainHeading(path, shape, copy)
@@ -265,27 +263,27 @@ async function readInCsv(
   } catch (error) {
     const told = duckDbError(error)
     if (told === null || NOT_OF_THE_FILE.has(told.type) || told.type === 'Catalog') throw error
-    throw new FileProblem(explainedCsv(told.message, shape.heading.lines))
+    throw new FileProblem(name => explainedCsv(told.message, name, shape.heading.lines))
   } finally {
     if (copy !== null) await rm(copy)
   }
   const [read, records] = [await countRows(connection, file.table), await countRecords(path, shape)]
   if (read === records) return
   await connection.run(`drop table ${quoted(file.table)}`)
-  throw new FileProblem(`cannot be read: it has ${records} records, and ${read} of them were read`)
+  throw new FileProblem(name => message('said.file_records', { file: name, count: records, rows: read }))
 }
 
 /** Every member becomes a column of text: DuckDB would guess types, and take texts that look like dates for dates. */
 async function readInJson(connection: Connection, file: DataFile, path: string): Promise<void> {
   const { first, last } = await edgesOf(path)
   const isArray = first === '['
-  if (isArray && last !== ']') throw new FileProblem('ends in the middle of its array')
+  if (isArray && last !== ']') throw new FileProblem(name => message('said.file_cut_array', { file: name }))
   const source = `read_json_objects(${literal(path)}, format = '${isArray ? 'array' : 'newline_delimited'}')`
   const keys = await connection.runAndReadAll(
     `select distinct unnest(json_keys(json)) as k from ${source} order by k`,
   )
   const names = namedColumns((keys.getRows() as [string][]).map(([name]) => name))
-  if (names.length === 0) throw new FileProblem('holds no object')
+  if (names.length === 0) throw new FileProblem(name => message('said.file_no_object', { file: name }))
   const list = names.map(
     name => `json ->> ${literal(`/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)} as ${quoted(name)}`,
   )
@@ -304,7 +302,8 @@ async function readInSheets(
     const name = i === 0 ? file.table : `${file.table}_${sheet.name}`
     try {
       const rows = await readInSheet(connection, name, sheet, headings.get(name.toLowerCase()))
-      if (rows === null && i === 0) throw new FileProblem(`has nothing in its first sheet, ${sheet.name}`)
+      if (rows === null && i === 0)
+        throw new FileProblem(book => message('said.file_no_sheet', { file: book, sheet: sheet.name }))
       if (rows !== null) made.push({ name, rows, encoding: null, problem: null })
     } catch (error) {
       made.push({ name, rows: 0, encoding: null, problem: problemOf(error, file) })
@@ -337,8 +336,8 @@ async function readInSheet(
           continue
         }
         if (cells.slice(columns.length).some(isFilled))
-          throw new FileProblem(
-            `has more values in row ${at} of sheet ${sheet.name} than row ${heading} names columns: name them all, or say in HR_FILES_HEADINGS which row names them`,
+          throw new FileProblem(file =>
+            message('said.file_wide_row', { file, line: at, sheet: sheet.name, other: heading }),
           )
         for (let column = 0; column < columns.length; column += 1) {
           const value = cells[column] ?? null

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import { message } from '../../texts/message.ts'
 import { mappingRefused, placeAfter } from '../errors.ts'
 import { type Statement, wrapped } from '../rows.ts'
 import {
@@ -294,11 +295,11 @@ async function describe(kept: Kept, mapping: MappingFile): Promise<DescribedColu
     await connected(kept, LOOKUP_MS, statement, async connection => {
       const prepared = await connection.prepare(statement.text)
       if (prepared.statementType !== StatementType.SELECT)
-        throw mappingRefused(file, 'the statement is no SELECT', null, null)
+        throw mappingRefused(file, message('said.select_other'), null, null)
       if (prepared.parameterCount > 0) {
         const at = sql.search(/\?|\$\d/)
         const place = sql.split('?').length === 2 && at !== -1 ? placeAfter(sql.slice(0, at)) : null
-        throw mappingRefused(file, 'the SELECT has a parameter, and nobody gives it a value', place, null)
+        throw mappingRefused(file, message('said.select_parameter'), place, null)
       }
       if (i > 0) return
       columns = Array.from({ length: prepared.columnCount }, (_, at) => {

@@ -2,12 +2,20 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, writeFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { type Message, message } from '../../texts/message.ts'
 import type { Encoding, WantedEncoding } from './settings.ts'
 
 /** Detects the encoding of text files that HR systems export, and converts them to UTF-8. */
 
-/** An error in a delivered file; the file's name is prefixed to it. */
-export class FileProblem extends Error {}
+/** An error in a delivered file, whose name whoever found it does not know. */
+export class FileProblem extends Error {
+  readonly of: (file: string) => Message
+
+  constructor(of: (file: string) => Message) {
+    super()
+    this.of = of
+  }
+}
 
 const BLOCK_BYTES = 1 << 20
 const NEWLINE = 0x0a
@@ -105,7 +113,7 @@ export async function writeAsUtf8(path: string, encoding: Encoding, copy: string
     try {
       yield decoder.decode()
     } catch {
-      throw new FileProblem(`ends in the middle of a character of ${nameOf(encoding)}`)
+      throw new FileProblem(file => message('said.file_cut_character', { file, encoding: nameOf(encoding) }))
     }
   }
   await pipeline(decoded, createWriteStream(copy, { mode: 0o600, flags: 'wx' }))
@@ -127,9 +135,8 @@ function notText(encoding: Encoding, { bytes, offset, line }: Block): FileProble
     at = end
     number += 1
   }
-  return new FileProblem(
-    `line ${number} (from byte ${offset + at} on) is no text in ${nameOf(encoding)}; check HR_FILES_ENCODING, or the export`,
-  )
+  const found = { line: number, bytes: offset + at, encoding: nameOf(encoding) }
+  return new FileProblem(file => message('said.file_no_text', { file, ...found }))
 }
 
 export function nameOf(encoding: string): string {
@@ -165,7 +172,7 @@ export function headingIn(rows: readonly Row[], wanted: number | undefined, isAl
     const index = rows.findIndex(({ at }) => at >= wanted)
     if (index === -1 && !isAll) return null
     if (rows[index]?.at === wanted) return index
-    throw new FileProblem(`has nothing in row ${wanted}, which HR_FILES_HEADINGS says names the columns`)
+    throw new FileProblem(file => message('said.file_no_heading', { file, line: wanted }))
   }
   const several = rows.findIndex(({ cells }) => cells.filter(isFilled).length > 1)
   if (several !== -1 && several <= MOST_TITLES) return several
@@ -179,8 +186,12 @@ export function namedColumns(cells: readonly (string | null)[]): string[] {
   const twice = names.findIndex((name, i) => first(name) !== i)
   // Does not quote the names: where the row is an employee's, they are values.
   if (twice !== -1)
-    throw new FileProblem(
-      `has the same name for columns ${first(names[twice] as string) + 1} and ${twice + 1}`,
+    throw new FileProblem(file =>
+      message('said.file_columns_twice', {
+        file,
+        column: first(names[twice] as string) + 1,
+        other: twice + 1,
+      }),
     )
   return names
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import sax, { type Tag } from 'sax'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { message } from '../../texts/message.ts'
 import { withoutTrailingZeros } from '../canonical.ts'
 import { FileProblem, isFilled, type Row } from './text.ts'
 
@@ -21,12 +22,14 @@ export interface Sheet {
 /** Opens a workbook while `work` runs. @throws FileProblem */
 export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => Promise<T>): Promise<T> {
   const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(error => {
-    throw new FileProblem(`is not a workbook of Excel (${(error as Error).message})`)
+    const words = (error as Error).message
+    throw new FileProblem(file => message('said.file_no_workbook', { file, words }))
   })
   try {
     return await work(await sheetsOf(zip))
   } catch (error) {
-    if (error instanceof BrokenXml) throw new FileProblem(`is broken: ${error.message}`)
+    if (error instanceof BrokenXml)
+      throw new FileProblem(file => message('said.file_broken_xml', { file, words: error.message }))
     throw error
   } finally {
     zip.close()
@@ -61,9 +64,9 @@ async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
       if (part !== undefined && parts.has(part)) listed.push({ name: attributes.name ?? '', part })
     },
   })
-  if (listed.length === 0) throw new FileProblem('is not a workbook of Excel: it lists no sheet')
+  if (listed.length === 0) throw new FileProblem(file => message('said.file_no_sheets', { file }))
   if ((parts.get(sharedStrings)?.uncompressedSize ?? 0) > MOST_SHARED_BYTES)
-    throw new FileProblem('holds more than 512 MB of shared texts; export it as CSV')
+    throw new FileProblem(file => message('said.file_too_big', { file }))
   const texts = await sharedTexts(await stream(sharedStrings))
   const dates = await dateStyles(await stream('xl/styles.xml'))
   return listed.map(({ name, part }) => ({
@@ -242,8 +245,8 @@ async function* sheetRows(stream: Readable | null, context: SheetContext): Async
       else if (name === 'c') {
         // Programs that write workbooks without computing them leave formulas empty; an empty text has been computed.
         if (hasFormula && value === '' && cell.type !== 'str')
-          throw new FileProblem(
-            `has a formula without a value in cell ${cell.place} of sheet ${context.sheet}: save it with Excel`,
+          throw new FileProblem(file =>
+            message('said.file_uncomputed', { file, cell: cell.place, sheet: context.sheet }),
           )
         while (row.cells.length < cell.column) row.cells.push(null)
         row.cells[cell.column] = value === '' ? null : cellText(value, cell, context)
@@ -265,13 +268,15 @@ function cellText(
 ): string | null {
   if (type === 's') {
     const text = texts[Number(value)]
-    if (text === undefined) throw new FileProblem(`lacks the text of cell ${place} of sheet ${sheet}`)
+    if (text === undefined)
+      throw new FileProblem(file => message('said.file_no_text_of_cell', { file, cell: place, sheet }))
     return text || null
   }
   if (type === 'inlineStr' || type === 'str') return unescaped(value)
   if (type === 'b') return value === '1' ? 'true' : 'false'
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
-  if (type === 'e') throw new FileProblem(`has ${value} in cell ${place} of sheet ${sheet}: mend its formula`)
+  if (type === 'e')
+    throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
   return isDate ? dateText(Number(value), epoch) : numberText(value)
 }
 

@@ -1,4 +1,5 @@
 import type { Connection } from 'mysql2'
+import { message } from '../../texts/message.ts'
 import type { Statement } from '../rows.ts'
 import { type HrFacts, type HrTable, MANY_ROWS, type TableReadWhole } from '../server.ts'
 import { quotedName } from '../statement.ts'
@@ -31,7 +32,11 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
     product: `${product} ${/^[\d.]+/.exec(version)?.[0] ?? version}`,
     readOnly: readOnly.toLowerCase(),
     writableTables: Number(writable),
-    session: `sessions: time zone ${sessionZone} (the server's own is ${zone}), ${charset}, no sql_mode`,
+    session: message('doctor.hr_session', {
+      zone: sessionZone ?? '',
+      own: zone ?? '',
+      charset: charset ?? '',
+    }),
     unheeded: modes.split(',').filter(mode => OTHER_MEANINGS.has(mode)),
   }
 }

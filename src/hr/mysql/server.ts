@@ -8,6 +8,7 @@ import {
 } from 'mysql2'
 import type { Logger } from 'pino'
 import { within } from '../../lib/waiting.ts'
+import { message } from '../../texts/message.ts'
 import { mappingRefused, placeAfter } from '../errors.ts'
 import { type Statement, wrapped } from '../rows.ts'
 import {
@@ -332,7 +333,7 @@ async function describe(connection: Connection, mapping: MappingFile): Promise<D
   const { columns, parameters } = await prepared(connection, itself)
   if (parameters > 0) {
     const place = sql.split('?').length === 2 ? placeAfter(sql.slice(0, sql.indexOf('?'))) : null
-    throw mappingRefused(file, 'the SELECT has a parameter ?, and nobody gives it a value', place, undefined)
+    throw mappingRefused(file, message('said.select_question'), place, undefined)
   }
   await prepared(connection, wrapped(mapping, 'select 1 from (\n', '\n) m')).catch(error => {
     if (error.cause?.errno !== DUPLICATE_NAME) throw error

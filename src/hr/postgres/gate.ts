@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { message } from '../../texts/message.ts'
 import { mappingRefused, onlyPlaceOf, placeAfter } from '../errors.ts'
 import type { MappingFile } from '../statement.ts'
 import { textRows } from './connection.ts'
@@ -54,13 +55,11 @@ const FIRST_REFUSED = `
     and not has_table_privilege('public', c.oid, 'select')
   order by 3, 2 limit 1`
 
-const REFUSALS: Record<string, (written: string) => string> = {
-  server: written => `it calls ${written}, which can do more than read; leave it out`,
-  hr: written =>
-    `it calls ${written}, which is VOLATILE and may do more than read; declare it STABLE in HR, or call it in a view of HR`,
-  relation: written =>
-    `it reads ${written}, which the server shows to its administrators alone; leave it out`,
-}
+const REFUSALS = {
+  server: 'said.select_calls',
+  hr: 'said.select_calls_volatile',
+  relation: 'said.select_reads',
+} as const
 
 /** Allowed SELECTs to cache per server: each check leaves a record in the server's log. */
 const MOST_KNOWN = 100
@@ -80,9 +79,7 @@ export class FunctionGate {
       throw toHrError(error, { mapping: { file, sql }, before }, false)
     })
     if (tree === null) {
-      const message =
-        'the server does not tell how it reads the SELECT, so that dirsync cannot see which functions it calls; connect to PostgreSQL itself'
-      throw mappingRefused(file, message, null, null)
+      throw mappingRefused(file, message('said.select_hidden'), null, null)
     }
     const [[name, written, kind] = []] = await textRows(client, FIRST_REFUSED, [
       numbersIn(tree, FUNCTIONS),
@@ -92,8 +89,8 @@ export class FunctionGate {
     ])
     if (name) {
       const at = onlyPlaceOf(name, sql)
-      const message = REFUSALS[kind ?? '']?.(written ?? name) ?? ''
-      throw mappingRefused(file, message, at === null ? null : placeAfter(sql.slice(0, at)), null)
+      const reason = message(REFUSALS[kind as keyof typeof REFUSALS], { name: written ?? name })
+      throw mappingRefused(file, reason, at === null ? null : placeAfter(sql.slice(0, at)), null)
     }
     if (this.#passed.size >= MOST_KNOWN) this.#passed.clear()
     this.#passed.add(sql)

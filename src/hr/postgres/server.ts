@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { message } from '../../texts/message.ts'
 import { HrUnavailableError, hrTooSlow, mappingRefused, placeAfter } from '../errors.ts'
 import {
   type DescribedColumn,
@@ -263,9 +264,9 @@ async function describe(
   } catch (error) {
     const parameter = sql.search(/\$\d/)
     if ((error as { code?: string }).code === PROTOCOL_VIOLATION && parameter !== -1) {
-      const name = /\$\d+/.exec(sql)?.[0]
+      const name = /\$\d+/.exec(sql)?.[0] ?? ''
       const place = placeAfter(sql.slice(0, parameter))
-      throw mappingRefused(file, `there is no parameter ${name} (42P02)`, place, error)
+      throw mappingRefused(file, message('said.select_parameter_named', { name }), place, error)
     }
     throw toHrError(error, { mapping: { file, sql }, before }, false)
   }

@@ -1,14 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ChannelKind } from '../../../src/alerts/channel.ts'
 import { openChannel } from '../../../src/alerts/channels/index.ts'
-import type { Message } from '../../../src/alerts/message.ts'
+import type { ChannelMessage } from '../../../src/alerts/message.ts'
 import { LANGUAGES } from '../../../src/texts/texts.ts'
 import { blocksOf } from '../../docs/pages.ts'
 import { floodMessage, hostileMessage, sampleMessages } from '../sample-messages.ts'
 import { Receiver } from './receiver.ts'
 
 /** What a channel sends, as its receiver reads it. */
-async function sent(kind: ChannelKind, message: Message) {
+async function sent(kind: ChannelKind, message: ChannelMessage) {
   const receiver = await Receiver.start(() => [200, kind === 'slack' ? 'ok' : '{"errcode":0,"code":0}'])
   onTestFinished(() => receiver[Symbol.asyncDispose]())
   const channel = openChannel({
@@ -57,7 +57,7 @@ function expectInOrder(text: string, parts: readonly string[]): void {
 }
 
 describe.each(CHATS)('%s', kind => {
-  const read = async (message: Message) => READ[kind]((await sent(kind, message)).content)
+  const read = async (message: ChannelMessage) => READ[kind]((await sent(kind, message)).content)
 
   test.each(LANGUAGES)(
     'names in %s the problem, its severity, since when, the remedy and a link',
@@ -261,7 +261,7 @@ describe('a webhook', () => {
 
   test('has an id that later texts do not change, and that other deployments do not share', async () => {
     const { one } = sampleMessages('en')
-    const idOf = async (message: Message) => (await sent('webhook', message)).headers?.['webhook-id']
+    const idOf = async (message: ChannelMessage) => (await sent('webhook', message)).headers?.['webhook-id']
     const id = await idOf(one)
     const later = {
       ...one,
@@ -269,7 +269,7 @@ describe('a webhook', () => {
       title: 'dirsync',
       alerts: [{ ...one.alerts[0], when: 'for 2 h' }],
     }
-    expect(await idOf(later as Message)).toBe(id)
+    expect(await idOf(later as ChannelMessage)).toBe(id)
     expect(await idOf({ ...one, url: 'https://other.example.com/alerts' })).not.toBe(id)
     expect(
       await idOf({ ...one, alerts: one.alerts.map(alert => ({ ...alert, since: new Date(0) })) }),

@@ -42,8 +42,8 @@ async function plant(count: number, given: Record<string, unknown> = {}): Promis
                                       message, remedy, changed_fields, blocked_by, state, next_retry_at, assignee)
      select 'employee', coalesce(f.entity_key, f.prefix || n), 'update-employee', coalesce(f.field, ''),
             coalesce(f.category, 'missing_department'), f.platform_code, f.trace_id,
-            coalesce(f.message, 'The platform does not know the department.'),
-            coalesce(f.remedy, 'Create the department on the platform, or correct it in HR.'),
+            jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', coalesce(f.message, 'The platform does not know the department.'))),
+            jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', coalesce(f.remedy, 'Create the department on the platform, or correct it in HR.'))),
             coalesce(f.changed_fields, '[]'), f.blocked_by, coalesce(f.state, 'open'),
             now() + interval '7 days', f.assignee
      from generate_series(1, $1::int) n,
@@ -291,7 +291,8 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   )
   await company.db.query(
     `insert into dirsync.attempt (entity_key, operation, outcome, started_at, duration_ms, calls, fields, error, trace_id)
-     select entity_key, 'update-employee', 'parked', now(), 1, '{}', array[$2], $2, $2
+     select entity_key, 'update-employee', 'parked', now(), 1, '{}', array[$2],
+            jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', $2::text)), $2
      from dirsync.dead_letter where id = any ($1)`,
     [ids, odd],
   )

@@ -2,6 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inWords, toStore } from '../../../src/texts/message.ts'
 import { type Company, createCompany, person } from '../../helpers/company.ts'
 import {
   expectPagesAccessible,
@@ -169,7 +170,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   // What the platform says ends up in the message of a case.
   await company.db.query(
     `update dirsync.dead_letter set message = $1, remedy = $1, blocked_by = $2 where entity_key = 'long'`,
-    [`${SCRIPT}${'z'.repeat(2000)}`, `"><img src=x onerror=alert(1)>`],
+    [toStore(inWords(`${SCRIPT}${'z'.repeat(2000)}`)), `"><img src=x onerror=alert(1)>`],
   )
   await page.goto('/employees/long')
   await page.getByText('The HR row breaks rules').waitFor()

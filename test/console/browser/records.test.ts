@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { connectPlatform } from '../../../src/connections.ts'
 import { sendRefund } from '../../../src/money/send.ts'
+import { inWords, toStore } from '../../../src/texts/message.ts'
 import { type Company, createCompany } from '../../helpers/company.ts'
 import {
   expectPagesAccessible,
@@ -291,7 +292,7 @@ test('whatever the platform and people have written stays text, and in its place
     `insert into dirsync.refund (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, state, requested_by,
                                  settled_at, trade_no, platform_code, trace_id, message)
      values ($1, $1, $1, 1, 'rejected', $1, now(), $1, 1, $1, $2)`,
-    [HOSTILE, HOSTILE + LONG],
+    [HOSTILE, toStore(inWords(HOSTILE + LONG))],
   )
   await company.db.query(
     `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at,
@@ -302,7 +303,7 @@ test('whatever the platform and people have written stays text, and in its place
   await company.db.query(
     `insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, message)
      values ($1, $1, 5, 'unknown', $1, $2)`,
-    [HOSTILE, HOSTILE + LONG],
+    [HOSTILE, toStore(inWords(HOSTILE + LONG))],
   )
   await company.db.query(
     `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, userid, subject, asset_code, status)

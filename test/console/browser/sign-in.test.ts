@@ -60,7 +60,7 @@ beforeAll(async () => {
   await company.run('full')
   const { rows } = await company.db.query(
     `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
-     values ('employee', 'e0001', 'update-employee', 'missing_department', 'No such department.', 'Create it.')
+     values ('employee', 'e0001', 'update-employee', 'missing_department', '{"key": "said.words", "values": {"words": "No such department."}}', '{"key": "said.words", "values": {"words": "Create it."}}')
      returning id::int`,
   )
   caseId = rows[0].id

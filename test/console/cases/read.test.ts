@@ -26,7 +26,7 @@ function planted(n: number, differs: Record<string, unknown> = {}): Promise<numb
     .value<number>(
       `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, state,
          note, resolved_at, first_failed_at, last_failed_at)
-       values ('employee', $1, 'update-employee', 'mobile', 'duplicate_mobile', 'm', 'r', $2, 'n',
+       values ('employee', $1, 'update-employee', 'mobile', 'duplicate_mobile', '[]', '[]', $2, 'n',
          case when $2 = 'resolved' then now() end, now() - $3 * interval '1 day', now() - $3 * interval '1 minute')
        returning id`,
       [`e${n}`, state, n],

@@ -203,7 +203,7 @@ describe('the steps of a run that was started for an employee', () => {
 
 test('an employee who waits while their enterprise is halted is shown as halted, as the overview counts them', async () => {
   await database.pool.query(
-    `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', 'm', 'r')`,
+    `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', '[]', '[]')`,
   )
   const page = await ask('viewer', 'GET', '/api/v1/employees?standing=waiting')
   const standings = page

@@ -8,6 +8,7 @@ import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
 import { HrSource } from '../../../src/hr/source.ts'
 import { type Company, createCompany } from '../../helpers/company.ts'
+import { worded } from '../../texts/worded.ts'
 
 const SILENT = pino({ level: 'silent' })
 const MAPPING =
@@ -75,7 +76,7 @@ describe('the page of an employee', () => {
     const slow = hanging.adopt(source(MAPPING), it => it.close())
     await lock.query('begin; lock table person in access exclusive mode')
     const page = await employeePage(company.db, slow, null, key('e0001'), { ask: false })
-    expect(page.hrError).toMatch(/did not answer within 3 s/)
+    expect(worded(page).hrError).toMatch(/did not answer within 3 s/)
     expect(page.preview).toBeNull()
     expect(page.story.attempts).not.toHaveLength(0)
     await lock.query('rollback')
@@ -84,7 +85,7 @@ describe('the page of an employee', () => {
   test('tells of a mapping that broke', async () => {
     const broken = source('select userid, nonsense from person')
     const page = await employeePage(company.db, broken, null, key('e0001'), { ask: false })
-    expect(page.hrError).toMatch(/nonsense/)
+    expect(worded(page).hrError).toMatch(/nonsense/)
     await broken.close()
   })
 })
@@ -109,7 +110,7 @@ describe('a search', () => {
     )
     await company.db.query(
       `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
-       values ('employee', 'ghost', 'update-employee', 'unclassified', 'm', 'r')`,
+       values ('employee', 'ghost', 'update-employee', 'unclassified', '[]', '[]')`,
     )
     expect(await searchEmployees(company.db, 'OPEN-3', { limit: 3 })).toMatchObject([
       { userid: 'e0003', foundBy: 'openid' },

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { STEP_TEXTS, type Step, stepsOf } from '../../../src/console/employees/steps.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
-import { isTextKey, translator } from '../../../src/texts/texts.ts'
+import { inLanguage } from '../../../src/texts/failures.ts'
+import { inWords, isSaid } from '../../../src/texts/message.ts'
+import { isTextKey, type TextValues, translator } from '../../../src/texts/texts.ts'
 
 const AT = new Date('2026-11-22T04:00:00Z')
 
@@ -64,8 +66,8 @@ function deadLetter(category: string, differs: Partial<Case> = {}): Case {
     field: '',
     category,
     state: 'open',
-    message: 'It failed.',
-    remedy: 'Mend it.',
+    message: inWords('It failed.'),
+    remedy: inWords('Mend it.'),
     blocked_by: null,
     occurrences: 1,
     last_failed_at: AT,
@@ -76,7 +78,7 @@ function deadLetter(category: string, differs: Partial<Case> = {}): Case {
 
 const GET = { 'employee/get': 1 }
 const BOTH = { 'employee/get': 1, 'employee/update': 1 }
-const HALT = { scope: '*', message: 'The platform is away.', remedy: 'Wait for it.' }
+const HALT = { scope: '*', message: inWords('The platform is away.'), remedy: inWords('Wait for it.') }
 const WORK: EmployeeStory['pending'][number] = {
   operation: 'update-employee',
   detail: '',
@@ -116,7 +118,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'partly_updated',
     story({
-      attempts: [attempt('partly_updated', { calls: BOTH, fields: ['email'], error: 'It failed.' })],
+      attempts: [attempt('partly_updated', { calls: BOTH, fields: ['email'], error: inWords('It failed.') })],
       dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
     }),
     [READ, SCOPE, JUDGED, FOUND, 'failed sent_partly'],
@@ -134,7 +136,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'awaiting_activation',
     story({
-      attempts: [attempt('awaiting_activation', { calls: GET, error: 'not there' })],
+      attempts: [attempt('awaiting_activation', { calls: GET, error: inWords('not there') })],
       dead_letters: [deadLetter('not_on_platform', { state: 'awaiting_activation', next_retry_at: AT })],
     }),
     [READ, SCOPE, JUDGED, 'waiting asked_absent', LATER],
@@ -155,7 +157,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, in service after leaving',
     story({
-      attempts: [attempt('parked', { calls: GET, error: 'It failed.' })],
+      attempts: [attempt('parked', { calls: GET, error: inWords('It failed.') })],
       dead_letters: [deadLetter('left_hr')],
     }),
     [READ, 'failed scope_left_in_service', JUDGED, FOUND, NOTHING],
@@ -163,7 +165,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, rules broken',
     story({
-      attempts: [attempt('parked', { error: 'It failed.' })],
+      attempts: [attempt('parked', { error: inWords('It failed.') })],
       dead_letters: [deadLetter('invalid_hr_row', { field: 'mobile' })],
     }),
     [READ, SCOPE, 'failed judged_rules_broken', NOT_REACHED, NOT_REACHED],
@@ -171,7 +173,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, refused as a whole when asked',
     story({
-      attempts: [attempt('parked', { calls: GET, error: 'It failed.', platform_code: 1002200106 })],
+      attempts: [attempt('parked', { calls: GET, error: inWords('It failed.'), platform_code: 1002200106 })],
       dead_letters: [deadLetter('no_permission')],
     }),
     [READ, SCOPE, JUDGED, 'failed asked_refused', NOT_REACHED],
@@ -179,7 +181,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, a field refused',
     story({
-      attempts: [attempt('parked', { calls: BOTH, error: 'It failed.' })],
+      attempts: [attempt('parked', { calls: BOTH, error: inWords('It failed.') })],
       dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
     }),
     [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
@@ -205,7 +207,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, never read as it was planned',
     story({
-      attempts: [attempt('parked', { error: 'It failed.' })],
+      attempts: [attempt('parked', { error: inWords('It failed.') })],
       dead_letters: [deadLetter('unsettled_hr_row')],
     }),
     [READ, SCOPE, 'failed judged_unsettled', NOT_REACHED, NOT_REACHED],
@@ -213,7 +215,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'parked, not storable',
     story({
-      attempts: [attempt('parked', { calls: BOTH, error: 'It failed.' })],
+      attempts: [attempt('parked', { calls: BOTH, error: inWords('It failed.') })],
       dead_letters: [deadLetter('internal_error')],
     }),
     [READ, SCOPE, JUDGED, FOUND, 'failed sent_not_stored'],
@@ -226,7 +228,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
           operation: 'bind-openid',
           detail: 'mall0001',
           calls: { 'employee/openid': 1 },
-          error: 'It failed.',
+          error: inWords('It failed.'),
         }),
       ],
       dead_letters: [deadLetter('no_permission', { operation: 'bind-openid', field: 'mall0001' })],
@@ -235,17 +237,17 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'retry, of the question',
-    story({ attempts: [attempt('retry', { calls: GET, error: 'HTTP 502' })] }),
+    story({ attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
     [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
   ],
   [
     'retry, of the update',
-    story({ attempts: [attempt('retry', { calls: BOTH, error: 'HTTP 502' })] }),
+    story({ attempts: [attempt('retry', { calls: BOTH, error: inWords('HTTP 502') })] }),
     [READ, SCOPE, JUDGED, FOUND, 'waiting sent_again'],
   ],
   [
     'wait',
-    story({ attempts: [attempt('wait', { calls: GET, error: 'HTTP 429' })] }),
+    story({ attempts: [attempt('wait', { calls: GET, error: inWords('HTTP 429') })] }),
     [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
   ],
   [
@@ -255,12 +257,15 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'halted by its own call',
-    story({ attempts: [attempt('halted', { calls: GET, error: 'HTTP 503' })], halts: [HALT] }),
+    story({ attempts: [attempt('halted', { calls: GET, error: inWords('HTTP 503') })], halts: [HALT] }),
     [READ, SCOPE, JUDGED, 'waiting asked_halted', LATER],
   ],
   [
     'halted, HR away',
-    story({ attempts: [attempt('halted', { error: 'the HR database does not answer' })], halts: [HALT] }),
+    story({
+      attempts: [attempt('halted', { error: inWords('the HR database does not answer') })],
+      halts: [HALT],
+    }),
     ['waiting read_hr_away', LATER, LATER, LATER, LATER],
   ],
   [
@@ -352,7 +357,9 @@ describe('the five steps', () => {
         for (const language of ['en', 'zh-CN'] as const) {
           const key = `step.${what.key}`
           if (!isTextKey(key)) throw new Error(`there is no text ${key}`)
-          expect(translator(language)(key, what.values)).not.toMatch(/^$|[{}]/)
+          const { message = '', ...values } = what.values
+          const given = { ...values, message: isSaid(message) ? inLanguage(language, message) : message }
+          expect(translator(language)(key, given as TextValues)).not.toMatch(/^$|[{}]/)
         }
   })
 
@@ -361,7 +368,7 @@ describe('the five steps', () => {
       story({
         record: { ...RECORD, withheld: ['level'] },
         attempts: [
-          attempt('partly_updated', { calls: BOTH, fields: ['email', 'name'], error: 'It failed.' }),
+          attempt('partly_updated', { calls: BOTH, fields: ['email', 'name'], error: inWords('It failed.') }),
         ],
         dead_letters: [
           deadLetter('duplicate_mobile', { id: 11, field: 'mobile', state: 'resolved' }),
@@ -370,7 +377,7 @@ describe('the five steps', () => {
       }),
     )
     expect(sent).toMatchObject({
-      remedy: 'Mend it.',
+      remedy: inWords('Mend it.'),
       caseId: 12,
       at: new Date(AT.getTime() + 250),
       what: { values: { fields: 'email, name', count: 2, held: 'mobile, level' } },

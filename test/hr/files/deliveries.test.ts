@@ -8,6 +8,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openKept } from '../../../src/hr/files/duckdb.ts'
 import { type DataFile, datedName, incompleteness } from '../../../src/hr/files/folder.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
+import { inEnglish } from '../../../src/texts/message.ts'
 import { registerChild } from '../../helpers/children.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf, key } from '../contract/source-under-test.ts'
@@ -514,7 +515,13 @@ describe('files at rest', () => {
   const judged = (changedAt: Date, now: Date, seenAt: Date, otherAt: Date | null = null) => {
     const files = [file(changedAt)]
     const folder = { path: '/hr', files, ignored: [], markedAt: null }
-    return incompleteness(folder, files, { restMs: 60_000 }, { now, seen: () => ({ at: seenAt, otherAt }) })
+    const why = incompleteness(
+      folder,
+      files,
+      { restMs: 60_000 },
+      { now, seen: () => ({ at: seenAt, otherAt }) },
+    )
+    return why && inEnglish(why)
   }
 
   test('are a delivery after their time, and not before', () => {

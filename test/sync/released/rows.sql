@@ -20,7 +20,7 @@ insert into dirsync.run_count (kind, state, ended, seconds) values ('changes', '
 
 insert into dirsync.department (dept_code, parent_code, active, closed_at) values ('D0', null, true, null), ('D9', 'D0', false, '2026-11-23 14:00:00+00');
 insert into dirsync.field_block (enterprise_code, field, platform_code, message, since, probe_userid, next_probe_at)
-values ('E911', 'level', 1000220030, 'grades are switched off', '2026-11-23 13:00:00+00', 'e9110', '2026-12-23 13:00:00+00');
+values ('E911', 'level', 1000220030, '{"key": "said.words", "values": {"words": "grades are switched off"}}', '2026-11-23 13:00:00+00', 'e9110', '2026-12-23 13:00:00+00');
 insert into dirsync.field_refusal (enterprise_code, field, userid, value_hash, refused_at)
 values ('E911', 'level', 'e9110', 'ZxbjgxxniVZAIy9h', '2026-11-23 13:00:00+00');
 
@@ -105,5 +105,6 @@ insert into dirsync.heartbeat_call (run_id, called_at, attempts, not_before)
 values (5, '2026-11-23 14:41:36+00', 1, '2026-11-23 14:41:35+00');
 -- An enterprise that stands still, and has no employee here.
 insert into dirsync.halt (scope, category, platform_code, message, remedy, since, probes, next_probe_at)
-values ('E911', 'enterprise_code', 1000240002, 'The enterprise code is not bound.', 'Bind it.', '2026-11-23 14:00:00+00', 2,
+values ('E911', 'enterprise_code', 1000240002, '{"key": "code.1000240002.meaning"}',
+        '{"key": "code.1000240002.remedy"}', '2026-11-23 14:00:00+00', 2,
         '2026-11-23 15:41:00+00');
