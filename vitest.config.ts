@@ -7,6 +7,7 @@ import { programTags } from './test/helpers/programs.ts'
  * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs.
  */
 const LONG = [
+  'test/unit.test.ts', // it takes away sockets and processes: it needs a process of its own
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,sync/account-probe,sync/plan-beside-workers}.test.ts',
