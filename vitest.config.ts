@@ -7,17 +7,22 @@ import { programTags } from './test/helpers/programs.ts'
  * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs.
  */
 const LONG = [
-  'test/unit.test.ts', // it takes away sockets and processes: it needs a process of its own
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,sync/account-probe,sync/plan-beside-workers}.test.ts',
 ]
 
-/** Of these, those that hold us to seconds that are promised: they have the machine to themselves. */
-const ALONE = ['test/{e2e/outage,e2e/stop,queue/queue-kill}.test.ts']
+/**
+ * Of these, those that have the machine to themselves, and each a process of its own: they hold us to seconds that are promised,
+ * or take away what other tests need.
+ */
+const ALONE = ['test/{e2e/outage,e2e/stop,queue/queue-kill,unit}.test.ts']
 
-/** Of the others, those that take longest: they begin first, so that no long one is left alone at the end. */
-const FIRST = ['hr/', 'sync/', 'mirrors/', 'cli/', 'alerts/', 'console/', 'queue/', 'pacing/']
+/** Those that take or wait longest: they begin first, so that no long one is left alone at the end. */
+const FIRST = [
+  ...['e2e/', 'ops/', 'sync/', 'pacing/', 'alerts/', 'console/'],
+  ...['hr/', 'jobs/', 'mirrors/', 'cli/', 'queue/'],
+]
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -44,15 +49,34 @@ export default defineConfig({
   test: {
     globalSetup: 'test/helpers/global-setup.ts',
     tags: common.tags,
-    maxWorkers: 4,
     sequence: { sequencer: LongFilesFirst },
     projects: [
-      // One process runs file after file, and reads what they import only once: this halves the time.
-      { test: { ...common, name: 'tests', include: ['test/**/*.test.ts'], exclude: LONG, isolate: false } },
-      { test: { ...common, name: 'long', include: LONG, exclude: ALONE } },
+      // A process runs file after file, and reads what they import only once: this halves the time.
+      {
+        test: {
+          ...common,
+          name: 'tests',
+          include: ['test/**/*.test.ts'],
+          exclude: [...LONG, ...ALONE],
+          isolate: false,
+          // Half of the time they wait for what happens.
+          maxWorkers: 5,
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'long',
+          include: LONG,
+          exclude: ALONE,
+          isolate: false,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
       // The last, one file after the other.
       {
-        test: { ...common, name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: { ...common, name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

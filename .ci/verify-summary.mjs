@@ -9,7 +9,7 @@ const expected = JSON.parse(readFileSync(new URL('../examples/hr/expected.json',
 
 for (const name of [
   'in_scope',
-  'in_step',
+  'in_sync',
   'updated',
   'partly_updated',
   'awaiting_activation',

@@ -11,14 +11,12 @@ import { createPool, transaction } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { claim } from '../src/sync/claim.ts'
 import { Feeder } from '../src/sync/feeder.ts'
-import { readPace } from '../src/sync/figures.ts'
+import { foldTally, readPace } from '../src/sync/figures.ts'
 import { readHealth } from '../src/sync/health.ts'
-import type { Settlement } from '../src/sync/outcome.ts'
-import { finished, unsent } from '../src/sync/outcome.ts'
+import { finished, type Settlement, unsent } from '../src/sync/outcome.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { claimRun, finishRuns, requestRun } from '../src/sync/run.ts'
 import { settle } from '../src/sync/settlement.ts'
-import { foldTally } from '../src/sync/tally.ts'
 import { runTimeLeft, timesLeft } from '../src/sync/time-left.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import type { Figure, Goal, RunBenchmark } from './figure.ts'
@@ -28,7 +26,7 @@ import { type Deployment, serviceEnvironment, startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
 /** Employees that the emulator has, too; the others exist only in outbox, HR and memory. */
-const WORKED_ON = 40_000
+const WORKED_ON = 120_000
 const CASES = 100_000
 const OLD_RUNS = 1_000_000
 const HIGH_WATER = 1000
@@ -106,7 +104,7 @@ export function atScale(workshop: Workshop, employees: number, logger: Logger): 
  */
 async function fillTables(pool: Pool): Promise<number> {
   await pool.query(
-    `insert into dirsync.sync_run (kind, state, sweep, keys, planned, planned_at, finished_at, requested_at)
+    `insert into dirsync.sync_run (kind, state, read_all, keys, planned, planned_at, finished_at, requested_at)
      select case when i % 20 = 0 then 'retry' else 'changes' end, case when i % 50 = 0 then 'failed' else 'done' end, false, '{e1}', 1, t, t, t
      from generate_series(1, $1::int) i, lateral (select now() - i * interval '10 s' as t) at`,
     [OLD_RUNS],
@@ -265,7 +263,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
     if (!begun || !key) return []
     return [
       {
-        ...finished('in_step', {
+        ...finished('in_sync', {
           stored: unsent({
             active: true,
             acknowledgedHash: begun.sourceHash,
@@ -285,7 +283,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
         durationMs: 5,
         calls: { 'employee/get': 1 },
         waitedMs: {},
-        tooFast: {},
+        rateLimited: {},
         changed: false,
         sentUnknown: false,
       },

@@ -1,4 +1,4 @@
-import type { RateLimitKind } from '../emulator/rate-limits.ts'
+import type { RateLimitKind } from '../emulator/faults.ts'
 import type { Figure, RunBenchmark } from './figure.ts'
 import type { RecordedCall } from './limited-platform.ts'
 import { ratePanel } from './rate-panel.ts'

@@ -1,5 +1,5 @@
+import { LocalPacer } from '../src/platform/caller.ts'
 import { PlatformClient } from '../src/platform/client.ts'
-import { LocalPacer } from '../src/platform/pacer.ts'
 import { MemoryTokenStore } from '../src/platform/token.ts'
 import { BareCaller, FORM, type PreparedRequest } from './bare-call.ts'
 import { answerParent } from './child.ts'

@@ -39,6 +39,6 @@ function jobThroughSeam(): Promise<void> {
     UNTRACED.tell({ name: 'employee/get', kind: 'client', tookMs: 5, attributes: { code: '0', ms: 5 } })
     annotate({ n: 1 })
     await traced('settle', step)
-    trace.annotate({ 'dirsync.outcome': 'in_step' })
+    trace.annotate({ 'dirsync.outcome': 'in_sync' })
   })
 }

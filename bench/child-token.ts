@@ -3,8 +3,8 @@ import { loadConfig } from '../src/config.ts'
 import { connectPlatform } from '../src/connections.ts'
 import { createPool } from '../src/lib/database.ts'
 import { createLogger } from '../src/lib/logger.ts'
+import { LocalPacer } from '../src/platform/caller.ts'
 import { PlatformClient } from '../src/platform/client.ts'
-import { LocalPacer } from '../src/platform/pacer.ts'
 import type { TokenCall, TokenTask } from './tokens.ts'
 
 let client: PlatformClient | undefined

@@ -34,7 +34,7 @@ export async function readyChild<Task extends object, Result>(
   registerChild(runFolder, child)
   const ready = Promise.withResolvers<void>()
   const result = Promise.withResolvers<Result>()
-  result.promise.catch(() => {}) // one of the two reports it to whoever waits
+  result.promise.catch(() => {}) // one of the two reports it to the caller that waits
   const fail = (error: Error) => {
     ready.reject(error)
     result.reject(error)

@@ -30,7 +30,7 @@ const PAGES: Record<string, string> = {
   'cases-filtered': '/cases?categories=duplicate_mobile&states=open',
   'cases-by-key': '/cases?key=1234',
   case: '/cases/1',
-  employees: '/employees?standing=dead_lettered',
+  employees: '/employees?status=dead_lettered',
   employee: '/employees/EMPLOYEE',
   departments: '/departments',
   platform: '/platform',
@@ -143,7 +143,7 @@ async function measured(
  */
 async function fillTables(pool: Pool, cases: number): Promise<{ held: number; employee: string }> {
   await pool.query(
-    `insert into dirsync.sync_run (kind, state, sweep, planned, planned_at, finished_at, requested_at)
+    `insert into dirsync.sync_run (kind, state, read_all, planned, planned_at, finished_at, requested_at)
      select case when i % 20 = 0 then 'full' else 'changes' end, case when i % 50 = 0 then 'failed' else 'done' end, true, 7, t, t, t
      from generate_series(1, $1::int / 10) i, lateral (select now() - i * interval '10 min' as t) at`,
     [cases],

@@ -1,5 +1,5 @@
 import type { CallRecord } from '../emulator/call-log.ts'
-import type { RateLimitKind } from '../emulator/rate-limits.ts'
+import type { RateLimitKind } from '../emulator/faults.ts'
 import type { PlatformAccess } from './workshop.ts'
 
 /** The time that an accepted call takes. */

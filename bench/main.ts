@@ -148,7 +148,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   const logger = createLogger({ level: 'warn', pretty: false })
   const filled = new Map<number, Promise<string>>()
   const fill = async (employees: number) => {
-    log(`preparing ${employees.toLocaleString('en')} employees in HR, all in step`)
+    log(`preparing ${employees.toLocaleString('en')} employees in HR, all in sync`)
     const url = await workshop.database()
     await fillDatabase(url, employees, logger)
     return url

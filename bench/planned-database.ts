@@ -15,7 +15,7 @@ export const LIMITS = {
   gate: { maxFewerRows: 100, maxEmptied: 100 },
   breaker: { count: Number.MAX_SAFE_INTEGER, percent: 100 },
   maxLeavers: 50,
-  sweepIntervalMs: 0,
+  readAllEveryMs: 0,
 }
 
 /** The sample HR table as dirsync reads it, by its mapping or another one. */

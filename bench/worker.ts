@@ -53,7 +53,7 @@ export function worker(
 
 /** Describes the measured work. */
 export function describeWork(jobs: number): string {
-  return `dirsync's worker on ${jobs.toLocaleString('en')} employees in step (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`
+  return `dirsync's worker on ${jobs.toLocaleString('en')} employees in sync (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`
 }
 
 /**
@@ -77,7 +77,7 @@ export async function prepareWork(
     const runId = await planFullRun(task, logger)
     const whole = { ...task, ...more }
     const seconds = await askChild<WorkTask, number>(workshop.folder, 'child-worker.ts', whole)
-    await assertInStep(databaseUrl, runId, jobs)
+    await assertInSync(databaseUrl, runId, jobs)
     return jobs / seconds
   }
   return { task, userids: people.map(({ key }) => key.userid), rate }
@@ -124,7 +124,7 @@ async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
   }
 }
 
-async function assertInStep(url: string, runId: number, jobs: number): Promise<void> {
+async function assertInSync(url: string, runId: number, jobs: number): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
@@ -133,9 +133,9 @@ async function assertInStep(url: string, runId: number, jobs: number): Promise<v
        from dirsync.attempt where run_id = $1 group by outcome, calls`,
       [runId],
     )
-    const expected = [{ outcome: 'in_step', calls: { 'employee/get': 1 }, n: jobs, pending: 0 }]
+    const expected = [{ outcome: 'in_sync', calls: { 'employee/get': 1 }, n: jobs, pending: 0 }]
     if (JSON.stringify(rows) !== JSON.stringify(expected))
-      throw new Error(`not every job found its employee in step: ${JSON.stringify(rows)}`)
+      throw new Error(`not every job found its employee in sync: ${JSON.stringify(rows)}`)
   } finally {
     await client.end()
   }

@@ -5,9 +5,9 @@ import { Database } from './database.ts'
 import { Employees, OpenIds } from './employees.ts'
 import { Departments, Enterprises } from './enterprises.ts'
 import { BusinessError } from './errors.ts'
+import { type RateLimit, slidingLog } from './faults.ts'
 import { Notifications, Notifier } from './notifications.ts'
 import { Orders, Refunds } from './orders.ts'
-import { type RateLimit, slidingLog } from './rate-limits.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000

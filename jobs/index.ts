@@ -1,11 +1,11 @@
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { restLostCases } from '../src/sync/cases.ts'
+import { endLostRetries } from '../src/sync/cases.ts'
 import type { Feeder } from '../src/sync/feeder.ts'
+import { noteStatuses } from '../src/sync/figures.ts'
 import type { Mirror } from '../src/sync/mirror-kind.ts'
 import { requestDueRetries } from '../src/sync/retries.ts'
 import type { RunKind } from '../src/sync/run.ts'
-import { noteStanding } from '../src/sync/tally.ts'
 import { pruneHistory } from './prune.ts'
 
 /** The resources of a tick. */
@@ -63,7 +63,7 @@ export const CRON_JOBS: readonly CronJob[] = [
     does: 'retries dead letters that are due',
     schedule: '*/10 * * * * *',
     async run({ pool }) {
-      await restLostCases(pool)
+      await endLostRetries(pool)
       await requestDueRetries(pool)
     },
   },
@@ -78,7 +78,7 @@ export const CRON_JOBS: readonly CronJob[] = [
     does: 'records the state of everything, for charts',
     schedule: '*/5 * * * *',
     async run({ pool }) {
-      await noteStanding(pool)
+      await noteStatuses(pool)
     },
   },
   {

@@ -16,7 +16,7 @@ const OLD = {
   call_minute: `minute < now() - interval '30 days'`,
   // Charts show 30 days, from the beginning of a day on.
   call_hour: `hour < now() - interval '35 days'`,
-  standing_history: `at < now() - interval '35 days'`,
+  status_history: `at < now() - interval '35 days'`,
   dead_letter: `
     state = 'resolved' and resolved_at < now() - interval '180 days'
     -- A case that a person accepted stays accepted while its subject exists; otherwise it would fail anew.
@@ -32,9 +32,9 @@ const OLD = {
                            where o.enterprise_code = t.enterprise_code and o.userid = t.entity_key))`,
   sync_run: `
     finished_at < now() - interval '180 days'
-      -- The sanity gate and the watermark still need the last good sweep of each source.
+      -- The sanity gate and the watermark still need the last full reading of each source.
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
-                where sweep and source is not null and state = 'done'
+                where read_all and source is not null and state = 'done'
                   and (s.hr_source = t.hr_source or t.kind not in ('changes', 'full')))
     -- HR's trigger may request a run every second, retries one every ten seconds: their attempts go as soon.
     or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')

@@ -4,6 +4,7 @@ import { ConfigError } from '../src/config.ts'
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { ownZone } from '../src/lib/time-text.ts'
+import { message } from '../src/texts/message.ts'
 import type { CronJob, JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
 
@@ -23,16 +24,23 @@ interface ScheduledJob {
 export function scheduledJobs(jobs: readonly CronJob[], schedules: Record<string, string>): ScheduledJob[] {
   for (const name of Object.keys(schedules))
     if (!jobs.some(job => job.name === name))
-      throw new ConfigError(
-        `${settingName(name)} names no cron job: there are ${jobs.map(job => settingName(job.name)).join(', ')}`,
-      )
+      throw new ConfigError([
+        message('said.wanted_cron_job', {
+          name: settingName(name),
+          names: jobs.map(job => settingName(job.name)),
+        }),
+      ])
   return jobs.flatMap(job => {
     const expression = schedules[job.name] ?? job.schedule
     if (expression.toLowerCase() === 'off') return []
     if (!cron.validate(expression))
-      throw new ConfigError(
-        `${settingName(job.name)} holds ${JSON.stringify(expression)} but should be a cron expression such as ${JSON.stringify(job.schedule)}, or off`,
-      )
+      throw new ConfigError([
+        message('said.setting_holds', {
+          name: settingName(job.name),
+          held: JSON.stringify(expression),
+          wanted: message('said.wanted_cron', { example: JSON.stringify(job.schedule) }),
+        }),
+      ])
     return [{ job, expression }]
   })
 }
@@ -52,8 +60,8 @@ interface Task {
 interface SchedulerOptions {
   pool: Pool
   jobs: ScheduledJob[]
-  /** Whether these are all that shall run: the others are switched off. */
-  areAll: boolean
+  /** Whether cron jobs that are not among these are recorded as switched off; false with --once, where the sweep alone runs. */
+  recordsOthersAsOff: boolean
   context: JobContext
   processId: string
   logger: Logger
@@ -61,8 +69,8 @@ interface SchedulerOptions {
 
 /** How often to check whether the clock was put back. */
 const CLOCK_MS = 1000
-/** A starting process leaves alone the ticks of a process whose clock is ahead by less. */
-const AHEAD = '1 minute'
+/** A starting process deletes ticks that lie further in the future; clocks that differ by less are tolerated. */
+const TOLERATED_AHEAD = '1 minute'
 
 /** Runs cron jobs. However many processes do so, a tick runs once: in the one that writes its row first. */
 export class CronScheduler {
@@ -83,13 +91,16 @@ export class CronScheduler {
     this.#options = options
   }
 
-  /** Runs jobs that were missed while everything was down, once, and schedules the rest. When it fails, nothing is scheduled. */
+  /**
+   * Schedules all jobs, and first runs once each job that missed a tick while every scheduler was down. If it fails, nothing stays
+   * scheduled.
+   */
   async start(): Promise<void> {
-    const { pool, jobs, areAll } = this.#options
+    const { pool, jobs, recordsOthersAsOff } = this.#options
     try {
-      await forgetTicks(pool, jobs, AHEAD)
+      await forgetTicks(pool, jobs, TOLERATED_AHEAD)
       for (const scheduled of jobs) await this.#schedule(scheduled)
-      if (areAll) await rememberOff(pool, jobs)
+      if (recordsOthersAsOff) await rememberOff(pool, jobs)
     } catch (error) {
       await this.stop()
       throw error
@@ -104,11 +115,11 @@ export class CronScheduler {
    * let a job run until those times have passed.
    */
   #watchClock(): void {
-    let ahead = Date.now() - performance.now()
+    let clockOffset = Date.now() - performance.now()
     this.#watch = setInterval(() => {
-      const before = ahead
-      ahead = Date.now() - performance.now()
-      if (ahead > before - CLOCK_MS) return
+      const before = clockOffset
+      clockOffset = Date.now() - performance.now()
+      if (clockOffset > before - CLOCK_MS) return
       this.#rescheduling = this.#rescheduling
         .then(() => this.#scheduleAnew())
         // The database is away: at least the library's schedules continue.
@@ -118,7 +129,7 @@ export class CronScheduler {
 
   async #scheduleAnew(): Promise<void> {
     const { pool, jobs, logger } = this.#options
-    logger.warn('the clock was put back: cron jobs go on by the new time')
+    logger.warn('the clock was put back: cron jobs are rescheduled')
     for (const { task } of this.#tasks.values()) await task.destroy()
     const scheduled = await Promise.allSettled(jobs.map(job => this.#schedule(job)))
     await forgetTicks(pool, jobs, '0')
@@ -179,7 +190,7 @@ export class CronScheduler {
       if (claimed === 'taken') return
       const task = this.#tasks.get(job)
       if (task) await rememberNext(pool, scheduled, task)
-      if (claimed === 'paused') logger.debug({ job: job.name }, 'the job is paused: its tick is left out')
+      if (claimed === 'paused') logger.debug({ job: job.name }, 'tick skipped: the cron job is paused')
       else await this.#run(job, due)
     } catch (error) {
       // The database is away: the coordinator reports that once, and the next tick retries.
@@ -221,7 +232,9 @@ export class CronScheduler {
         logger.info({ job: name }, 'running it now, as a person asked')
         this.#requested.add(name)
         const tick = this.#run(job, due)
-          .catch((error: Error) => logger.debug({ job: name, error }, 'its end was not noted'))
+          .catch((error: Error) =>
+            logger.debug({ job: name, error }, 'could not record the end of a cron job'),
+          )
           .finally(() => {
             this.#running.delete(tick)
             this.#requested.delete(name)
@@ -231,7 +244,7 @@ export class CronScheduler {
       }
     } catch (error) {
       // The listener reconnects once the database is back, and then checks again.
-      logger.debug({ error }, 'requests for jobs were not looked for')
+      logger.debug({ error }, 'could not check for requests of cron jobs')
     }
   }
 }

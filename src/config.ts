@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
@@ -15,27 +14,36 @@ import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { completeness, ENCODINGS, folderProblem, headingRows } from './hr/files/settings.ts'
 import { addressProblem } from './hr/mysql/address.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
+import { type Environment, readSetting } from './lib/environment.ts'
 import { isThisMachine } from './lib/http-server.ts'
-import { io } from './lib/io.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
-import { inWords, type Said } from './texts/message.ts'
+import {
+  inEnglish,
+  type Message,
+  type MessageValue,
+  message,
+  type Said,
+  saidBySchema,
+  worded,
+} from './texts/message.ts'
+
+export { type Environment, environment, readSetting } from './lib/environment.ts'
 
 /*
  * Every setting of dirsync, as data: SETTINGS describes them, loadConfig reads them from the environment.
  * `npm run docs:settings` writes docs/settings.md from this file, and a test compares the two.
  */
 
-/** A wrong or missing setting: one sentence names the variable, what it holds and what it should hold. */
+/** Wrong or missing settings: for each a sentence that names the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID'
   readonly problems: readonly Said[]
 
-  constructor(problems: string | readonly string[], options?: ErrorOptions) {
-    const all = [problems].flat()
-    super(all.join('\n'), options)
-    this.problems = all.map(inWords)
+  constructor(problems: readonly Said[], options?: ErrorOptions) {
+    super(problems.map(inEnglish).join('\n'), options)
+    this.problems = problems
   }
 }
 
@@ -47,11 +55,13 @@ const url = (...protocols: string[]) =>
   z
     .string()
     .refine(isEncodedAddress, {
-      error: 'should have special characters of its password percent-encoded',
+      error: worded('said.wanted_encoded_password'),
       abort: true,
     })
     .refine(text => URL.canParse(text) && protocols.some(protocol => text.startsWith(beginning(protocol))), {
-      error: `should be an address beginning with ${protocols.map(beginning).join(' or ')}`,
+      error: worded('said.wanted_address', {
+        beginning: joined('said.either', protocols.map(beginning)),
+      }),
     })
     .describe(`address, ${protocols[0]}://…`)
 /** The address of an HR system. */
@@ -61,26 +71,28 @@ const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb', 'files')
     const isMysql = /^(?:mysql|mariadb):/.test(text)
     const isFolder = text.startsWith('files:/')
     const problem = isMysql ? addressProblem(text) : isFolder ? folderProblem(text) : null
-    if (problem) context.addIssue(problem)
+    if (problem) context.addIssue(JSON.stringify(problem))
   })
   .describe('address, postgres://… or mysql://… or files:/…')
-const number = (min: number, max: number, otherwise = '') =>
+const number = (min: number, max: number, otherwise: '' | 'off' | 'auto' = '') =>
   z
     .string()
-    .regex(/^\d+(\.\d+)?$/, `should be a number${otherwise}`)
+    .regex(/^\d+(\.\d+)?$/, orElse(message('said.wanted_number'), otherwise))
     .transform(Number)
     .refine(value => value >= min && value <= max, {
-      error: `should be between ${min} and ${max}${otherwise}`,
+      error: orElse(message('said.wanted_between', { min, max }), otherwise),
       abort: true,
     })
-    .describe(`number, ${min} to ${max}${otherwise}`)
+    .describe(`number, ${min} to ${max}${otherwise && `, or ${otherwise}`}`)
+const orElse = (wanted: Message, otherwise: string) =>
+  JSON.stringify(otherwise === '' ? wanted : message('said.wanted_or', { wanted, otherwise }))
 const integer = (min: number, max: number) =>
   number(min, max)
-    .refine(Number.isInteger, { error: 'should be a whole number' })
+    .refine(Number.isInteger, { error: worded('said.wanted_integer') })
     .describe(`whole number, ${min} to ${max}`)
 /** A threshold of an alert rule; null if the rule is switched off. */
 const figureOrOff = (min: number, max: number) =>
-  number(min, max, ', or off')
+  number(min, max, 'off')
     .or(z.literal('off').transform(() => null))
     .describe(`number, ${min} to ${max}, or off`)
 const choice = <const Values extends readonly string[]>(...values: Values) =>
@@ -88,7 +100,10 @@ const choice = <const Values extends readonly string[]>(...values: Values) =>
 /** A language tag, or a locale's name: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
 const language = z
   .string()
-  .regex(/^(?:zh|en)(?:[-_.@].*)?$|^(?:C|POSIX)(?:\..*)?$/i, { error: 'should be en or zh-CN', abort: true })
+  .regex(/^(?:zh|en)(?:[-_.@].*)?$|^(?:C|POSIX)(?:\..*)?$/i, {
+    error: worded('said.wanted_language'),
+    abort: true,
+  })
   .transform(tag => (/^zh/i.test(tag) ? 'zh-CN' : 'en'))
   .describe('en, zh-CN')
 /** A setting without a default; null when unset. */
@@ -110,8 +125,12 @@ function operationLimits(items: string[], context: z.RefinementCtx): Map<string,
     const [operation = '', rate = ''] = item.split('=').map(part => part.trim())
     const parsed = number(0.01, 100_000).safeParse(rate)
     const flaw = (OPERATION_NAMES as readonly string[]).includes(operation)
-      ? parsed.error && `${operation} ${parsed.error.issues[0]?.message}`
-      : `should name operations, such as employee/get=20; they are ${OPERATION_NAMES.join(', ')}`
+      ? parsed.error &&
+        worded('said.wanted_of', {
+          what: operation,
+          wanted: saidBySchema(parsed.error.issues[0]?.message ?? ''),
+        })
+      : worded('said.wanted_operations', { names: OPERATION_NAMES })
     if (flaw) context.addIssue(flaw)
     else limits.set(operation, parsed.data as number)
   }
@@ -136,7 +155,7 @@ function claimRoles(text: string, context: z.RefinementCtx): ClaimRoles {
     const [, value, role] = /^(.*[^\s=])\s*=\s*(\w+)$/.exec(pair.trim()) ?? []
     const known = ACCESS_ROLES.find(name => name === role)
     if (value === undefined || known === undefined) {
-      context.addIssue(`should be ${CLAIM_ROLES}`)
+      context.addIssue(worded('said.wanted_claim_roles', { roles: ACCESS_ROLES }))
       return z.NEVER
     }
     roles.set(value, known)
@@ -166,7 +185,7 @@ function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string
     const [, name, value] = /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
     const decoded = value === undefined ? null : decode(value)
     if (name === undefined || decoded === null || !/^[\t\x20-\x7e]*$/.test(decoded)) {
-      context.addIssue(`should be ${HTTP_HEADERS}`)
+      context.addIssue(worded('said.wanted_headers'))
       return z.NEVER
     }
     headers.set(name, decoded)
@@ -278,7 +297,7 @@ export const SETTINGS = {
       .transform((text, context) => {
         const complete = completeness(text)
         if (complete !== null) return complete
-        context.addIssue('should be a time such as 60s or 5m, or marker: and the name of a file')
+        context.addIssue(worded('said.wanted_completeness'))
         return z.NEVER
       })
       .describe('time, or marker:NAME'),
@@ -301,7 +320,7 @@ export const SETTINGS = {
       .transform((text, context) => {
         const rows = headingRows(text)
         if (rows !== null) return rows
-        context.addIssue('should be names of tables with a row each, such as staff=3, staff_Sheet2=2')
+        context.addIssue(worded('said.wanted_headings'))
         return z.NEVER
       })
       .describe('TABLE=ROW, …'),
@@ -348,7 +367,10 @@ export const SETTINGS = {
   PLATFORM_APP_ID: {
     group: 'Platform',
     meaning: 'The application id.',
-    type: z.string().max(32, 'should have at most 32 characters').describe('at most 32 characters'),
+    type: z
+      .string()
+      .max(32, worded('said.wanted_at_most', { limit: 32 }))
+      .describe('at most 32 characters'),
     example: 'demo-application',
   },
   PLATFORM_APP_SECRET: {
@@ -368,7 +390,10 @@ export const SETTINGS = {
   PLATFORM_ENTERPRISE_CODE: {
     group: 'Platform',
     meaning: 'Enterprise code of rows for which the mapping gives none. Empty for a single enterprise.',
-    type: z.string().max(20, 'should have at most 20 characters').describe('at most 20 characters'),
+    type: z
+      .string()
+      .max(20, worded('said.wanted_at_most', { limit: 20 }))
+      .describe('at most 20 characters'),
     default: '',
     example: 'E100',
   },
@@ -377,7 +402,7 @@ export const SETTINGS = {
     meaning: 'Merchant applications whose open ids are bound for every employee.',
     type: list
       .refine(ids => ids.every(id => id.length === 8), {
-        error: 'should be application ids of 8 characters, separated by commas',
+        error: worded('said.wanted_app_ids'),
       })
       .describe('ids of 8 characters, separated by commas'),
     default: '',
@@ -386,7 +411,7 @@ export const SETTINGS = {
   PLATFORM_RATE_LIMIT: {
     group: 'Pace',
     meaning: 'Calls per second that all processes together may make. With auto, dirsync learns the limit.',
-    type: number(0.01, 100_000, ', or auto').or(z.literal('auto')).describe('number from 0.01, or auto'),
+    type: number(0.01, 100_000, 'auto').or(z.literal('auto')).describe('number from 0.01, or auto'),
     default: '10',
     example: '80',
   },
@@ -397,12 +422,12 @@ export const SETTINGS = {
     default: '',
     example: 'employee/get=20,employee/update=5',
   },
-  TOO_FAST_CODES: {
+  RATE_LIMITED_CODES: {
     group: 'Pace',
     meaning: 'The platform\'s codes that mean "too many calls". HTTP 429 always does.',
     type: list
       .refine(codes => codes.every(code => /^\d{1,15}$/.test(code)), {
-        error: 'should be whole numbers, separated by commas',
+        error: worded('said.wanted_integers'),
       })
       .transform(codes => codes.map(Number))
       .describe('whole numbers, separated by commas'),
@@ -481,7 +506,7 @@ export const SETTINGS = {
     default: '24',
     example: '168',
   },
-  SWEEP_INTERVAL_MINUTES: {
+  HR_READ_ALL_MINUTES: {
     group: 'Safety',
     meaning: 'How often a changes run reads every row of HR, even though updated_at is mapped.',
     type: number(0, 10_080),
@@ -511,7 +536,7 @@ export const SETTINGS = {
       'Public address of the receiver of refund notifications. If it is set, start runs the receiver, and refunds name the address.',
     type: optional(
       url('http', 'https')
-        .refine(text => text.length <= 254, 'should have at most 254 characters')
+        .refine(text => text.length <= 254, worded('said.wanted_at_most', { limit: 254 }))
         .describe('address of at most 254 characters'),
     ),
     example: 'https://hr.example.com/notifications/refund',
@@ -535,7 +560,7 @@ export const SETTINGS = {
     meaning: "Which of the platform's data to copy into dirsync's own tables.",
     type: list
       .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
-        error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
+        error: worded('said.wanted_some_of', { names: MIRRORS }),
       })
       .transform(names => names as Mirror[])
       .describe(`some of ${MIRRORS.join(', ')}, separated by commas`),
@@ -554,7 +579,7 @@ export const SETTINGS = {
     meaning: 'Identification numbers of the taxpayers to mirror.',
     type: list
       .refine(ids => ids.every(id => id.length <= 45), {
-        error: 'should be identification numbers of at most 45 characters, separated by commas',
+        error: worded('said.wanted_identifiers'),
       })
       .describe('at most 45 characters each, separated by commas'),
     default: '',
@@ -587,7 +612,7 @@ export const SETTINGS = {
       "The console's public address. With https://, its cookies are sent over TLS only. Required for OIDC.",
     type: optional(
       url('https', 'http')
-        .refine(text => /^https?:\/\/[^/?#]+\/?$/.test(text), { error: 'should have no path' })
+        .refine(text => /^https?:\/\/[^/?#]+\/?$/.test(text), { error: worded('said.wanted_no_path') })
         .transform(text => new URL(text).origin)
         .describe('address without a path, https://…'),
     ),
@@ -607,7 +632,7 @@ export const SETTINGS = {
     meaning: 'Reverse proxies in front of the console whose X-Forwarded-… headers are trusted.',
     type: list
       .refine(items => items.every(isRange), {
-        error: 'should be addresses or ranges such as 10.0.0.0/8, separated by commas',
+        error: worded('said.wanted_ranges'),
       })
       .describe('addresses or ranges, separated by commas'),
     default: '',
@@ -620,7 +645,7 @@ export const SETTINGS = {
     type: optional(
       url('https', 'http').refine(
         text => text.startsWith('https:') || isThisMachine(new URL(text).hostname),
-        { error: 'should begin with https://, unless it is on this machine' },
+        { error: worded('said.wanted_https') },
       ),
     ),
     example: 'https://login.example.com/realms/company',
@@ -650,7 +675,7 @@ export const SETTINGS = {
     meaning: 'The scopes to request from the identity provider. Some providers need an extra one for groups.',
     type: z
       .string()
-      .refine(text => text.split(/\s+/).includes('openid'), { error: 'should have openid among its scopes' })
+      .refine(text => text.split(/\s+/).includes('openid'), { error: worded('said.wanted_openid') })
       .describe('scopes, separated by blanks'),
     default: 'openid profile email',
     example: 'openid profile email groups',
@@ -686,7 +711,7 @@ export const SETTINGS = {
       z
         .string()
         .refine(text => text.length <= 40 && !/\p{Cc}/u.test(text), {
-          error: 'should be at most 40 characters on one line',
+          error: worded('said.wanted_one_line', { limit: 40 }),
         })
         .describe('text of at most 40 characters'),
     ),
@@ -695,7 +720,7 @@ export const SETTINGS = {
   DIRSYNC_LANG: {
     group: 'Console and log',
     meaning:
-      'The language of what commands print, and of log messages that ask for action. Help, usage errors and --json are always English.',
+      'The language of what commands print, their help included, and of log messages that ask for action. --json and CSV are always English.',
     type: language,
     default: 'en',
     example: 'zh-CN',
@@ -766,13 +791,6 @@ export type Config = z.infer<typeof schema> & {
   embedded: boolean
 }
 
-export type Environment = Record<string, string | undefined>
-
-/** The program's environment: the only place that reads it. */
-export function environment(): Environment {
-  return io().env
-}
-
 /** True when none of the addresses is set, so that everything runs embedded. */
 export function isEmbedded(env: Environment): boolean {
   return (['DATABASE_URL', 'HR_DATABASE_URL', 'HR_SOURCES', 'PLATFORM_BASE_URL'] as const).every(
@@ -800,7 +818,7 @@ export function loadConfig(env: Environment): Config {
 function readWithSources<Schema extends z.ZodObject>(
   env: Environment,
   wanted: Schema,
-  complaints: readonly string[] = [],
+  complaints: readonly Message[] = [],
 ): z.output<Schema> & { sources: readonly SourceSettings[] } {
   const named = present(env, 'HR_SOURCES') ? readSources(env) : null
   const further = [...complaints, ...(named?.complaints ?? [])]
@@ -820,13 +838,11 @@ function readWithSources<Schema extends z.ZodObject>(
 const IN_PLACE_OF_ONE = { HR_DATABASE_URL: 'postgres://sources', HR_EMPLOYEES_SQL: 'sources' }
 
 /** The HR systems that HR_SOURCES names, and the errors in it. */
-function readSources(env: Environment): { sources: SourceSettings[]; complaints: string[] } {
+function readSources(env: Environment): { sources: SourceSettings[]; complaints: Message[] } {
   const beside = (['HR_DATABASE_URL', 'HR_EMPLOYEES_SQL', 'HR_DEPARTMENTS_SQL'] as const).filter(name =>
     present(env, name),
   )
-  const complaints = beside.map(
-    name => `${name} is set beside HR_SOURCES, which names the HR systems: unset one`,
-  )
+  const complaints = beside.map(name => message('said.setting_beside_sources', { name }))
   const found = readSetting(env, 'HR_SOURCES')
   // If HR_SOURCES_FILE cannot be read, that is reported with the other settings.
   if (!('value' in found)) return { sources: [], complaints }
@@ -834,8 +850,8 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
     return { sources: readSourceList(found.value, hrAddress), complaints }
   } catch (error) {
     if (!(error instanceof SourceListError)) throw error
-    const named = `HR_SOURCES holds ${JSON.stringify(found.value)} but `
-    return { sources: [], complaints: [...complaints, ...error.problems.map(problem => named + problem)] }
+    const problems = error.problems.map(wanted => holding('HR_SOURCES', found.value, wanted))
+    return { sources: [], complaints: [...complaints, ...problems] }
   }
 }
 
@@ -845,9 +861,7 @@ function assertWholeOidc(config: z.infer<typeof schema>): void {
   if (wanted.every(name => config[name] === null)) return
   const missing = [...wanted, 'CONSOLE_URL' as const].filter(name => config[name] === null)
   if (missing.length > 0)
-    throw new ConfigError(
-      `missing settings: ${missing.join(', ')} (sign-in through OIDC needs them; without it, unset every OIDC_… setting)`,
-    )
+    throw new ConfigError([message('said.settings_missing_for_oidc', { names: missing })])
 }
 
 /**
@@ -918,11 +932,11 @@ function speaking(channels: readonly OwnSettings[], language: Config['DIRSYNC_LA
 function readAll<Schema extends z.ZodObject>(
   env: Environment,
   wanted: Schema,
-  further: readonly string[] = [],
+  further: readonly Message[] = [],
 ): z.output<Schema> {
   const values: Record<string, string | undefined> = {}
-  const missing: string[] = []
-  const complaints: string[] = []
+  const missing: MessageValue[] = []
+  const complaints: Message[] = []
   const names = new Set([...ESSENTIAL.filter(name => name in wanted.shape), ...Object.keys(wanted.shape)])
   for (const name of names as Set<Name>) {
     const found = readSetting(env, name)
@@ -930,10 +944,11 @@ function readAll<Schema extends z.ZodObject>(
     if ('value' in found) values[name] = found.value
     else if (found.flaw === 'absent' && !isEssential) values[name] = (SETTINGS[name] as Setting).default
     else if (found.flaw === 'absent') missing.push(name)
-    else if (found.flaw === 'empty' && isEssential) missing.push(`${name} (${found.file} is empty)`)
+    else if (found.flaw === 'empty' && isEssential)
+      missing.push(message('said.empty_file', { name, file: found.file }))
     else complaints.push(fileComplaint(name, found))
   }
-  if (missing.length > 0) complaints.unshift(`missing settings: ${missing.join(', ')}${wayOut(env)}`)
+  if (missing.length > 0) complaints.unshift(lacking(env, missing))
   const parsed = wanted.safeParse(values)
   // A value that could not be read has been reported already.
   const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
@@ -942,29 +957,39 @@ function readAll<Schema extends z.ZodObject>(
   return parsed.data
 }
 
-const FLAWS = { empty: 'is empty', unreadable: 'cannot be read' }
-
-function fileComplaint(name: string, { file, flaw }: { file: string; flaw: keyof typeof FLAWS }): string {
-  return `${name}_FILE holds ${JSON.stringify(file)} but that file ${FLAWS[flaw]}`
+function fileComplaint(
+  name: string,
+  { file, flaw }: { file: string; flaw: 'empty' | 'unreadable' },
+): Message {
+  return holding(`${name}_FILE`, file, message(`said.that_file_${flaw}`))
 }
 
-/** A hint for people in a checkout, who may have meant to run embedded. Not given if any setting comes from a file. */
-function wayOut(env: Environment): string {
+/** What is wrong with the value of a setting, which is shown unless it is null. */
+function holding(name: string, value: string | null | undefined, wanted: Said): Message {
+  const held = value === null ? message('said.secret') : JSON.stringify(value ?? '')
+  return message('said.setting_holds', { name, held, wanted })
+}
+
+/** People in a checkout may have meant to run embedded. They are not told where any setting comes from a file. */
+function lacking(env: Environment, missing: MessageValue[]): Message {
   const hasFiles = Object.keys(SETTINGS).some(name => env[`${name}_FILE`]?.trim())
-  return hasFiles
-    ? ''
-    : ' (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)'
+  const names = joined('said.both', missing)
+  return message(hasFiles ? 'said.settings_missing' : 'said.settings_missing_or_embedded', { names })
 }
 
-function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): string {
+/** Several values as one. */
+function joined(key: 'said.either' | 'said.both', [first = '', ...rest]: MessageValue[]): MessageValue {
+  return rest.reduce((one, other) => message(key, { one, other }), first)
+}
+
+function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): Message {
   const name = String(issue.path[0]) as Name
-  const held = 'secret' in SETTINGS[name] ? '(secret)' : JSON.stringify(values[name])
   const inner = issue.code === 'invalid_union' ? issue.errors.flat()[0] : issue
   const wanted =
     inner?.code === 'invalid_value'
-      ? `should be one of ${inner.values.join(', ')}`
-      : (inner?.message ?? issue.message)
-  return `${name} holds ${held} but ${wanted}`
+      ? message('said.wanted_one_of', { names: inner.values.map(String) })
+      : saidBySchema(inner?.message ?? issue.message)
+  return holding(name, 'secret' in SETTINGS[name] ? null : values[name], wanted)
 }
 
 function schedules(env: Environment): Record<string, string> {
@@ -983,7 +1008,7 @@ function readChannelSettings(env: Environment): ReturnType<typeof parseChannels>
   // A setting without a channel's name is meant for a channel, too.
   const names = Object.keys(env).filter(name => `${name}_`.startsWith(CHANNEL_PREFIX))
   const values = new Map<string, string>()
-  const complaints: string[] = []
+  const complaints: Message[] = []
   for (const name of new Set(names.map(name => name.replace(/_FILE$/, '')))) {
     const found = readSetting(env, name)
     if ('value' in found) values.set(name, found.value)
@@ -995,23 +1020,4 @@ function readChannelSettings(env: Environment): ReturnType<typeof parseChannels>
 
 function present(env: Environment, name: string): boolean {
   return Boolean(env[name]?.trim() || env[`${name}_FILE`]?.trim())
-}
-
-type Found =
-  | { value: string; file: string | null }
-  | { flaw: 'absent' }
-  | { flaw: 'empty' | 'unreadable'; file: string }
-
-/** A setting from the environment, or from the file that `NAME_FILE` names. */
-export function readSetting(env: Environment, name: string): Found {
-  const value = env[name]?.trim()
-  if (value) return { value, file: null }
-  const file = env[`${name}_FILE`]?.trim()
-  if (!file) return { flaw: 'absent' }
-  try {
-    const line = (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
-    return line === '' ? { flaw: 'empty', file } : { value: line, file }
-  } catch {
-    return { flaw: 'unreadable', file }
-  }
 }

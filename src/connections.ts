@@ -19,6 +19,7 @@ import type { Account } from './sync/deployment.ts'
 import { isPaused } from './sync/halts.ts'
 import type { Pacing } from './sync/process.ts'
 import type { KnownSource } from './sync/sources.ts'
+import { message } from './texts/message.ts'
 
 /**
  * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted, and
@@ -50,7 +51,7 @@ export function connectPlatform(
   const client = new PlatformClient({
     ...account,
     signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
-    tooFastCodes: config.TOO_FAST_CODES,
+    rateLimitedCodes: config.RATE_LIMITED_CODES,
     priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
     tokenStore: new PostgresTokenStore({ pool, ...account }),
     pacer,
@@ -79,7 +80,7 @@ export function connectPlatform(
 
 /** Traces a call from its request to its answer, with the platform's own trace id, by which its vendor finds it. */
 export function traceCall(tracing: Tracing, call: CallReport): void {
-  const { operation, durationMs, waitedMs, code, httpStatus, traceId, tooFast } = call
+  const { operation, durationMs, waitedMs, code, httpStatus, traceId, rateLimited } = call
   tracing.tell({
     name: operation,
     kind: 'client',
@@ -91,7 +92,7 @@ export function traceCall(tracing: Tracing, call: CallReport): void {
       'dirsync.platform.waited_ms': tenths(waitedMs),
       'dirsync.platform.took_ms': tenths(durationMs),
       ...(traceId !== undefined && { 'dirsync.platform.trace_id': traceId }),
-      ...(tooFast && { 'dirsync.platform.too_fast': true }),
+      ...(rateLimited && { 'dirsync.platform.rate_limited': true }),
       ...(httpStatus !== undefined && { 'http.response.status_code': httpStatus }),
     },
     failed: code !== 0,
@@ -190,6 +191,7 @@ async function mapping(setting: string, file: string) {
     return { file, sql: await readMappingFile(file) }
   } catch (cause) {
     if (cause instanceof MappingError) throw cause
-    throw new ConfigError(`${setting} holds ${JSON.stringify(file)} but that file cannot be read`, { cause })
+    const held = { name: setting, held: JSON.stringify(file), wanted: message('said.that_file_unreadable') }
+    throw new ConfigError([message('said.setting_holds', held)], { cause })
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
-import { startAlertService } from './alerts/service.ts'
+import { startAlertService } from './alerts/alerter.ts'
 import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform, hrAddresses, knownSources } from './connections.ts'
 import { startConsole } from './console/server.ts'
@@ -23,11 +23,11 @@ import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
-import { probeAccount } from './sync/account-probe.ts'
 import { bulkRunner } from './sync/bulk.ts'
 import { coordinator, hrReadings } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
+import { probeAccount } from './sync/halts.ts'
 import { HrPoller } from './sync/hr-poller.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
@@ -329,6 +329,9 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
   })
   keepRunning(stops, settler, mirrors, probeAccount({ pool, client, logger }))
+  core.notified.push(payload => {
+    if (payload === 'run' || payload === '') mirrors.wake()
+  })
 }
 
 /** Starts loops, which stop with the work. */
@@ -449,7 +452,7 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
     pool,
     // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
     jobs: schedule ? cronJobs : cronJobs.filter(({ job }) => job.name === 'sweep'),
-    areAll: schedule,
+    recordsOthersAsOff: schedule,
     context: {
       pool,
       feeder,

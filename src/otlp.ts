@@ -5,6 +5,7 @@ import { type Config, ConfigError } from './config.ts'
 import type { Logger } from './lib/logger.ts'
 import type { Collector, Span, SpanReference } from './lib/tracing.ts'
 import { Trouble } from './lib/trouble.ts'
+import { message } from './texts/message.ts'
 import { VERSION } from './version.ts'
 
 /*
@@ -117,10 +118,7 @@ async function loadPackages() {
     ])
     return { api, exporter, resources, sdk }
   } catch (cause) {
-    throw new ConfigError(
-      'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages of OpenTelemetry are not installed: run `npm ci` without --omit=optional, or unset it',
-      { cause },
-    )
+    throw new ConfigError([message('said.no_otlp')], { cause })
   }
 }
 

@@ -5,7 +5,7 @@ export interface Rule {
   types?: string[]
 }
 
-/** What every folder of src/ makes messages with. */
+/** What every folder but emulator/ makes messages with. */
 export const MESSAGE = 'src/texts/message.ts'
 
 /** Where the application lies. */

@@ -13,8 +13,8 @@ import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } fr
 /** 0 while the figures are available; nothing while the database is down. */
 const NONE = '0 * (max(dirsync_database_up{job="$job"}) == 1)'
 /** By what they are not, so that a status that is added later counts as in scope and as not in sync. */
-const IN_SCOPE = 'standing!~"left|vanished"'
-const NOT_IN_STEP = 'standing!~"in_step|left|vanished"'
+const IN_SCOPE = 'status!~"left|vanished"'
+const NOT_IN_SYNC = 'status!~"in_sync|left|vanished"'
 
 const OPERATIONS: Placed[] = [
   stat({
@@ -23,8 +23,8 @@ const OPERATIONS: Placed[] = [
       'Share of the employees for whom the platform confirmed every field. Below 98 % for an hour is an alert.',
     unit: 'percentunit',
     decimals: 1,
-    expr: `max(dirsync_employees{job="$job",standing="in_step"})
-  / sum(max by (standing) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
+    expr: `max(dirsync_employees{job="$job",status="in_sync"})
+  / sum(max by (status) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
     steps: ['red', [0.9, 'orange'], [0.98, 'green']],
   }),
   stat({
@@ -78,8 +78,8 @@ const OPERATIONS: Placed[] = [
     max: 1,
     queries: [
       {
-        expr: `max(dirsync_employees{job="$job",standing="in_step"})
-  / sum(max by (standing) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
+        expr: `max(dirsync_employees{job="$job",status="in_sync"})
+  / sum(max by (status) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
         legend: 'in sync',
         color: 'green',
       },
@@ -93,8 +93,8 @@ const OPERATIONS: Placed[] = [
     stacked: true,
     queries: [
       {
-        expr: `max by (standing) (dirsync_employees{job="$job",${NOT_IN_STEP}})`,
-        legend: '{{standing}}',
+        expr: `max by (status) (dirsync_employees{job="$job",${NOT_IN_SYNC}})`,
+        legend: '{{status}}',
       },
     ],
   }),
@@ -328,7 +328,7 @@ const PLATFORM_CALLS: Placed[] = [
     description: 'Share of the calls of the last 15 minutes. More than 1 % is an alert.',
     unit: 'percentunit',
     decimals: 2,
-    expr: `sum(increase(dirsync_platform_calls_too_fast_total{job="$job"}[15m]))
+    expr: `sum(increase(dirsync_platform_calls_rate_limited_total{job="$job"}[15m]))
   / (sum(increase(${CALLS}[15m])) > 0)`,
     steps: ['green', [0.01, 'orange'], [0.05, 'red']],
   }),
@@ -395,7 +395,7 @@ const PLATFORM_CALLS: Placed[] = [
     stacked: true,
     queries: [
       {
-        expr: 'sum by (operation) (rate(dirsync_platform_calls_too_fast_total{job="$job"}[$__rate_interval]))',
+        expr: 'sum by (operation) (rate(dirsync_platform_calls_rate_limited_total{job="$job"}[$__rate_interval]))',
         legend: '{{operation}}',
       },
     ],

@@ -48,7 +48,7 @@ export interface Placed extends Omit<PlainPanel, 'gridPos' | 'id'> {
   height: number
 }
 
-/** The dashboard's variable of that name, so that whoever looks chooses the Prometheus. */
+/** The dashboard's variable of that name: the reader chooses the Prometheus. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana's own placeholder
 export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
 const COLUMNS = 24

@@ -3,13 +3,11 @@ import { onlyRow, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
 import type { Channel } from './channel.ts'
-import { compose } from './compose.ts'
 import { answerOf, sendWithin } from './courier.ts'
-import { type AlertEvent, isWithinBound, type Limits, type Outlook, type StandingAlert } from './decide.ts'
-import type { ChannelMessage, Sender } from './message.ts'
+import { type AlertEvent, isWithinLimit, type Limits, type Outlook, type RaisedAlert } from './decide.ts'
+import { alertText, type ChannelMessage, compose, type Sender } from './message.ts'
 import { returnsOf } from './record.ts'
 import { muteOf, RULES } from './rule.ts'
-import { alertText } from './text.ts'
 
 /**
  * SQLSTATE classes of a server that cannot serve: connection, login, missing database, resources such as a full disk,
@@ -111,7 +109,7 @@ export class DatabaseAway {
       ...own.map(({ at }) => ({ channel: name, kind: 'alerts', at, about: [AWAY] }) as const),
     ]
     const alert = { ...AWAY, since: this.#since ?? now, facts: { error: this.#error } }
-    if (!isWithinBound(name, alert, sent, now, limits)) return
+    if (!isWithinLimit(name, alert, sent, now, limits)) return
     const event = last ? 'repeated' : 'raised'
     const events = [{ alert, event } as const]
     const message = compose(
@@ -144,7 +142,7 @@ const AWAY = {
   goneAt: null,
   endedAt: null,
   acknowledged: null,
-} as const satisfies Omit<StandingAlert, 'since' | 'facts'>
+} as const satisfies Omit<RaisedAlert, 'since' | 'facts'>
 
 /** Records the alert as ended now, with the messages that told of it. */
 async function recordAway(
@@ -154,7 +152,7 @@ async function recordAway(
     raisedAt,
     taken,
     facts,
-  }: { since: Date; raisedAt: Date; taken: readonly Taken[]; facts: StandingAlert['facts'] },
+  }: { since: Date; raisedAt: Date; taken: readonly Taken[]; facts: RaisedAlert['facts'] },
 ): Promise<void> {
   await transaction(pool, async client => {
     const { rows } = await client.query<{ id: number }>(

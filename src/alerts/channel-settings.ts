@@ -1,5 +1,6 @@
 import { isThisMachine } from '../lib/http-server.ts'
 import { closestName, isEncodedAddress } from '../lib/text.ts'
+import { type Message, message, type SaidKey } from '../texts/message.ts'
 import type { Language } from '../texts/texts.ts'
 import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
@@ -78,9 +79,9 @@ export type OwnSettings = Omit<ChannelSettings, 'language'> & {
  */
 export function parseChannels(values: ReadonlyMap<string, string>): {
   channels: OwnSettings[]
-  complaints: string[]
+  complaints: Message[]
 } {
-  const complaints: string[] = []
+  const complaints: Message[] = []
   const given = new Map<string, Partial<Record<ChannelPart, string>>>()
   for (const [setting, value] of values) {
     const found = partOf(setting)
@@ -107,36 +108,36 @@ export function partOf(setting: string): { name: string; part: ChannelPart } | n
   return PARTS.includes(part as ChannelPart) ? { name, part: part as ChannelPart } : null
 }
 
-function strayComplaint(setting: string): string {
+function strayComplaint(setting: string): Message {
   const end = setting.lastIndexOf('_')
   const meant = closestName(setting.slice(end).toUpperCase(), FURTHER_PARTS)
   const name = setting.slice(0, end).toUpperCase() + meant
   return partOf(name) !== null
-    ? `${setting} is not a setting of a channel: did you mean ${name}?`
-    : `${setting} is not a setting of a channel: a name has capitals and digits, as in ${CHANNEL_PREFIX}OPS, and only ${FURTHER_PARTS.join(', ')} or _FILE may follow it`
+    ? message('said.channel_setting_meant', { setting, name })
+    : message('said.channel_setting_stray', { setting, names: FURTHER_PARTS })
 }
 
 function readChannel(
   name: string,
   parts: Partial<Record<ChannelPart, string>>,
-): { channel: OwnSettings | null; flaws: string[] } {
+): { channel: OwnSettings | null; flaws: Message[] } {
   const setting = (part: ChannelPart) => CHANNEL_PREFIX + name + part
-  const flaws: string[] = []
-  const wrong = (part: ChannelPart, wanted: string) => {
-    const held = 'secret' in CHANNEL_SETTINGS[part] ? '(secret)' : JSON.stringify(parts[part])
-    flaws.push(`${setting(part)} holds ${held} but ${wanted}`)
+  const flaws: Message[] = []
+  const wrong = (part: ChannelPart, wanted: Message) => {
+    const held = 'secret' in CHANNEL_SETTINGS[part] ? message('said.secret') : JSON.stringify(parts[part])
+    flaws.push(message('said.setting_holds', { name: setting(part), held, wanted }))
   }
   const least = parts._LEAST ?? CHANNEL_SETTINGS._LEAST.default
-  if (!isSeverity(least)) wrong('_LEAST', `should be one of ${SEVERITIES.join(', ')}`)
+  if (!isSeverity(least)) wrong('_LEAST', message('said.wanted_one_of', { names: SEVERITIES }))
   const language = languageNamed(parts._LANGUAGE)
-  if (language === undefined) wrong('_LANGUAGE', 'should be en or zh-CN')
+  if (language === undefined) wrong('_LANGUAGE', message('said.wanted_language'))
   if (parts[''] === undefined) {
     const others = FURTHER_PARTS.filter(part => parts[part] !== undefined).map(setting)
-    flaws.push(`missing settings: ${setting('')} (without it, unset ${others.join(', ')})`)
+    flaws.push(message('said.settings_missing_or_unset', { name: setting(''), others }))
     return { channel: null, flaws }
   }
   const address = readAddress(parts[''])
-  if (typeof address === 'string') {
+  if ('key' in address) {
     wrong('', address)
     return { channel: null, flaws }
   }
@@ -151,11 +152,12 @@ function readChannel(
   if (mentionFlaw) wrong('_MENTION', mentionFlaw)
   const mail = kind === 'mail' ? readMail(url, parts) : { from: null, to: [], missing: [] }
   const needless = kind === 'mail' ? [] : (['_FROM', '_TO'] as const).filter(part => parts[part])
-  for (const part of needless) wrong(part, `only mail has that, and ${setting('')} is of the kind ${kind}`)
-  if (mail.missing.length > 0) flaws.push(`missing settings: ${mail.missing.map(setting).join(', ')}`)
-  if (mail.from !== null && !isMailAddress(mail.from))
-    wrong('_FROM', 'should be a mail address, such as dirsync <dirsync@example.com>')
-  if (!mail.to.every(isMailAddress)) wrong('_TO', 'should be mail addresses, separated by commas')
+  for (const part of needless)
+    wrong(part, message('said.wanted_for_mail', { name: setting(''), channel: kind }))
+  if (mail.missing.length > 0)
+    flaws.push(message('said.settings_missing', { names: mail.missing.map(setting) }))
+  if (mail.from !== null && !isMailAddress(mail.from)) wrong('_FROM', message('said.wanted_mail_address'))
+  if (!mail.to.every(isMailAddress)) wrong('_TO', message('said.wanted_mail_addresses'))
   if (flaws.length > 0 || !isSeverity(least) || language === undefined) return { channel: null, flaws }
   const { from, to } = mail
   return {
@@ -211,31 +213,32 @@ const KIND_BEFORE = new RegExp(
 )
 
 /** The kind of an address, or the form that it should have. */
-function readAddress(text: string): { kind: ChannelKind; url: URL } | string {
+function readAddress(text: string): { kind: ChannelKind; url: URL } | Message {
   const [before = '', named] = KIND_BEFORE.exec(text) ?? []
   const rest = text.slice(before.length)
   const url = URL.canParse(rest) ? new URL(rest) : null
   if (url === null || !/^(?:https?|smtps?):$/.test(url.protocol) || url.hostname === '')
-    return 'should be an address beginning with https://, http://, smtps:// or smtp://, where need be with its kind before it, as in dingtalk+https://'
+    return message('said.wanted_channel_address')
   if (url.protocol.startsWith('smtp')) return mailAddressFlaw(rest, url) ?? { kind: 'mail', url }
   const vendor = VENDORS[url.hostname]
   const kind = (named as ChannelKind | undefined) ?? vendor ?? 'webhook'
   const whole = vendor === kind ? WHOLE[kind] : undefined
-  return whole && !whole.has(url) ? `should be the whole address, ${whole.wanted}` : { kind, url }
+  return whole && !whole.has(url)
+    ? message('said.wanted_whole_address', { address: whole.wanted })
+    : { kind, url }
 }
 
 /** What is wrong with the address of a mail server, or null. */
-function mailAddressFlaw(text: string, url: URL): string | null {
+function mailAddressFlaw(text: string, url: URL): Message | null {
   const { username, password, pathname, searchParams } = url
   if (!isEncodedAddress(text) || !isDecodable(username) || !isDecodable(password))
-    return 'should have special characters of its user and password percent-encoded'
+    return message('said.wanted_encoded_login')
   const isPlain = searchParams.get('tls') === 'off'
   if ([...searchParams].length > (isPlain ? 1 : 0) || !/^\/?$/.test(pathname))
-    return 'should have nothing behind the port, except ?tls=off'
-  if (isPlain && url.protocol === 'smtps:') return 'should begin with smtp:// where tls is off'
-  if (isPlain && password !== '' && !isThisMachine(url.hostname))
-    return 'should have no password where tls is off: it would cross the network in the clear'
-  return (username === '') === (password === '') ? null : 'should have both a user and a password, or neither'
+    return message('said.wanted_no_more')
+  if (isPlain && url.protocol === 'smtps:') return message('said.wanted_smtp')
+  if (isPlain && password !== '' && !isThisMachine(url.hostname)) return message('said.wanted_no_password')
+  return (username === '') === (password === '') ? null : message('said.wanted_login')
 }
 
 function isDecodable(text: string): boolean {
@@ -248,30 +251,34 @@ function isDecodable(text: string): boolean {
 }
 
 /** What is wrong with a signing secret, or null. */
-function secretFlaw(kind: ChannelKind, secret: string): string | null {
+function secretFlaw(kind: ChannelKind, secret: string): Message | null {
   if (kind === 'mail' || kind === 'wecom' || kind === 'slack')
-    return `a channel of the kind ${kind} signs nothing: unset it`
+    return message('said.wanted_no_secret', { channel: kind })
   if (kind !== 'webhook') return null
   const [, key = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? []
   const bytes = Buffer.from(key, 'base64').length
-  return bytes >= 24 && bytes <= 64 ? null : 'should be whsec_ and 24 to 64 bytes as base64'
+  return bytes >= 24 && bytes <= 64 ? null : message('said.wanted_secret')
 }
 
 /** How each chat mentions people: the form of its ids, their description, and whether it can mention everyone. */
-const MENTIONS: Partial<Record<ChannelKind, { id: RegExp; wanted: string; knowsAll: boolean }>> = {
-  dingtalk: { id: /^\+?\d[\d-]{5,19}$/, wanted: 'mobile numbers', knowsAll: true },
-  wecom: { id: /^[\w.@-]{1,64}$/, wanted: 'user ids', knowsAll: false },
-  feishu: { id: /^[\w-]{1,64}$/, wanted: 'open ids (ou_…)', knowsAll: true },
-  slack: { id: /^[UW][A-Z0-9]{5,20}$/, wanted: 'member ids (U…)', knowsAll: true },
+const MENTIONS: Partial<
+  Record<ChannelKind, { id: RegExp; wanted: Extract<SaidKey, `said.ids_${string}`>; knowsAll: boolean }>
+> = {
+  dingtalk: { id: /^\+?\d[\d-]{5,19}$/, wanted: 'said.ids_dingtalk', knowsAll: true },
+  wecom: { id: /^[\w.@-]{1,64}$/, wanted: 'said.ids_wecom', knowsAll: false },
+  feishu: { id: /^[\w-]{1,64}$/, wanted: 'said.ids_feishu', knowsAll: true },
+  slack: { id: /^[UW][A-Z0-9]{5,20}$/, wanted: 'said.ids_slack', knowsAll: true },
 }
 
 /** What is wrong with a channel's mentions, or null. */
-function flawOfMention(kind: ChannelKind, ids: readonly string[]): string | null {
+function flawOfMention(kind: ChannelKind, ids: readonly string[]): Message | null {
   const known = MENTIONS[kind]
-  if (!known) return `a channel of the kind ${kind} mentions no one: unset it`
+  if (!known) return message('said.wanted_no_mention', { channel: kind })
   const isRight = (id: string) => (id === 'all' ? known.knowsAll && ids.length === 1 : known.id.test(id))
   if (ids.length <= 20 && ids.every(isRight)) return null
-  return `should be ${known.knowsAll ? 'all, or ' : ''}up to 20 ${known.wanted} separated by commas`
+  return message(known.knowsAll ? 'said.wanted_all_or_mentions' : 'said.wanted_mentions', {
+    what: message(known.wanted),
+  })
 }
 
 function listOf(text = ''): string[] {

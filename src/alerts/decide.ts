@@ -1,4 +1,3 @@
-import type { ChannelSettings } from './channel.ts'
 import {
   type Finding,
   inhibitorOf,
@@ -17,7 +16,7 @@ import {
  */
 
 /** An alert that was raised, a row of `dirsync.alert`. */
-export interface StandingAlert {
+export interface RaisedAlert {
   id: number
   rule: RuleName
   subject: string
@@ -67,7 +66,7 @@ export interface Outlook {
   /** Since when the rules have been evaluated without a gap. */
   watchedSince: Date
   /** Alerts that fire, and those that ended recently. */
-  alerts: readonly StandingAlert[]
+  alerts: readonly RaisedAlert[]
   told: readonly Told[]
   /** Messages of the last hour, oldest first. */
   sent: readonly Sent[]
@@ -91,7 +90,7 @@ export interface Draft {
   channel: string
   kind: 'alerts' | 'summary'
   /** The news, the worst first and recoveries last. A summary only counts it. */
-  events: { alert: StandingAlert; event: AlertEvent }[]
+  events: { alert: RaisedAlert; event: AlertEvent }[]
   /** For a summary: when the channel may have messages again. */
   silentUntil: Date | null
 }
@@ -103,14 +102,17 @@ interface Decision {
   withheld: { alertId: number; channel: string }[]
 }
 
+/** A channel, as far as it matters for what it is told. */
+interface Recipient {
+  name: string
+  /** The least severity of its alerts. */
+  least: Severity
+}
+
 const HOUR_MS = 3_600_000
 
 /** Decides what each channel is told now. */
-export function decide(
-  outlook: Outlook,
-  channels: readonly Pick<ChannelSettings, 'name' | 'least'>[],
-  limits: Limits,
-): Decision {
+export function decide(outlook: Outlook, channels: readonly Recipient[], limits: Limits): Decision {
   const decision: Decision = { drafts: [], withheld: [] }
   for (const channel of channels) {
     const told = new Map(
@@ -118,7 +120,7 @@ export function decide(
     )
     const events: Draft['events'] = []
     for (const alert of outlook.alerts) {
-      const known = told.get(alert.id) ?? NOTHING
+      const known = told.get(alert.id) ?? NEVER_TOLD
       const event = eventOf(alert, known, channel, outlook, limits)
       if (event === 'withheld') {
         if (!known.isWithheld) decision.withheld.push({ alertId: alert.id, channel: channel.name })
@@ -132,7 +134,7 @@ export function decide(
   return decision
 }
 
-const NOTHING: Pick<
+const NEVER_TOLD: Pick<
   Told,
   'firstAt' | 'lastAt' | 'isAcknowledged' | 'isRecovered' | 'isWithheld' | 'waiting'
 > = {
@@ -146,19 +148,19 @@ const NOTHING: Pick<
 
 /** The news about an alert for a channel; `withheld` if quiet hours or a mute hold it back. */
 function eventOf(
-  alert: StandingAlert,
-  known: typeof NOTHING,
-  channel: Pick<ChannelSettings, 'name' | 'least'>,
+  alert: RaisedAlert,
+  known: typeof NEVER_TOLD,
+  channel: Recipient,
   { now, watchedSince, alerts, mutes, isQuiet }: Outlook,
   limits: Limits,
 ): AlertEvent | 'withheld' | null {
   if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
   const wasTold = known.firstAt !== null
-  const isKeptByHours = isQuiet && alert.severity !== 'critical'
+  const isHeldByQuietHours = isQuiet && alert.severity !== 'critical'
   const isMuted = muteOf(alert, mutes, now) !== undefined
 
   if (alert.state === 'ended') {
-    if (known.isRecovered || isKeptByHours) return null
+    if (known.isRecovered || isHeldByQuietHours) return null
     // An alert that ended while its message waited is still told, with both times.
     return wasTold || (known.waiting !== null && !isMuted) ? 'recovered' : null
   }
@@ -170,9 +172,9 @@ function eventOf(
   if (inhibitorOf(alert, causes, now) !== undefined) return null
   // Once it is acknowledged, channels that know the alert hear so once, and then nothing until it is over.
   if (wasTold && alert.acknowledged)
-    return known.isAcknowledged || isKeptByHours || isMuted ? null : 'acknowledged'
+    return known.isAcknowledged || isHeldByQuietHours || isMuted ? null : 'acknowledged'
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
-  if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
+  if (isHeldByQuietHours || isMuted) return wasTold ? null : 'withheld'
   return wasTold ? 'repeated' : 'raised'
 }
 
@@ -210,9 +212,9 @@ function draftOf(
 }
 
 /** Whether a channel may have one more message about an alert. */
-export function isWithinBound(
+export function isWithinLimit(
   channel: string,
-  alert: StandingAlert,
+  alert: RaisedAlert,
   sent: Outlook['sent'],
   now: Date,
   limits: Limits,
@@ -230,7 +232,7 @@ function ofLastHour(channel: string, sent: Outlook['sent'], now: Date): Outlook[
  */
 function silenceOf(
   lately: Outlook['sent'],
-  { rule, subject, severity }: Pick<StandingAlert, 'rule' | 'subject' | 'severity'>,
+  { rule, subject, severity }: Pick<RaisedAlert, 'rule' | 'subject' | 'severity'>,
   { messagesPerHour }: Limits,
 ): Date | null {
   const about = lately.filter(message => message.about.some(one => one.rule === rule))

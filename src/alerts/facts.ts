@@ -1,5 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
-import { HAS_JUDGED, type Health, readHealth } from '../sync/health.ts'
+import { jsonRows } from '../sync/figures.ts'
+import type { Halt } from '../sync/halts.ts'
+import { HAS_CHECKED, type Health, readHealth } from '../sync/health.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import type { Said } from '../texts/message.ts'
 
@@ -26,17 +28,9 @@ export interface Facts extends Health {
   failingChannels: { channel: string; since: Date; answer: string | null }[]
 }
 
-interface Stop {
-  scope: string
+interface Stop extends Omit<Halt, 'probes' | 'nextProbeAt'> {
   /** The HR source that does not answer, for all its enterprises; empty if the halt is about its scope. */
   source: string
-  category: string
-  platformCode: number | null
-  message: Said
-  remedy: Said
-  /** dirsync, or the person who paused all calls. */
-  raisedBy: string
-  since: Date
 }
 
 /** Reads the input of the rules, at a cost that does not grow with the number of employees. */
@@ -70,10 +64,10 @@ const suspectsAmong = (kind: string, condition: string) => `
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
     cross join lateral (select id, kind, state, message from dirsync.sync_run r
-                        where ${condition} and r.hr_source = s.name and ${HAS_JUDGED}
+                        where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) latest
     left join lateral (select id from dirsync.sync_run r
-                       where ${condition} and r.hr_source = s.name and ${HAS_JUDGED}
+                       where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
                          and state <> 'source_suspect'
                        order by id desc limit 1) right_one on true
     cross join lateral (select finished_at from dirsync.sync_run r
@@ -81,8 +75,6 @@ const suspectsAmong = (kind: string, condition: string) => `
                           and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first
     where latest.state = 'source_suspect'`
-
-const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
 
 const DETAILS = `
   with stops as (
@@ -99,7 +91,7 @@ const DETAILS = `
   ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
     union all ${suspectsAmong('departments', `kind = 'departments'`)}
   ), last_hour as (
-    select open_cases from dirsync.standing_history where at > now() - interval '1 hour'
+    select open_cases from dirsync.status_history where at > now() - interval '1 hour'
   ), least_cases as (
     select key as category, min(value::int) as least
     from last_hour, jsonb_each_text(open_cases)
@@ -113,16 +105,16 @@ const DETAILS = `
             where ${OF_EVERYBODY} and state = 'done' and finished_at < now() - interval '1 hour'
             order by id desc limit 1) as older
   ), recent_calls as (
-    select coalesce(sum(calls), 0)::int as calls, coalesce(sum(too_fast), 0)::int as rejected
+    select coalesce(sum(calls), 0)::int as calls, coalesce(sum(rate_limited), 0)::int as rejected
     from dirsync.call_minute where minute > now() - interval '15 minutes'
   ), failing_channels as (
     select name as channel, failing_since as since, last_answer as answer
     from dirsync.alert_channel where failing_since is not null and seen_at > now() - interval '5 minutes'
   )
-  select ${listOf('stops')} as stops, ${listOf('held_runs')} as "heldRuns", ${listOf('suspects')} as suspects,
+  select ${jsonRows('stops')} as stops, ${jsonRows('held_runs')} as "heldRuns", ${jsonRows('suspects')} as suspects,
          case when exists (select from last_hour)
               then coalesce((select jsonb_object_agg(category, least) from least_cases), '{}') end as "leastCases",
          (select case when older > since then 'long_ago' when latest > since then 'lately' else 'never' end
           from good_runs, account) as "goodRun",
          (select to_jsonb(c) from recent_calls c) as "recentCalls",
-         ${listOf('failing_channels')} as "failingChannels"`
+         ${jsonRows('failing_channels')} as "failingChannels"`

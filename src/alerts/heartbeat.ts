@@ -141,7 +141,7 @@ async function takeDue(db: Pool): Promise<Due | null> {
     `${LATEST}
      insert into dirsync.heartbeat_call as c (run_id, attempts, leased_until)
      select id, 1, now() + $1 * interval '1 ms' from latest
-     on conflict (one) do update
+     on conflict (only_row) do update
      set run_id = excluded.run_id, called_at = null, leased_until = excluded.leased_until,
          attempts = case when c.run_id = excluded.run_id then c.attempts else 0 end + 1,
          answer = case when c.called_at is null then c.answer end

@@ -1,7 +1,7 @@
 import { LOCKS } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import type { Channel } from './channel.ts'
-import type { Outlook, StandingAlert, Told } from './decide.ts'
+import type { Outlook, RaisedAlert, Told } from './decide.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
 /*
@@ -27,19 +27,19 @@ export async function claimEvaluation(
 ): Promise<{ now: Date | null; isLast: boolean }> {
   const { rows } = await db.query<{ mine: boolean; now: Date; last: string | null }>(
     `with claimed as (
-       insert into dirsync.alert_judgement as j (judged_at, judged_by)
+       insert into dirsync.alert_check as j (checked_at, checked_by)
        select now(), $1 where pg_try_advisory_xact_lock($3)
-       on conflict (one) do update
-       set judged_at = excluded.judged_at, judged_by = excluded.judged_by,
-           watched_since = case when j.judged_at < now() - ${UNWATCHED_AFTER} then now()
+       on conflict (only_row) do update
+       set checked_at = excluded.checked_at, checked_by = excluded.checked_by,
+           watched_since = case when j.checked_at < now() - ${UNWATCHED_AFTER} then now()
                                 else least(j.watched_since, now()) end
-       where j.judged_at <= now() - $2 * interval '1 ms' * case j.judged_by when $1 then 1 else 2 end
+       where j.checked_at <= now() - $2 * interval '1 ms' * case j.checked_by when $1 then 1 else 2 end
           -- The server's clock was put back, or another server with another clock took over.
-          or j.judged_at > now() + interval '1 minute'
+          or j.checked_at > now() + interval '1 minute'
        returning 1
      )
      select exists (select from claimed) as mine, now() as now,
-            (select judged_by from dirsync.alert_judgement) as last`,
+            (select checked_by from dirsync.alert_check) as last`,
     [processId, gapMs, LOCKS.alerts],
   )
   const { mine, now, last } = onlyRow(rows)
@@ -49,7 +49,7 @@ export async function claimEvaluation(
 /** Whether any process has evaluated within two minutes, as far as that can be read. */
 export async function wasEvaluated(db: Pool): Promise<boolean> {
   const { rowCount } = await db
-    .query(`select from dirsync.alert_judgement where judged_at > now() - interval '2 minutes'`)
+    .query(`select from dirsync.alert_check where checked_at > now() - interval '2 minutes'`)
     .catch(() => ({ rowCount: 0 }))
   return rowCount === 1
 }
@@ -186,7 +186,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
      where state = 'sent' and channel = any ($1) and sent_at > now() - interval '1 hour' order by sent_at`,
     [names],
   )
-  const { rows: alerts } = await db.query<StandingAlert>(
+  const { rows: alerts } = await db.query<RaisedAlert>(
     `select id, rule, subject, severity, state, facts, since, returns, gone_at as "goneAt", ended_at as "endedAt",
             case when acknowledged_by is not null
                  then jsonb_build_object('by', acknowledged_by, 'reason', acknowledged_reason) end as acknowledged
@@ -218,7 +218,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
   )
   const { rows: moment } = await db.query<Pick<Outlook, 'now' | 'watchedSince' | 'isQuiet'>>(
     `select now() as now, dirsync.is_quiet(now()) as "isQuiet", watched_since as "watchedSince"
-     from dirsync.alert_judgement`,
+     from dirsync.alert_check`,
   )
   return {
     ...onlyRow(moment),

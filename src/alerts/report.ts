@@ -5,6 +5,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
+import { alertText } from './message.ts'
 import {
   CALM_MINUTES,
   inhibitorOf,
@@ -16,7 +17,6 @@ import {
   type Severity,
   settingOf,
 } from './rule.ts'
-import { alertText } from './text.ts'
 
 /*
  * What console and shell show about alerts: a few rows, however many employees there are. Rules that only another
@@ -135,8 +135,8 @@ export type RuleReport = z.infer<typeof RuleReport>
 
 /** The state of alerting as a whole. */
 export const AlertsReport = z.object({
-  judged_at: z.date().nullable().describe('When the rules were last judged; null: never'),
-  is_judged: z.boolean().describe('false: not evaluated for two minutes'),
+  checked_at: z.date().nullable().describe('When the rules were last checked; null: never'),
+  is_checked: z.boolean().describe('false: not evaluated for two minutes'),
   alerts: z.array(Alert).describe('What goes on or is about to be raised: the worst first, then the newest'),
   firing: z.number().describe('How many go on; at most 200 are listed'),
   channels: z.array(ChannelReport),
@@ -163,9 +163,9 @@ export async function readAlerts(
   of: { language: Language; only?: RuleName },
 ): Promise<AlertsReport> {
   const { language, only } = of
-  const [judgement, { rows }, { rows: firing }, channels, { rows: mutes }, quietHours, heartbeat] =
+  const [lastCheck, { rows }, { rows: firing }, channels, { rows: mutes }, quietHours, heartbeat] =
     await Promise.all([
-      readJudgement(db),
+      readLastCheck(db),
       db.query<AlertRow>(
         `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
         [only === undefined ? RULE_NAMES : [only], MOST],
@@ -182,7 +182,7 @@ export async function readAlerts(
       ),
     ])
   return {
-    ...judgement,
+    ...lastCheck,
     alerts: (await withTexts(db, language, rows)).map(alert => ({
       ...alert,
       channels: takersOf(alert.severity, channels),
@@ -204,11 +204,11 @@ export async function readAlerts(
   }
 }
 
-async function readJudgement(db: Pool): Promise<Pick<AlertsReport, 'judged_at' | 'is_judged'>> {
-  const { rows } = await db.query<Pick<AlertsReport, 'judged_at' | 'is_judged'>>(
-    `select judged_at, judged_at > now() - interval '2 minutes' as is_judged from dirsync.alert_judgement`,
+async function readLastCheck(db: Pool): Promise<Pick<AlertsReport, 'checked_at' | 'is_checked'>> {
+  const { rows } = await db.query<Pick<AlertsReport, 'checked_at' | 'is_checked'>>(
+    `select checked_at, checked_at > now() - interval '2 minutes' as is_checked from dirsync.alert_check`,
   )
-  return rows[0] ?? { judged_at: null, is_judged: false }
+  return rows[0] ?? { checked_at: null, is_checked: false }
 }
 
 async function readQuietHours(db: Pool): Promise<QuietHours | null> {
@@ -361,7 +361,7 @@ export function isUrgent({ state, kept_back }: Pick<Alert, 'state' | 'kept_back'
 
 /** A page of ended alerts, the latest first. */
 export const AlertHistory = z.object({
-  alerts: z.array(Alert.omit({ channels: true, kept_back: true })),
+  items: z.array(Alert.omit({ channels: true, kept_back: true })),
   next: z.string().nullable(),
 })
 export type AlertHistory = z.infer<typeof AlertHistory>
@@ -393,7 +393,7 @@ export async function readAlertHistory(
   )
   const last = rows[page.limit - 1]
   return {
-    alerts: await withTexts(
+    items: await withTexts(
       db,
       language,
       rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),

@@ -1,10 +1,7 @@
-import { CHANNELS } from './rules/channels.ts'
-import { DATABASE } from './rules/database.ts'
+import type { Facts } from './facts.ts'
 import { HALTS } from './rules/halts.ts'
 import type { Found, RuleDefinition } from './rules/kind.ts'
-import { MONEY } from './rules/money.ts'
-import { PLATFORM } from './rules/platform.ts'
-import { PROCESSES } from './rules/processes.ts'
+import { RUNNING } from './rules/running.ts'
 import { RUNS } from './rules/runs.ts'
 import { WORK } from './rules/work.ts'
 
@@ -16,16 +13,7 @@ export { SEVERITIES, type Severity } from './rules/kind.ts'
  */
 export const CALM_MINUTES = 15
 
-const CHAPTERS = {
-  ...HALTS,
-  ...RUNS,
-  ...WORK,
-  ...MONEY,
-  ...PROCESSES,
-  ...PLATFORM,
-  ...DATABASE,
-  ...CHANNELS,
-}
+const CHAPTERS = { ...HALTS, ...RUNS, ...WORK, ...RUNNING }
 export type RuleName = keyof typeof CHAPTERS
 export type FigureName = `ALERT_${Uppercase<RuleName>}`
 /** The settings of second thresholds. */
@@ -52,6 +40,25 @@ export interface Finding extends Found {
   subject: string
   /** How long it must last before it is raised. */
   forMs: number
+}
+
+/** The thresholds of the rules, as settings; null switches a rule off. */
+export type AlertLimits = Readonly<Record<FigureName, number | null> & Record<SecondName, number>>
+
+/**
+ * What is wrong now, by every rule except `database_away`, which is told from memory. Whether it has lasted long
+ * enough, and who is told, is decided elsewhere.
+ * @param now by the clock of the database
+ */
+export function findings(facts: Facts, limits: AlertLimits, now: Date): Finding[] {
+  return RULE_NAMES.flatMap(rule => {
+    const { find, second, holdsMs } = RULES[rule]
+    const figure = limits[settingOf(rule)]
+    if (!find || figure === null) return []
+    const given = { figure, second: second ? limits[second.name] : Number.NaN, now }
+    const forMs = holdsMs?.(figure) ?? 0
+    return find(facts, given).map(found => ({ rule, subject: '', forMs, ...found }))
+  })
 }
 
 /** An alert as a possible cause of others. Its facts may have come as JSON. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { io } from '../lib/io.ts'
-import { ACCOUNT_STATUS, PRODUCT_CATEGORY } from '../platform/states.ts'
+import { message } from '../texts/message.ts'
 import { FailedError } from './failure.ts'
+import { say } from './language.ts'
 import {
   ASKED_BY_PERSON,
   ENTERPRISE,
@@ -10,7 +10,7 @@ import {
   lookUp,
   stateText,
 } from './look-up.ts'
-import { counted, print, printJson, printTitle, table } from './output.ts'
+import { columnTitle, print, printJson, printTable, printTitle } from './output.ts'
 
 /** `dirsync accounts`: the enterprise's limit accounts, their balances and sub-accounts. */
 export function accountsCommand(program: Command): void {
@@ -37,37 +37,30 @@ async function accounts(account: string | undefined, options: LookUpOptions): Pr
   )
   if (account !== undefined && found.length === 0)
     throw new FailedError(
-      `the platform has no such account: ${program} accounts${enterpriseFlag(options)} lists those there are`,
+      message('said.no_such_account', { command: `${program} accounts${enterpriseFlag(options)}` }),
     )
   if (options.json) return printJson({ accounts: found })
-  if (found.length === 0)
-    return print('The enterprise has no limit account. In a group, name the enterprise: --enterprise CODE.')
-  io().stdout.write(
-    table(
-      [
-        { title: 'ACCOUNT', of: row => row.account_openid ?? null },
-        { title: 'NAME', of: row => row.name, gives: true },
-        { title: 'PRODUCT', of: row => stateText(PRODUCT_CATEGORY, row.product_category), gives: true },
-        { title: 'BALANCE', of: row => row.balance, align: 'right' },
-        { title: 'STATUS', of: row => stateText(ACCOUNT_STATUS, row.status) },
-      ],
-      found,
-    ),
-  )
+  if (found.length === 0) return print(say('shell.no_accounts'))
+  printTable(found, [
+    { title: columnTitle('account'), of: row => row.account_openid ?? null },
+    { title: columnTitle('name'), of: row => row.name, gives: true },
+    {
+      title: columnTitle('product'),
+      of: row => stateText('product_category', row.product_category),
+      gives: true,
+    },
+    { title: columnTitle('balance'), of: row => row.balance, align: 'right' },
+    { title: columnTitle('status'), of: row => stateText('account_status', row.status) },
+  ])
   const subs = found.flatMap(account => (account.sub_limits ?? []).map(sub => ({ ...sub, of: account.name })))
   if (subs.length > 0) {
-    printTitle('Sub-accounts')
-    io().stdout.write(
-      table(
-        [
-          { title: 'ID', of: row => row.id, align: 'right' },
-          { title: 'NAME', of: row => row.name, gives: true },
-          { title: 'OF', of: row => row.of, gives: true },
-          { title: 'STATUS', of: row => stateText(ACCOUNT_STATUS, row.status) },
-        ],
-        subs,
-      ),
-    )
+    printTitle(say('mirrors.sub_accounts'))
+    printTable(subs, [
+      { title: 'ID', of: row => row.id, align: 'right' },
+      { title: columnTitle('name'), of: row => row.name, gives: true },
+      { title: columnTitle('of'), of: row => row.of, gives: true },
+      { title: columnTitle('status'), of: row => stateText('account_status', row.status) },
+    ])
   }
-  print('', `${counted(found.length, 'account')}, ${counted(subs.length, 'sub-account')}.`)
+  print('', say('shell.accounts_shown', { accounts: found.length, subs: subs.length }))
 }

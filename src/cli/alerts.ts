@@ -1,17 +1,19 @@
 import type { Command } from 'commander'
+import { sendTest, type TestAnswer } from '../alerts/courier.ts'
 import { noteTaken } from '../alerts/outbox.ts'
-import type { AlertsReport } from '../alerts/report.ts'
+import { AlertsReport } from '../alerts/report.ts'
 import { RULE_NAMES, type RuleName } from '../alerts/rule.ts'
-import { sendTest, type TestAnswer } from '../alerts/test-message.ts'
 import { environment, isEmbedded, loadAlerts } from '../config.ts'
+import { alerts } from '../console/alerts/routes.ts'
+import { channelsShown, EXAMPLE, nowShown, quietShown, rulesShown } from '../console/alerts/view.ts'
 import { ownZone } from '../lib/time-text.ts'
-import { Commands } from '../sync/commands.ts'
-import { channelList, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
+import { message } from '../texts/message.ts'
 import { futureOf, limitOf, numberOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
 import { openContext, openStores } from './context.ts'
+import { act, see, seeList } from './definition.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { say, speak } from './language.ts'
-import { coloured, examples, longTime, print, printJson, printText, shortTime } from './output.ts'
+import { coloured, examples, print, printJson, printText } from './output.ts'
 
 const ruleOf = oneOf('rule', RULE_NAMES)
 
@@ -44,9 +46,12 @@ Examples:
     .action((options: Options, { args: [stray] }: Command) => {
       if (stray !== undefined)
         throw new UsageError(
-          `there is no command ${JSON.stringify(stray)}: choose one of ${command.commands.map(each => each.name()).join(', ')}`,
+          message('said.no_such_command', {
+            text: JSON.stringify(stray),
+            names: command.commands.map(each => each.name()),
+          }),
         )
-      return list(options)
+      return part(nowShown, options)
     })
 
   command
@@ -54,14 +59,14 @@ Examples:
     .description('list where alerts go, and how each channel fares')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync alerts channels'))
-    .action(channelList)
+    .action((options: Options) => part(channelsShown, { ...options, part: 'channels' }))
 
   command
     .command('rules')
     .description('list what raises an alert, with figures and mutes')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync alerts rules'))
-    .action(rules)
+    .action((options: Options) => part(rulesShown, { ...options, part: 'rules' }))
 
   command
     .command('history')
@@ -145,18 +150,43 @@ Examples:
     .action(quiet)
 }
 
+interface Options {
+  json?: true
+}
+
+const NOTHING = { params: {}, input: {} }
+
+/** A part of what the page of alerts shows. */
+async function part(
+  shown: typeof nowShown,
+  options: Options & { part?: 'channels' | 'rules' },
+): Promise<void> {
+  await using context = await openContext()
+  await see(context, { ...alerts(context).now, shown }, NOTHING, options)
+}
+
+async function history(options: Options & { since?: Date; rule?: RuleName; limit: number }): Promise<void> {
+  await using context = await openContext()
+  const { since, rule, limit } = options
+  await seeList(context, alerts(context).history, { rule, since: since?.toISOString(), limit }, options)
+}
+
 // Test messages
 
 async function test(options: Options & { channel?: string }): Promise<void> {
   const { channels, CONSOLE_URL, DEPLOYMENT_NAME, DIRSYNC_LANG } = loadAlerts(environment())
   speak(DIRSYNC_LANG)
   if (channels.length === 0)
-    throw new FailedError(`no channel is set, so nobody is told of any alert: set one, such as ${EXAMPLE}`)
+    throw new FailedError(message('said.no_channel_to_test', { example: EXAMPLE.split('\n', 1) }))
   const wanted = options.channel?.toLowerCase()
   const chosen = channels.filter(({ name }) => wanted === undefined || name === wanted)
   if (chosen.length === 0)
     throw new UsageError(
-      `there is no channel ${JSON.stringify(options.channel)}: choose one of ${channels.map(({ name }) => name).join(', ')}`,
+      message('said.no_such_choice', {
+        what: 'channel',
+        text: JSON.stringify(options.channel),
+        names: channels.map(({ name }) => name),
+      }),
     )
   const from = { consoleUrl: CONSOLE_URL, deployment: { id: null, name: DEPLOYMENT_NAME } }
   const answers = await Promise.all(chosen.map(channel => sendTest(channel, from)))
@@ -182,22 +212,17 @@ async function noteAnswers(answers: TestAnswer[]): Promise<void> {
 
 function printAnswers(answers: TestAnswer[]): void {
   for (const { channel, accepted, answer } of answers) {
-    const result = say(accepted ? 'alerts.shell.taken' : 'alerts.shell.not_taken')
-    print(`${channel}  ${coloured(accepted ? 'ok' : 'failed', result)}`)
+    const verdict = say(accepted ? 'alerts.test.sent' : 'alerts.test.failed', { channel })
+    print(coloured(accepted ? 'ok' : 'failed', verdict))
     printText(answer)
   }
 }
 
 // Acknowledging, muting, quiet hours
 
-async function acknowledge(id: number, options: Options & { reason?: string }): Promise<void> {
+async function acknowledge(id: number, { reason, ...options }: Options & { reason?: string }): Promise<void> {
   await using context = await openContext()
-  const acknowledged = await new Commands(context.pool, context.asker).acknowledgeAlert(
-    id,
-    options.reason ?? null,
-  )
-  if (options.json) printJson({ id, acknowledged })
-  else print(say(acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged'))
+  await act(context, alerts(context).acknowledge, { params: { id }, input: { reason } }, options)
 }
 
 async function mute(
@@ -205,21 +230,17 @@ async function mute(
   options: Options & { subject?: string; for?: number; until?: Date; reason: string },
 ): Promise<void> {
   if ((options.for === undefined) === (options.until === undefined))
-    throw new UsageError('give either --for, such as 4h, or --until, such as 2030-01-31T08:00')
-  const until = options.until ?? new Date(Date.now() + (options.for ?? 0))
+    throw new UsageError(message('said.for_or_until'))
+  const until = (options.until ?? new Date(Date.now() + (options.for ?? 0))).toISOString()
   await using context = await openContext()
   const { subject = null, reason } = options
-  await new Commands(context.pool, context.asker).muteAlert(rule, subject, until, reason)
-  if (options.json) printJson({ rule, subject, until })
-  else print(say('alerts.shell.muted_now', { rule, subject: subject ?? 'none', time: longTime(until) }))
+  await act(context, alerts(context).mute, { params: {}, input: { rule, subject, until, reason } }, options)
 }
 
 async function unmute(rule: RuleName, options: Options & { subject?: string }): Promise<void> {
   await using context = await openContext()
   const { subject = null } = options
-  const unmuted = await new Commands(context.pool, context.asker).unmuteAlert(rule, subject)
-  if (options.json) printJson({ rule, subject, unmuted })
-  else print(say(unmuted ? 'alerts.unmuted' : 'alerts.not_muted'))
+  await act(context, alerts(context).unmute, { params: {}, input: { rule, subject } }, options)
 }
 
 type Hours = 'off' | { starts: string; ends: string }
@@ -229,32 +250,19 @@ function hoursOf(text: string): Hours {
   if (text === 'off') return 'off'
   const [, starts, ends] = /^((?:[01]\d|2[0-3]):[0-5]\d)-((?:[01]\d|2[0-3]):[0-5]\d)$/.exec(text) ?? []
   if (starts === undefined || ends === undefined || starts === ends)
-    throw new UsageError(`${JSON.stringify(text)} should be hours such as 22:00-07:00, or off`)
+    throw new UsageError(message('said.not_hours', { text: JSON.stringify(text) }))
   return { starts, ends }
 }
 
 async function quiet(hours: Hours | undefined, options: Options & { timeZone?: string }): Promise<void> {
   await using context = await openContext()
-  const commands = new Commands(context.pool, context.asker)
-  if (hours === undefined) return showQuiet(await report(context, options), options)
-  if (hours === 'off') {
-    const cleared = await commands.clearQuietHours()
-    if (options.json) printJson({ cleared })
-    else print(say(cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set'))
+  const { now, setQuietHours, clearQuietHours } = alerts(context)
+  if (hours === undefined) {
+    const result = AlertsReport.pick({ quiet_hours: true })
+    await see(context, { ...now, result, shown: quietShown }, NOTHING, options)
     return
   }
-  const timeZone = options.timeZone ?? ownZone()
-  await commands.setQuietHours({ ...hours, timeZone })
-  if (options.json) printJson({ ...hours, time_zone: timeZone })
-  else print(say('alerts.quiet_hours.were_set', { ...hours, zone: timeZone }))
-}
-
-function showQuiet({ quiet_hours: hours }: AlertsReport, options: Options): void {
-  if (options.json) printJson({ quiet_hours: hours })
-  else if (!hours) print(say('alerts.quiet_hours.none'))
-  else {
-    const { starts, ends, time_zone, until } = hours
-    print(say('alerts.quiet_hours.are', { starts, ends, zone: time_zone }))
-    if (until) print(say('alerts.quiet_hours.now', { time: shortTime(until) }))
-  }
+  if (hours === 'off') return await act(context, clearQuietHours, NOTHING, options)
+  const input = { ...hours, time_zone: options.timeZone ?? ownZone() }
+  await act(context, setQuietHours, { params: {}, input }, options)
 }

@@ -1,21 +1,36 @@
 import { randomInt } from 'node:crypto'
 import { normaliseDate } from '../lib/text.ts'
+import { periodMs } from '../lib/time-text.ts'
+import { type Message, message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
 
 /** Parsers for the arguments and options of commands. Each throws a {@link UsageError}. */
 
-/** Makes a parser for the number of a run or a dead letter. */
-export function numberOf(what: string): (text: string) => number {
+/** What has a number. */
+type Numbered = 'run' | 'dry_run' | 'dead_letter' | 'alert'
+
+/** An option does not hold what it should. */
+export function wrongOption(flag: string, held: string, wanted: Message, options?: ErrorOptions): UsageError {
+  return new UsageError(
+    message('said.setting_holds', { name: flag, held: JSON.stringify(held), wanted }),
+    options,
+  )
+}
+
+/** Makes a parser for the number of something. */
+export function numberOf(what: Numbered): (text: string) => number {
   return text => {
     const number = Number(text)
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < 1)
-      throw new UsageError(`${JSON.stringify(text)} is not a ${what} number: give a whole number from 1`)
+      throw new UsageError(
+        message('said.not_a_number', { text: JSON.stringify(text), what: message(`said.number_of_${what}`) }),
+      )
     return number
   }
 }
 
 /** Like {@link numberOf}, for an argument that may be repeated. */
-export function numbersOf(what: string): (text: string, previous?: number[]) => number[] {
+export function numbersOf(what: Numbered): (text: string, previous?: number[]) => number[] {
   const parse = numberOf(what)
   return (text, previous = []) => [...new Set([...previous, parse(text)])]
 }
@@ -24,7 +39,7 @@ export function numbersOf(what: string): (text: string, previous?: number[]) => 
 export function limitOf(text: string): number {
   const limit = Number(text)
   if (!/^\d+$/.test(text) || limit < 1 || limit > 10_000)
-    throw new UsageError(`--limit holds ${JSON.stringify(text)} but should be a number from 1 to 10000`)
+    throw wrongOption('--limit', text, message('said.wanted_number_to', { min: 1, max: 10_000 }))
   return limit
 }
 
@@ -32,9 +47,7 @@ export function limitOf(text: string): number {
 export function employeeName(text: string): string {
   const name = text.trim()
   if (name === '' || [...name].length > 121)
-    throw new UsageError(
-      `${JSON.stringify(text)} is not an employee: give a user id of 1 to 100 characters, or enterprise/userid`,
-    )
+    throw new UsageError(message('said.not_an_employee', { text: JSON.stringify(text) }))
   return name
 }
 
@@ -47,25 +60,24 @@ export function employeeNames(text: string, previous: string[] = []): string[] {
 export function oneOf<const Word extends string>(what: string, allowed: readonly Word[]) {
   return (text: string): Word => {
     if (!(allowed as readonly string[]).includes(text))
-      throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: choose one of ${allowed.join(', ')}`)
+      throw new UsageError(
+        message('said.no_such_choice', { what, text: JSON.stringify(text), names: allowed }),
+      )
     return text as Word
   }
 }
 
 /** `--reason`, which must not be empty. */
 export function reasonOf(text: string): string {
-  if (text.trim() === '') throw new UsageError('--reason is empty: say why')
+  if (text.trim() === '') throw new UsageError(message('said.reason_empty'))
   return text
 }
 
 /** Makes a parser for a duration; the result is in milliseconds. */
 export function periodOf(flag: string): (text: string) => number {
   return text => {
-    const period = millisecondsOf(text)
-    if (!period)
-      throw new UsageError(
-        `${flag} holds ${JSON.stringify(text)} but should be a time such as 30m, 6h, 3d, 2w`,
-      )
+    const period = periodMs(text)
+    if (!period) throw wrongOption(flag, text, message('said.wanted_period'))
     return period
   }
 }
@@ -74,12 +86,9 @@ export function periodOf(flag: string): (text: string) => number {
 export function futureOf(flag: string): (text: string) => Date {
   return text => {
     const moment = momentOf(text)
-    if (!moment)
-      throw new UsageError(
-        `${flag} holds ${JSON.stringify(text)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
-      )
+    if (!moment) throw wrongOption(flag, text, message('said.wanted_until'))
     if (moment.getTime() <= Date.now())
-      throw new UsageError(`${flag} holds ${JSON.stringify(text)}, which is in the past: give a future time`)
+      throw new UsageError(message('said.in_the_past', { name: flag, held: JSON.stringify(text) }))
     return moment
   }
 }
@@ -87,12 +96,9 @@ export function futureOf(flag: string): (text: string) => Date {
 /** Makes a parser for a moment in the past: a time, or how long ago it was. */
 export function pastOf(flag: string): (text: string) => Date {
   return text => {
-    const period = millisecondsOf(text)
+    const period = periodMs(text)
     const moment = period === null ? momentOf(text) : new Date(Date.now() - period)
-    if (!moment)
-      throw new UsageError(
-        `${flag} holds ${JSON.stringify(text)} but should be a time such as 2026-11-21, or 12h, 7d, 4w ago`,
-      )
+    if (!moment) throw wrongOption(flag, text, message('said.wanted_since'))
     return moment
   }
 }
@@ -100,23 +106,14 @@ export function pastOf(flag: string): (text: string) => Date {
 /** Makes a parser for a day `yyyy-MM-dd` that exists. */
 export function dayOf(flag: string): (text: string) => string {
   return text => {
-    if (normaliseDate(text) !== text)
-      throw new UsageError(`${flag} holds ${JSON.stringify(text)} but should be a day such as 2026-11-21`)
+    if (normaliseDate(text) !== text) throw wrongOption(flag, text, message('said.wanted_day'))
     return text
   }
 }
 
-const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-/** The milliseconds in `30m`, `12h`, `3d` or `2w`; null for anything else. */
-function millisecondsOf(text: string): number | null {
-  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
-  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
-}
-
 /** The moment given by `3d`, `12h`, `30m`, `2w` or an ISO time; null for anything else. */
 export function momentOf(text: string, now = new Date()): Date | null {
-  const period = millisecondsOf(text)
+  const period = periodMs(text)
   if (period !== null) return new Date(now.getTime() + period)
   const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
     text,

@@ -9,12 +9,13 @@ import type { PlatformClient } from '../platform/client.ts'
 import type { Asker } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
-import { FailedError, STOP_SIGNALS, sentenceOf } from './failure.ts'
+import { message } from '../texts/message.ts'
+import { FailedError, STOP_SIGNALS, saidOf } from './failure.ts'
 import { namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
-export { missingAmong, NEEDED_ROLES } from '../sync/process.ts'
+export { NEEDED_ROLES } from '../sync/process.ts'
 
 /** dirsync's own database, and the settings with its address. */
 interface Stores<Settings> extends AsyncDisposable {
@@ -137,9 +138,7 @@ export async function assertAnswers(pool: Pool): Promise<void> {
   try {
     await pool.query('select 1')
   } catch (error) {
-    throw new FailedError(
-      `dirsync's own database does not answer (${sentenceOf(error)}): check DATABASE_URL, and that the server is up`,
-    )
+    throw new FailedError(message('said.own_database_silent', { reason: saidOf(error) }))
   }
 }
 
@@ -148,8 +147,8 @@ async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings
   if (missing.length === 0) return
   throw new FailedError(
     embedded
-      ? `there is nothing here yet, or an older version left it: run ${program} start`
-      : `the database lacks ${missing.join(', ')}: run ${program} migrate`,
+      ? message('said.nothing_here_yet', { command: `${program} start` })
+      : message('said.schema_lacks', { names: missing, command: `${program} migrate` }),
   )
 }
 

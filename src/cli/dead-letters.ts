@@ -4,6 +4,7 @@ import { FilterInput, ListInput } from '../console/cases/query.ts'
 import { cases } from '../console/cases/routes.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
 import { Commands } from '../sync/commands.ts'
+import { message } from '../texts/message.ts'
 import { futureOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { act, printLines, see, seeList, withQuery } from './definition.ts'
@@ -54,7 +55,7 @@ Examples:
   command
     .command('show')
     .description('show everything about one')
-    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync dead-letters show 17'))
     .action(async (id: number, options) => {
@@ -65,7 +66,7 @@ Examples:
   command
     .command('retry')
     .description('try some again now, or all of one category')
-    .argument('[ids...]', 'numbers of dead letters', numbersOf('dead letter'))
+    .argument('[ids...]', 'numbers of dead letters', numbersOf('dead_letter'))
     .option('--category <category>', 'all open ones of this category')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -77,7 +78,7 @@ Examples:
   command
     .command('ignore')
     .description('accept one as it is; it reopens when the HR row changes or fails for another reason')
-    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
     .requiredOption('--reason <reason>', 'why, for whoever asks later', reasonOf)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -92,7 +93,7 @@ Examples:
   command
     .command('snooze')
     .description('let one rest until a time; then try it again')
-    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
     .requiredOption(
       '--until <time>',
       'a time (2030-01-31, 2030-01-31T08:00), or 30m, 12h, 3d, 2w from now',
@@ -116,7 +117,7 @@ Examples:
   command
     .command('assign')
     .description('say who takes care of one')
-    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
     .option('--to <name>', 'who does')
     .option('--nobody', 'nobody does')
     .option('--json', 'print one JSON document')
@@ -126,7 +127,7 @@ Examples:
     )
     .action(async (id: number, { to, nobody = false, ...options }) => {
       const assignee = to?.trim() || null
-      if ((assignee === null) !== nobody) throw new UsageError('give either --to and a name, or --nobody')
+      if ((assignee === null) !== nobody) throw new UsageError(message('said.to_or_nobody'))
       await using context = await openContext()
       await act(context, cases(context).assign, { params: { id }, input: { assignee } }, options)
     })
@@ -134,7 +135,7 @@ Examples:
   command
     .command('comment')
     .description('add to the story of one, resolved or not')
-    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
     .requiredOption('--text <text>', 'what to say')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -161,7 +162,8 @@ Examples:
       ),
     )
     .action(async options => {
-      if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
+      if (options.csv && options.json)
+        throw new UsageError(message('said.either_option', { one: '--csv', other: '--json' }))
       await using context = await openContext()
       const { limit, ...input } = wanted(options)
       await assertCategories(context, input.categories)
@@ -177,7 +179,7 @@ const NAMES = { states: 'state', categories: 'category' }
 async function retry(ids: number[] | undefined, options: { category?: string; json?: true }): Promise<void> {
   const numbers = ids ?? []
   if (numbers.length > 0 === (options.category !== undefined))
-    throw new UsageError('give either the numbers of dead letters or --category, not both')
+    throw new UsageError(message('said.ids_or_category'))
   await using context = await openContext()
   const commands = new Commands(context.pool, context.asker)
   const { category } = options

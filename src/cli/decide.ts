@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Commands } from '../sync/commands.ts'
+import { message } from '../texts/message.ts'
 import { numberOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { UsageError } from './failure.ts'
@@ -36,7 +37,7 @@ export function decideCommands(program: Command): void {
       'take back what a run has not sent yet; calls under way are finished. The next run plans it again.',
     )
     .option('--reason <text>', 'why, for whoever looks at the run later')
-    .option('--dry-run <number>', 'end a dry run of another SELECT instead', numberOf('dry run'))
+    .option('--dry-run <number>', 'end a dry run of another SELECT instead', numberOf('dry_run'))
     .addHelpText('after', examples('dirsync cancel 12 --reason "wrong day"', 'dirsync cancel --dry-run 7'))
     .action(cancel)
 
@@ -95,8 +96,7 @@ async function cancel(
 ): Promise<void> {
   const { dryRun } = options
   if (dryRun !== undefined && run === undefined) return await cancelDryRun(dryRun, options)
-  if (run === undefined || dryRun !== undefined)
-    throw new UsageError('give the number of a run, or --dry-run with the number of a dry run')
+  if (run === undefined || dryRun !== undefined) throw new UsageError(message('said.run_or_dry_run'))
   await using context = await openContext()
   await commandsOf(context).cancel(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'cancelled' })
@@ -126,7 +126,7 @@ async function resume(options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const wasPaused = await commandsOf(context).resume()
   if (options.json) printJson({ paused: false, was_paused: wasPaused })
-  else print(say(wasPaused ? 'shell.resumed' : 'shell.not_paused'))
+  else print(say(wasPaused ? 'overview.resumed' : 'overview.not_paused'))
   if (wasPaused) await warnOfMissingRoles(context)
 }
 

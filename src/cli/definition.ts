@@ -5,6 +5,8 @@ import type { Input, Next } from '../console/endpoint.ts'
 import { Problem, problemOf } from '../console/problem.ts'
 import type { Shown } from '../console/shown.ts'
 import { ownZone } from '../lib/time-text.ts'
+import { message, saidBySchema } from '../texts/message.ts'
+import { translator } from '../texts/texts.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -24,10 +26,10 @@ interface Read<Result extends z.ZodType, Params extends Shape, Query extends Sha
 }
 
 /** The shell user may do everything, as they have the settings with all secrets. */
-export function shellAsk({ asker }: CommandContext): Ask {
+export function shellAsk({ asker }: CommandContext, language = shellLanguage()): Ask {
   return {
-    language: shellLanguage(),
-    t: say,
+    language,
+    t: translator(language),
     theme: 'auto',
     zone: ownZone(),
     viewer: { name: asker.actor, role: 'admin', via: 'shell' },
@@ -39,27 +41,51 @@ export function shellAsk({ asker }: CommandContext): Ask {
   }
 }
 
-/** Prints what a person sees of it, or with `--json` the answer of the API. */
+/** Runs an endpoint for the shell user. @throws UsageError, FailedError for what the console has an error page for */
+export async function runEndpoint<Result, Asked>(
+  context: CommandContext,
+  endpoint: { run(ask: Ask, asked: Asked): Promise<Result> },
+  asked: Asked,
+  ask = shellAsk(context),
+): Promise<Result> {
+  try {
+    return await endpoint.run(ask, asked)
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const { kind, message: words, said, titleKey } = problemOf(error)
+    const what = words ? said : ask.t(titleKey)
+    throw kind === 'invalid' ? new UsageError(what) : new FailedError(what, { cause: error })
+  }
+}
+
+/**
+ * Prints what a person sees of it, or with `--json` the answer of the API, which is English for programs.
+ * @param options.part the list of the answer that the command is about
+ */
 export async function see<Result extends z.ZodType, Params extends Shape, Query extends Shape>(
   context: CommandContext,
   read: Read<Result, Params, Query>,
   asked: Input<Params, Query>,
-  { json }: { json?: true },
-): Promise<void> {
-  const ask = shellAsk(context)
-  const result = await told(ask, read.run(ask, asked))
-  if (json || !read.shown) printJson(z.encode(read.result, result))
-  else printScreen(read.shown(ask, result, asked), context.program)
+  { json, part }: { json?: true; part?: keyof z.output<Result> & string },
+): Promise<z.output<Result>> {
+  const ask = shellAsk(context, json && 'en')
+  const result = await runEndpoint(context, read, asked, ask)
+  if (json || !read.shown) {
+    const answer = z.encode(read.result, result)
+    printJson(part ? { items: (answer as Record<string, unknown>)[part], next: null } : answer)
+  } else printScreen(read.shown(ask, result, asked), context.program)
+  return result
 }
 
 /** The same of a list, with as many rows as are wanted. */
-export async function seeList<Item, Result extends z.ZodType, Query extends Shape>(
+export async function seeList<Item, Result extends z.ZodType, Params extends Shape, Query extends Shape>(
   context: CommandContext,
-  read: Read<Result, z.ZodObject<Record<never, never>>, Query>,
+  read: Read<Result, Params, Query>,
   { limit, ...input }: z.output<Query> & { limit: number },
   options: { json?: true },
+  params = {} as z.output<Params>,
 ): Promise<void> {
-  const run = async (ask: Ask, asked: Input<z.ZodObject<Record<never, never>>, Query>) => {
+  const run = async (ask: Ask, asked: Input<Params, Query>) => {
     type Page = z.output<Result> & { items: Item[]; next: string | null }
     const page = async (cursor: string | undefined, size: number) =>
       (await read.run(ask, {
@@ -74,7 +100,7 @@ export async function seeList<Item, Result extends z.ZodType, Query extends Shap
     }
     return all
   }
-  await see(context, { ...read, run }, { params: {}, input: input as z.output<Query> }, options)
+  await see(context, { ...read, run }, { params, input: input as z.output<Query> }, options)
 }
 
 /** Rows that one page may have. */
@@ -92,7 +118,7 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
   { json }: { json?: true },
 ): Promise<void> {
   const ask = shellAsk(context)
-  const result = await told(ask, action.run(ask, asked))
+  const result = await runEndpoint(context, action, asked, ask)
   const notice = action.next?.(ask, result, asked).notice
   if (json || !notice) printJson(z.encode(action.result, result))
   else print(say(notice.key, notice.values))
@@ -104,19 +130,7 @@ export async function printLines<Params extends Shape, Query extends Shape>(
   download: { lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string> },
   asked: Input<Params, Query>,
 ): Promise<void> {
-  for await (const line of download.lines({ ...shellAsk(context), language: 'en' }, asked)) print(line)
-}
-
-/** @throws UsageError, FailedError for what the console has an error page for */
-async function told<T>(ask: Ask, work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    const { kind, message, titleKey } = problemOf(error)
-    const sentence = message || ask.t(titleKey)
-    throw kind === 'invalid' ? new UsageError(sentence) : new FailedError(sentence, { cause: error })
-  }
+  for await (const line of download.lines(shellAsk(context, 'en'), asked)) print(line)
 }
 
 // Options
@@ -163,5 +177,11 @@ function parsedOption(flag: string, schema: z.ZodType, text: string): unknown {
   if (success) return data
   const [issue] = error.issues
   if (issue?.code === 'invalid_value') oneOf(flag, issue.values.map(String))(text)
-  throw new UsageError(`--${flag} holds ${JSON.stringify(text)}: ${issue?.message}`)
+  throw new UsageError(
+    message('said.option_value', {
+      name: `--${flag}`,
+      held: JSON.stringify(text),
+      wanted: saidBySchema(issue?.message ?? ''),
+    }),
+  )
 }

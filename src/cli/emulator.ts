@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { startEmulator } from '../../emulator/emulator.ts'
+import { message } from '../texts/message.ts'
+import { wrongOption } from './arguments.ts'
 import { stopSignal, UsageError } from './failure.ts'
+import { said } from './language.ts'
 import { print } from './output.ts'
 
 /** `dirsync emulator`: the stand-alone platform. */
@@ -35,13 +38,12 @@ Examples:
     )
     .action(async ({ port, host, appid, secret, secretFile, signAlgorithm, strict, data, seed }) => {
       const appSecret = secretFile && !secret ? (await textOf('--secret-file', secretFile)).trim() : secret
-      if (!appSecret)
-        throw new UsageError('give the secret of the application with --secret or --secret-file')
+      if (!appSecret) throw new UsageError(message('said.secret_missing'))
       const emulator = await startEmulator({
         ...{ port, host, appId: appid, appSecret, signAlgorithm, strict, data },
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
-      print(`emulator listens on ${emulator.url} for application ${appid}`)
+      print(said(message('said.emulator_listens', { address: emulator.url, id: appid })))
       await stopSignal()
       await emulator.close()
     })
@@ -50,7 +52,7 @@ Examples:
 function portOf(text: string): number {
   const port = Number(text)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new UsageError(`--port holds ${JSON.stringify(text)} but should be a number from 0 to 65535`)
+    throw wrongOption('--port', text, message('said.wanted_number_to', { min: 0, max: 65_535 }))
   return port
 }
 
@@ -58,7 +60,7 @@ async function textOf(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    throw new UsageError(`${option} holds ${JSON.stringify(file)} but that file cannot be read`, { cause })
+    throw wrongOption(option, file, message('said.that_file_unreadable'), { cause })
   }
 }
 
@@ -66,6 +68,6 @@ function seedOf(json: string, file: string): object {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw new UsageError(`--seed holds ${JSON.stringify(file)} but that file is not JSON`, { cause })
+    throw wrongOption('--seed', file, message('said.that_file_not_json'), { cause })
   }
 }

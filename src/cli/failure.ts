@@ -1,17 +1,26 @@
-import { codeOf } from '../lib/failure.ts'
+import type { ConfigError } from '../config.ts'
+import { codeOf, saidOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
+import { inWords, type Said, SaidError } from '../texts/message.ts'
 
 export { saidOf, sentenceOf } from '../lib/failure.ts'
 
+/** An error for the person at the shell. A text is in their language already, or the words of others. */
+class ShellError extends SaidError {
+  constructor(what: Said | string, options?: ErrorOptions) {
+    super(typeof what === 'string' ? inWords(what) : what, options)
+  }
+}
+
 /** Wrong use of a command: one sentence, exit 2. */
-export class UsageError extends Error {
+export class UsageError extends ShellError {
   readonly exitCode = 2
 }
 
 /**
  * The command failed, or its run is held: one sentence, exit 1. The message is empty if it has been printed already.
  */
-export class FailedError extends Error {
+export class FailedError extends ShellError {
   /** Without a message, nothing must be printed, not even the name. */
   override readonly name = ''
   readonly exitCode = 1
@@ -30,6 +39,11 @@ const WRONG_USE = new Set([
   'MAPPING_COLUMNS',
   'MAPPING_MISSING',
 ])
+
+/** What an error says, a line for each wrong setting. */
+export function linesOf(error: unknown): readonly Said[] {
+  return codeOf(error) === 'CONFIG_INVALID' ? (error as ConfigError).problems : [saidOf(error)]
+}
 
 /** The exit code for this error: 2 for wrong usage or a wrong setting, else 1. */
 export function exitCodeOf(error: unknown): number {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { STANDINGS_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
+import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
@@ -151,11 +151,11 @@ export function printSummary(
   printHints(summary, options)
 }
 
-function printEmployees({ in_scope, ...standings }: SyncSummary['employees']): void {
+function printEmployees({ in_scope, ...statuses }: SyncSummary['employees']): void {
   heading(say('shell.heading.employees'), in_scope, say('shell.in_scope'))
-  for (const name of STANDINGS_AFTER_SYNC)
-    if (standings[name] > 0)
-      line(words(named('standing', name)), standings[name], say(`shell.after_sync.${name}`))
+  for (const name of EMPLOYEE_STATUSES_AFTER_SYNC)
+    if (statuses[name] > 0)
+      line(words(named('status', name)), statuses[name], say(`shell.after_sync.${name}`))
 }
 
 function printDeadLetters(categories: SyncSummary['dead_letters']): void {

@@ -5,14 +5,14 @@ import { connectSource } from '../connections.ts'
 import { type EmployeeKey, qualified } from '../directory/employee.ts'
 import { maskKey } from '../directory/masking.ts'
 import type { HrDelivery } from '../hr/server.ts'
-import { judgeTimes, type TimesFinding } from '../hr/updated-times.ts'
+import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
 import { leaversAbound } from '../sync/safety.ts'
+import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
-import type { BrokenRule, ColumnFigures } from '../workbench/columns.ts'
+import type { BrokenRule, ColumnFigures, Doubt } from '../workbench/columns.ts'
 import type { DepartmentFinding } from '../workbench/departments.ts'
-import type { Doubt } from '../workbench/doubts.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { named, namedList, said, say, speak } from './language.ts'
 import {
@@ -70,7 +70,9 @@ async function check(options: CheckOptions): Promise<void> {
   const load = mapping === undefined ? loadHr : loadUnmappedHr
   if (mapping !== undefined)
     await readFile(mapping).catch((error: NodeJS.ErrnoException) => {
-      throw new UsageError(`${mapping} cannot be read (${error.code})`)
+      throw new UsageError(
+        message('said.file_is_unreadable', { file: mapping ?? '', reason: error.code ?? '' }),
+      )
     })
   const checked = checkSettings(load)
   speak(checked.language)
@@ -128,7 +130,7 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
     ...(found.stray.rows > 0 ? [strayFact(found.stray)] : []),
     ...found.broken.flatMap(brokenFacts),
   ])
-  const times = found.times ? judgeTimes(found.times, new Date()) : []
+  const times = found.times ? findingsOfTimes(found.times, new Date()) : []
   printFindings(say('hr_check.doubts'), [
     ...found.doubts.map(doubtFact),
     ...times.filter(({ key }) => key === 'doctor.in_future').flatMap(timesFacts),

@@ -18,7 +18,7 @@ import {
   LEAVING_NAMES,
   type Meaning,
   STATUS_NAMES,
-  standingsOf,
+  statussOf,
 } from '../workbench/guess.ts'
 import { namedWithValue, say } from './language.ts'
 import {
@@ -331,10 +331,10 @@ function isPlausible({ active, of }: { active: number; of: number }): boolean {
  */
 function guessedStates(states: readonly CountedValue[], subject: Subject): string[] | null {
   const values = states.map(({ value }) => value)
-  const standings = standingsOf(values)
-  if (subject === 'employees' ? standings.includes(null) : !standings.some(standing => standing !== null))
+  const statuses = statussOf(values)
+  if (subject === 'employees' ? statuses.includes(null) : !statuses.some(status => status !== null))
     return null
-  const active = values.filter((_, i) => standings[i] !== 'gone')
+  const active = values.filter((_, i) => statuses[i] !== 'gone')
   return active.length === 0 ? null : active
 }
 

@@ -86,7 +86,7 @@ async function init(options: InitOptions): Promise<void> {
   const meant = await askMeanings(questions, columns, meanings, guessed)
   for (const { column, meaning } of meant)
     if (meanings.some(known => known.column === meaning && isRuledOut(column.values, known)))
-      printText(colours.yellow(say('hr_init.personal', { column: plain(column.name) })), 0)
+      printText(say('hr_init.personal', { column: plain(column.name) }), 0, colours.yellow)
   const chosen = await askGender(questions, server, table, meant)
   const active = await askActive(questions, server, table, columns, chosen, subject)
 

@@ -11,10 +11,12 @@ import {
   TriggerTableError,
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
+import { message, saidBy } from '../texts/message.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { hrCheckCommand } from './hr-check.ts'
 import { hrInitCommand } from './hr-init.ts'
-import { counted, examples, print, printJson } from './output.ts'
+import { said, say } from './language.ts'
+import { examples, print, printJson } from './output.ts'
 import { checkSettings, openSettings } from './settings.ts'
 import { oneSource } from './source.ts'
 
@@ -92,10 +94,7 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   await using settings = await openSettings(checkSettings(), loadConfig, logger)
   const { address, employeesSql: file } = oneSource(settings.config.sources, options.source)
   const url = options.url ?? address
-  if (!/^postgres(?:ql)?:/.test(url))
-    throw new UsageError(
-      'only a PostgreSQL HR can have the trigger: give --url with a postgres:// address, or set HR_POLL_SECONDS',
-    )
+  if (!/^postgres(?:ql)?:/.test(url)) throw new UsageError(message('said.trigger_only_postgres'))
   const client = await connectClient(url)
   try {
     const mapping = { file, sql: await readMappingFile(file) }
@@ -107,16 +106,17 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
     if (!isPrinted) await carryOut(client, statements)
     if (options.json) return printJson({ tables, statements, done: !isPrinted })
     if (isPrinted) return print(...script(statements))
-    if (what === 'remove')
-      return print(
-        tables.length === 0 ? 'There is no trigger.' : `Removed from ${counted(tables.length, 'table')}.`,
-      )
+    if (what === 'remove') return print(say('shell.trigger_removed', { tables: tables.length }))
     for (const { table, names } of tables)
-      print(`${table}: ${names ? `names user ids (${names})` : 'tells that something changed'}`)
-    print('Installed. A running scheduler hears it from now on.')
+      print(
+        said(
+          names ? message('said.trigger_names', { table, names }) : message('said.trigger_tells', { table }),
+        ),
+      )
+    print(said(message('said.trigger_installed')))
   } catch (error) {
-    if (error instanceof TriggerTableError) throw new UsageError(error.message)
-    if (error instanceof TriggerRefusedError) throw new FailedError(error.message)
+    if (error instanceof TriggerTableError) throw new UsageError(saidBy(error))
+    if (error instanceof TriggerRefusedError) throw new FailedError(saidBy(error))
     throw error
   } finally {
     await client.end()

@@ -5,13 +5,10 @@ import { inLanguage } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
 
-/**
- * The language in which commands answer people: results and their titles. Help, usage errors and `--json` are always
- * English, for scripts and for search engines.
- */
+/** The language in which commands answer people. `--json` and CSV are always English, for scripts. */
 const speech = perRun<{ language: Language }>(() => ({ language: 'en' }))
 
-/** Sets the language of this command, once its settings are known. */
+/** Sets the language of this command. */
 export function speak(wish: Language): void {
   speech().language = wish
 }
@@ -54,12 +51,4 @@ export function namedWithValue(list: Names, value: string): string {
 /** A stored message or remedy, in the language of this command. */
 export function said<What extends Said | null | undefined>(stored: What): string | Exclude<What, Said> {
   return stored ? inLanguage(shellLanguage(), stored as Said) : (stored as Exclude<What, Said>)
-}
-
-/** The meaning of one of the platform's own values; the value itself if it is unknown. */
-export function meaning(
-  list: 'asset_code' | 'payment_order_status',
-  value: string | number | null,
-): string | number | null {
-  return value === null ? null : textOr(shellLanguage(), `${list}.${value}`, String(value))
 }

@@ -1,10 +1,12 @@
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
-import { entryOfCode } from '../platform/codes.ts'
+import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { PlatformError } from '../platform/errors.ts'
-import { meaningOf, type States } from '../platform/states.ts'
+import { message } from '../texts/message.ts'
+import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { factLines, print, printJson } from './output.ts'
+import { said, say, shellLanguage } from './language.ts'
+import { factLines, factsOf, print, printJson } from './output.ts'
 
 /** Shared by the commands that ask the platform while a person waits. */
 
@@ -84,10 +86,10 @@ function brokenRules(
 }
 
 function explained(error: PlatformError, operation: string, json: boolean): FailedError {
-  const { category, meaning, remedy } = error.verdict
+  const { category, meaning, remedy, said: inOwnWords } = error.verdict
   const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
-  const message = error.platformMessage ?? null
+  const words = error.platformMessage ?? null
   if (json)
     printJson({
       error: {
@@ -96,42 +98,62 @@ function explained(error: PlatformError, operation: string, json: boolean): Fail
         category,
         meaning,
         remedy,
-        message,
+        message: words,
         http_status: httpStatus ?? null,
         trace_id: traceId,
         outcome_known: outcomeKnown,
       },
     })
-  const lines = factLines([
-    ['code', code],
-    ['meaning', meaning],
-    ['remedy', remedy],
-    ['message', message],
-    ['http', httpStatus === 200 ? null : httpStatus],
-    ['trace', traceId],
-    ['outcome', outcomeKnown ? null : 'unknown: look before you do it again'],
-  ])
+  const lines = factLines(
+    factsOf([
+      ['code', code],
+      ['meaning', said(inOwnWords.meaning)],
+      ['remedy', said(inOwnWords.remedy)],
+      ['message', words],
+      ['http', httpStatus === 200 ? null : httpStatus],
+      ['trace', traceId],
+      ['outcome', outcomeKnown ? null : say('shell.outcome_unknown')],
+    ]),
+  )
   // A preceding call (for a token, or the order record) may be the one that failed.
-  const consequence = failed === operation ? '' : `, so ${operation} was not carried out`
-  return new FailedError([`${failed} failed${consequence}`, ...lines].join('\n'))
+  const what =
+    failed === operation
+      ? message('said.lookup_failed', { name: failed })
+      : message('said.lookup_failed_before', { name: failed, other: operation })
+  return new FailedError([said(what), ...lines].join('\n'))
 }
 
 /** What to do about a code of the platform; null if it is not in the catalogue. */
 export function remedyOf(platformCode: number | null): string | null {
   const entry = entryOfCode(platformCode ?? undefined)
-  return entry?.remedyBesideHr ?? entry?.remedy ?? null
+  return entry ? said(messagesOf(entry, false).remedy) : null
 }
 
+/** The lists of the platform's own values in the catalogue. */
+type PlatformList =
+  | 'account_status'
+  | 'activity_type'
+  | 'asset_code'
+  | 'order_record_status'
+  | 'order_status'
+  | 'payment_order_status'
+  | 'product_category'
+  | 'service_provider'
+  | 'taxpayer_nature'
+  | 'taxpayer_status'
+  | 'trade_status'
+  | 'trade_type'
+
 /** A code with its meaning, such as `3 payment completed`; the code alone if the specification does not know it. */
-export function stateText(states: States, value: number | string | null): string | null {
+export function stateText(list: PlatformList, value: number | string | null): string | null {
   if (value === null) return null
-  const meaning = meaningOf(states, value)
-  return meaning === undefined ? String(value) : `${value} ${meaning}`
+  const meaning = textOr(shellLanguage(), `${list}.${value}`, '')
+  return meaning === '' ? String(value) : `${value} ${meaning}`
 }
 
 /** Prints how many rows were shown, and whether there are more. */
 export function printShown(rows: readonly unknown[], more: boolean): void {
-  print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
+  print('', say(more ? 'shell.first_shown' : 'shell.all_shown', { count: String(rows.length) }))
 }
 
 /** The first rows, and whether there are more of them. */

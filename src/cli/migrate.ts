@@ -4,9 +4,10 @@ import { assertNoPooler } from '../lib/database.ts'
 import { io } from '../lib/io.ts'
 import { migrate } from '../lib/migrate.ts'
 import { openQueueStore } from '../queue/backend.ts'
+import { message } from '../texts/message.ts'
 import { storeTexts } from '../texts/store.ts'
 import { openStores } from './context.ts'
-import { sentenceOf } from './failure.ts'
+import { said, say } from './language.ts'
 import { print, printJson } from './output.ts'
 import type { CheckedSettings } from './settings.ts'
 
@@ -41,15 +42,11 @@ async function run(options: { json?: true }): Promise<void> {
   await queue.prepare()
   tellWhatIsMissing(checked)
   if (options.json) return printJson({ applied, reviewer_statements: reviewerStatements, queue: queue.kind })
-  for (const name of applied) print(`applied ${name}`)
-  if (applied.length === 0) print('The schema is up to date.')
-  print(queue.kind === 'redis' ? 'The queue is in Redis and ready.' : 'The queue is in PostgreSQL and ready.')
+  for (const name of applied) print(said(message('said.applied', { name })))
+  if (applied.length === 0) print(said(message('said.schema_is_new')))
+  print(say('shell.queue_ready', { place: queue.kind === 'redis' ? 'Redis' : 'PostgreSQL' }))
   if (reviewerStatements.length > 0)
-    print(
-      '',
-      '-- This database user may not create roles. An administrator has to run this, in this database:',
-      ...reviewerStatements.map(statement => `${statement};`),
-    )
+    print('', `-- ${say('shell.for_administrator')}`, ...reviewerStatements.map(statement => `${statement};`))
 }
 
 /** Tells people who wonder why nothing works which settings are missing. */
@@ -59,6 +56,7 @@ function tellWhatIsMissing({ embedded, env }: CheckedSettings): void {
     loadConfig(env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    io().stderr.write(`dirsync: a start needs more: ${sentenceOf(error)}\n`)
+    for (const problem of error.problems)
+      io().stderr.write(`dirsync: ${said(message('said.start_needs', { problem }))}\n`)
   }
 }

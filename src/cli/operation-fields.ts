@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Operation } from '../platform/operation.ts'
+import { message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
+import { shellLanguage } from './language.ts'
 import { print, printFacts, printText } from './output.ts'
 import { type GivenRequest, parseJson, readRequestFile } from './request.ts'
 
@@ -99,26 +101,31 @@ function objectIn(schema: unknown): z.ZodObject | null {
   return schema instanceof z.ZodObject ? schema : null
 }
 
+/** What the help of an operation says below its fields. */
+export function remarksOn({ name, idempotent }: Operation): string[] {
+  return [...(RULES[name] ? [RULES[name]] : []), ...(idempotent ? [] : [MOVES_MONEY])]
+}
+
+const MOVES_MONEY =
+  'It moves money. It asks on a terminal and needs --yes elsewhere; it is sent once, and dirsync never sends the same number again.'
+
 /** Prints the usage of an operation. */
-export function printOperationHelp(operation: Operation): void {
+export async function printOperationHelp(operation: Operation): Promise<void> {
+  const inWords = shellLanguage() === 'en' ? (text: string) => text : (await import('./help.ts')).chinese
   const fields = fieldsOf(operation)
-  print(`Usage: dirsync platform ${operation.name} [--field value …] [--json]`, '')
-  if (fields.length === 0) print('It takes no fields.')
+  print(`${inWords('Usage:')} dirsync platform ${operation.name} [--field value …] [--json]`, '')
+  if (fields.length === 0) print(inWords('It takes no fields.'))
   printFacts(
-    fields.map(({ name, required, meaning }) => [`--${name}`, required ? `required; ${meaning}` : meaning]),
+    fields.map(({ name, required, meaning }) => [
+      `--${name}`,
+      (required ? inWords('required; ') : '') + inWords(meaning),
+    ]),
   )
   for (const { name, object } of fields) if (object) printObject(name, object)
-  const rule = RULES[operation.name]
-  if (rule) {
+  for (const remark of remarksOn(operation)) {
     print('')
-    printText(rule, 0)
+    printText(inWords(remark), 0)
   }
-  if (operation.idempotent) return
-  print('')
-  printText(
-    'It moves money. It asks on a terminal and needs --yes elsewhere; it is sent once, and dirsync never sends the same number again.',
-    0,
-  )
 }
 
 /** Prints the names within an object, and within nested objects. */
@@ -148,7 +155,7 @@ export async function readRequestFlags(operation: Operation, args: string[]): Pr
     if (name === 'json') {
       const named = attached ?? (rest[0]?.startsWith('--') === false ? rest.shift() : undefined)
       if (named === undefined) json = true
-      else if (file !== undefined) throw new UsageError('--json names two files: give one request')
+      else if (file !== undefined) throw new UsageError(message('said.two_requests'))
       else file = named
       continue
     }
@@ -159,11 +166,15 @@ export async function readRequestFlags(operation: Operation, args: string[]): Pr
     const field = fields.find(known => known.name === name)
     if (!field)
       throw new UsageError(
-        `${JSON.stringify(flag)} is not a field of ${operation.name}: there are ${fields.map(known => `--${known.name}`).join(', ') || 'none'}`,
+        message('said.not_a_field', {
+          text: JSON.stringify(flag),
+          operation: operation.name,
+          names: fields.map(known => `--${known.name}`),
+        }),
       )
-    if (Object.hasOwn(given, name)) throw new UsageError(`--${name} is given twice`)
+    if (Object.hasOwn(given, name)) throw new UsageError(message('said.given_twice', { name: `--${name}` }))
     const value = attached ?? rest.shift()
-    if (value === undefined) throw new UsageError(`--${name} needs a value`)
+    if (value === undefined) throw new UsageError(message('said.needs_a_value', { name: `--${name}` }))
     given[name] = field.object ? parseJson(value, `--${name}`) : value
   }
   const request = { ...(file === undefined ? {} : await readRequestFile(file)), ...given }

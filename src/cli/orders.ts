@@ -1,17 +1,9 @@
 import type { Command } from 'commander'
-import { io } from '../lib/io.ts'
 import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
-import {
-  ACTIVITY_TYPE,
-  ASSET_CODE,
-  ORDER_RECORD_STATUS,
-  ORDER_STATUS,
-  PAYMENT_ORDER_STATUS,
-  TRADE_STATUS,
-  TRADE_TYPE,
-} from '../platform/states.ts'
+import { message } from '../texts/message.ts'
 import { dayOf, limitOf } from './arguments.ts'
 import { UsageError } from './failure.ts'
+import { say } from './language.ts'
 import {
   ASKED_BY_PERSON,
   ENTERPRISE,
@@ -22,7 +14,17 @@ import {
   printShown,
   stateText,
 } from './look-up.ts'
-import { colours, longTime, print, printFacts, printJson, printTitle, shortTime, table } from './output.ts'
+import {
+  colours,
+  columnTitle,
+  longTime,
+  print,
+  printJson,
+  printNamedFacts,
+  printTable,
+  printTitle,
+  shortTime,
+} from './output.ts'
 
 const DAY_MS = 86_400_000
 /** The platform's days are in GMT+8. */
@@ -108,7 +110,7 @@ async function list(options: ListOptions): Promise<void> {
   const { limit } = options
   const to = options.to ?? dayAt(Date.now())
   const from = options.from ?? dayAt(Date.parse(to) - ZONE_MS - DEFAULT_DAYS * DAY_MS)
-  if (from > to) throw new UsageError(`--from ${from} lies after --to ${to}: give the earlier day first`)
+  if (from > to) throw new UsageError(message('said.days_reversed', { from, to }))
   const query = {
     time_start: from,
     time_end: to,
@@ -120,13 +122,11 @@ async function list(options: ListOptions): Promise<void> {
   )
   const { rows, more } = found
   if (options.json) return printJson({ from, to, more, orders: rows })
-  if (rows.length === 0)
-    return print(
-      `There is no payment order from ${from} to ${to}: try other days (--from, --to) or another enterprise (--enterprise).`,
-    )
+  if (rows.length === 0) return print(say('shell.no_orders', { from, to }))
   printOrders(rows)
   printShown(rows, more)
-  print(`Everything about one: ${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`)
+  const command = `${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`
+  print(say('shell.order_shown', { command }))
 }
 
 async function show(trade_no: string, options: LookUpOptions): Promise<void> {
@@ -152,53 +152,48 @@ function dayAt(ms: number): string {
 
 /** Payment orders under each other. */
 function printOrders(orders: PaymentOrder[]): void {
-  io().stdout.write(
-    table(
-      [
-        { title: 'TRADE NO', of: row => row.trade_no ?? null },
-        { title: 'CREATED', of: row => shortTime(row.create_time) },
-        { title: 'USER', of: row => row.userid, gives: true },
-        { title: 'SUBJECT', of: row => row.subject, gives: true, spare: true },
-        { title: 'PAID', of: row => row.pay_amount, align: 'right' },
-        { title: 'REFUNDED', of: row => row.refund_amount, align: 'right' },
-        { title: 'ASSET', of: row => row.assetCode, spare: true },
-        { title: 'STATUS', of: row => stateText(PAYMENT_ORDER_STATUS, row.status), gives: true },
-      ],
-      orders,
-    ),
-  )
+  printTable(orders, [
+    { title: columnTitle('trade_no'), of: row => row.trade_no ?? null },
+    { title: columnTitle('created'), of: row => shortTime(row.create_time) },
+    { title: columnTitle('user'), of: row => row.userid, gives: true },
+    { title: columnTitle('subject'), of: row => row.subject, gives: true, spare: true },
+    { title: columnTitle('paid'), of: row => row.pay_amount, align: 'right' },
+    { title: columnTitle('refunded'), of: row => row.refund_amount, align: 'right' },
+    { title: columnTitle('asset'), of: row => row.assetCode, spare: true },
+    { title: columnTitle('status'), of: row => stateText('payment_order_status', row.status), gives: true },
+  ])
 }
 
 /** Everything about a payment order; for an order of the new mall, its orders and goods too. */
 function printOrder(order: PaymentOrderDetail): void {
-  print(colours.bold(`Payment order ${order.trade_no}`))
-  printFacts([
-    ['status', stateText(PAYMENT_ORDER_STATUS, order.status)],
+  print(colours.bold(say('shell.title.payment_order', { number: order.trade_no })))
+  printNamedFacts([
+    ['status', stateText('payment_order_status', order.status)],
     ['user', order.userid],
     ['payer', order.payer_name],
     ['subject', order.subject],
     ['total', order.total_amount],
     ['paid', order.pay_amount],
     ['refunded', order.refund_amount],
-    ['asset', stateText(ASSET_CODE, order.assetCode)],
+    ['asset', stateText('asset_code', order.assetCode)],
     ['order', order.out_trade_no],
     ['created', longTime(order.create_time)],
-    ['paid at', longTime(order.pay_time)],
-    ['refunded at', longTime(order.refund_time)],
+    ['paid_at', longTime(order.pay_time)],
+    ['refunded_at', longTime(order.refund_time)],
   ])
   const mall = order.commerce_order_detail
   if (!mall) return
-  printTitle('Order of the mall')
-  printFacts([
+  printTitle(say('shell.title.mall_order'))
+  printNamedFacts([
     ['order', mall.shop_order_code],
-    ['activity', stateText(ACTIVITY_TYPE, mall.activity_type)],
-    ['type', stateText(TRADE_TYPE, mall.trade_type)],
-    ['trade', stateText(TRADE_STATUS, mall.trade_status)],
+    ['activity', stateText('activity_type', mall.activity_type)],
+    ['type', stateText('trade_type', mall.trade_type)],
+    ['trade_status', stateText('trade_status', mall.trade_status)],
     ['buyer', mall.buyer_name],
     ['price', mall.order_price],
-    ['shipping fee', mall.logistics_amount],
-    ['message', mall.remark],
-    ['closed because', mall.cancel_order_reason_desc],
+    ['shipping_fee', mall.logistics_amount],
+    ['buyer_message', mall.remark],
+    ['closed_because', mall.cancel_order_reason_desc],
   ])
   for (const [i, delivery] of (mall.order_list ?? []).entries()) printDelivery(delivery, i + 1)
 }
@@ -207,36 +202,31 @@ type Mall = NonNullable<PaymentOrderDetail['commerce_order_detail']>
 type Delivery = NonNullable<Mall['order_list']>[number]
 
 function printDelivery(delivery: Delivery, number: number): void {
-  printTitle(`Delivery ${number}`)
-  printFacts([
-    ['status', stateText(ORDER_STATUS, delivery.order_status)],
-    ['trade', stateText(TRADE_STATUS, delivery.trade_status)],
+  printTitle(say('shell.title.delivery', { number: String(number) }))
+  printNamedFacts([
+    ['status', stateText('order_status', delivery.order_status)],
+    ['trade_status', stateText('trade_status', delivery.trade_status)],
     ['recipient', delivery.delivery_name],
     ['phone', delivery.delivery_phone],
     ['address', delivery.address],
     ['price', delivery.order_price],
-    ['shipping fee', delivery.logistics_amount],
+    ['shipping_fee', delivery.logistics_amount],
     ['deal', longTime(delivery.time_created)],
     ['shipped', longTime(delivery.time_delivery)],
-    ['ship until', longTime(delivery.time_delivery_end)],
+    ['ship_until', longTime(delivery.time_delivery_end)],
     ['closed', longTime(delivery.time_closed)],
   ])
   const products = delivery.product_list ?? []
   if (products.length === 0) return
   print('')
-  io().stdout.write(
-    table(
-      [
-        { title: 'SKU', of: row => row.sku_code ?? null },
-        { title: 'GOODS', of: row => row.product_title ?? row.spu_name, gives: true },
-        { title: 'SPEC', of: row => row.sku_category ?? row.sku_name, gives: true },
-        { title: 'COUNT', of: row => row.purchase_num, align: 'right' },
-        { title: 'PRICE', of: row => row.current_price, align: 'right' },
-        { title: 'DEAL PRICE', of: row => row.deal_price, align: 'right' },
-      ],
-      products,
-    ),
-  )
+  printTable(products, [
+    { title: 'SKU', of: row => row.sku_code ?? null },
+    { title: columnTitle('goods'), of: row => row.product_title ?? row.spu_name, gives: true },
+    { title: columnTitle('spec'), of: row => row.sku_category ?? row.sku_name, gives: true },
+    { title: columnTitle('count'), of: row => row.purchase_num, align: 'right' },
+    { title: columnTitle('price'), of: row => row.current_price, align: 'right' },
+    { title: columnTitle('deal_price'), of: row => row.deal_price, align: 'right' },
+  ])
 }
 
 /**
@@ -244,17 +234,17 @@ function printDelivery(delivery: Delivery, number: number): void {
  * 2.8).
  */
 function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
-  print(colours.bold(`Order ${outerTradeNo}`))
+  print(colours.bold(say('shell.title.order', { number: outerTradeNo })))
   if (typeof record === 'string') {
-    printFacts([['trade no', record]])
+    printNamedFacts([['trade_no', record]])
     return
   }
-  printFacts([
-    ['status', stateText(ORDER_RECORD_STATUS, record.status)],
+  printNamedFacts([
+    ['status', stateText('order_record_status', record.status)],
     ['reason', record.reason],
     ['paid', record.pay_amount],
     ['refunded', record.refund_amount],
-    ['paid at', longTime(record.pay_time)],
-    ['refunded at', longTime(record.refund_time)],
+    ['paid_at', longTime(record.pay_time)],
+    ['refunded_at', longTime(record.refund_time)],
   ])
 }

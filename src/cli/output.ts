@@ -5,6 +5,7 @@ import { io, perRun } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
 import { inWordsForPrograms } from '../texts/failures.ts'
+import type { TextKey } from '../texts/texts.ts'
 import { type Names, named, say } from './language.ts'
 
 // Times
@@ -75,6 +76,22 @@ export function printTitle(title: string): void {
 
 export type Fact = [name: string, value: string | number | null | undefined]
 
+type NameOf<Key> = Key extends `shell.fact.${infer Name}` ? Name : never
+/** A name of the catalogue that stands before a value, or above a column. */
+type FactName = NameOf<TextKey>
+/** A fact whose name is in the catalogue. */
+export type NamedFact = [name: FactName, value: Fact[1]]
+
+/** Facts with their names in the language of this command. */
+export function factsOf(facts: NamedFact[]): Fact[] {
+  return facts.map(([name, value]) => [say(`shell.fact.${name}`), value])
+}
+
+/** The title of a column. */
+export function columnTitle(name: FactName): string {
+  return say(`shell.fact.${name}`).toUpperCase()
+}
+
 /** Facts as lines, their values aligned and wrapped; facts without a value are left out. */
 export function factLines(facts: Fact[]): string[] {
   const present = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
@@ -90,9 +107,13 @@ export function printFacts(facts: Fact[]): void {
   print(...factLines(facts))
 }
 
+export function printNamedFacts(facts: NamedFact[]): void {
+  printFacts(factsOf(facts))
+}
+
 /** Prints a text wrapped and indented. */
-export function printText(text: string, indent = 2): void {
-  for (const line of wrap(plain(text), terminalWidth() - indent)) print(' '.repeat(indent) + line)
+export function printText(text: string, indent = 2, paint = (line: string) => line): void {
+  for (const line of wrap(plain(text), terminalWidth() - indent)) print(' '.repeat(indent) + paint(line))
 }
 
 /** Prints a remedy, after an arrow. */
@@ -104,11 +125,6 @@ export function printArrow(text: string, indent = 2): void {
 /** `12,345` */
 export function figure(count: number): string {
   return count.toLocaleString('en')
-}
-
-/** `3 departments`, `1 department`. */
-export function counted(count: number, noun: string): string {
-  return `${figure(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /**
@@ -284,7 +300,7 @@ function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
  * @param text its name
  */
 export function coloured(state: string, text = state): string {
-  if (/^(done|in_step|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
+  if (/^(done|in_sync|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
   if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(text)
   if (/^(held|warn|snoozed|blocked|awaiting_activation|retry_scheduled|partly_updated)$/.test(state))
     return colours.yellow(text)
@@ -311,26 +327,20 @@ export function duration(ms: number): string {
 }
 
 /** How long a run will still take: `about 12 min left`. */
-export function shortTimeLeft(left: TimeLeft): string {
-  switch (left.state) {
-    case 'estimated':
-      return say('shell.about_left', {
-        time:
-          left.seconds < 10
-            ? say('shell.seconds', { figure: String(Math.ceil(left.seconds)) })
-            : duration(left.seconds * 1000),
-      })
-    case 'paused':
-      return say('shell.paused_for', { time: duration(left.pausedForMs) })
-    case 'no_worker':
-      return say('shell.no_worker_runs')
-    case 'halted':
-      return say('shell.left_halted')
-    case 'waiting_for_retries':
-      return say('shell.waiting_retries', { count: left.later })
-    case 'rate_unknown':
-      return say('shell.rate_unknown')
-  }
+export function shortTimeLeft({ state, seconds, paused_ms, later }: TimeLeft): string {
+  if (seconds !== null)
+    return say('shell.about_left', {
+      time:
+        seconds < 10
+          ? say('shell.seconds', { figure: String(Math.ceil(seconds)) })
+          : duration(seconds * 1000),
+    })
+  if (paused_ms !== null) return say('shell.paused_for', { time: duration(paused_ms) })
+  if (state === 'no_worker') return say('shell.no_worker_runs')
+  if (state === 'halted') return say('shell.left_halted')
+  return state === 'waiting_for_retries'
+    ? say('shell.waiting_retries', { count: later })
+    : say('shell.rate_unknown')
 }
 
 /** The same with its figures: `about 12 min left (14,230 calls at 19.6/s)`. */
@@ -341,8 +351,8 @@ export function timeLeftText(left: TimeLeft): string {
     left.ahead > 0 ? say('shell.more_urgent', { count: left.ahead }) : '',
     left.later > 0 ? say('shell.retried_later', { count: left.later }) : '',
   ].filter(Boolean)
-  const rate =
-    left.state === 'estimated' ? say('shell.at_rate', { rate: perSecond(left.callsPerSecond) }) : ''
+  const { calls_per_second } = left
+  const rate = calls_per_second === null ? '' : say('shell.at_rate', { rate: perSecond(calls_per_second) })
   return say('shell.with_figures', {
     left: shortTimeLeft(left),
     figures: parts.join(say('shell.comma')) + rate,

@@ -1,31 +1,32 @@
 import { type Command, Option } from 'commander'
+import type { z } from 'zod'
 import { previewRun, type RunPreview } from '../console/employees/preview.ts'
+import { employeePlanShown } from '../console/employees/view.ts'
+import { PlanQuery } from '../console/plan/query.ts'
+import { plan as storedPlans } from '../console/plan/routes.ts'
 import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
+import type { PlanSummary } from '../sync/run.ts'
 import { limitsOf } from '../sync/safety.ts'
-import { type Said, saidBy } from '../texts/message.ts'
+import { type PlanFilter, readNextPlan } from '../sync/stored-plan.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
-import {
-  type Comparison,
-  compareAll,
-  lookAtEmployee,
-  printComparison,
-  printView,
-  viewDocument,
-} from './compare.ts'
-import { type CommandContext, openContext } from './context.ts'
+import { type Comparison, compareAll, printComparison } from './compare.ts'
+import { type CommandContext, missingRoles, openContext } from './context.ts'
+import { printLines, seeList, shellAsk, withQuery } from './definition.ts'
 import { dryRunOf, VERDICT_TEXTS, VERDICTS } from './dry-run.ts'
+import { explained } from './employee.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { named, namedList, said, say } from './language.ts'
-import { colours, countsText, print, printFacts, printJson, printText, printTitle } from './output.ts'
+import { named, said, say } from './language.ts'
+import { colours, countsText, print, printJson, printNamedFacts, printText, printTitle } from './output.ts'
 import { createProgress } from './progress.ts'
-import { skippedText } from './runs.ts'
+import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
-import { storedPlan } from './stored-plan.ts'
 
-interface PlanOptions {
+interface PlanOptions extends z.output<typeof PlanFilter> {
+  cursor?: string
   full?: true
   maxAge?: number
   employee?: string
@@ -37,7 +38,7 @@ interface PlanOptions {
 
 /** `dirsync plan`: what a run would do, without doing it. */
 export function planCommand(program: Command): void {
-  program
+  const command = program
     .command('plan')
     .description('show what a run would do, or the stored plan of a held run; writes nothing')
     .argument('[run]', 'number of a held run', numberOf('run'))
@@ -56,7 +57,8 @@ export function planCommand(program: Command): void {
       'one of the HR systems of HR_SOURCES; --mapping needs it where there are several',
     )
     .option('--csv', 'with the number of a run: its whole plan, entity by entity')
-    .option('--json', 'print one JSON document')
+  const query = withQuery(command, PlanQuery, { limit: 20 })
+  command
     .addHelpText(
       'after',
       `
@@ -75,50 +77,67 @@ Examples:
   dirsync plan --mapping new-employees.sql
   dirsync plan --source shanghai
   dirsync plan 12
+  dirsync plan 12 --reason left --limit 100
   dirsync plan 12 --csv > plan.csv`,
     )
-    .action(plan)
+    .action((run: number | undefined, options: PlanOptions) => plan(run, options, query({ ...options })))
 }
 
-async function plan(run: number | undefined, options: PlanOptions): Promise<void> {
+async function plan(
+  run: number | undefined,
+  options: PlanOptions,
+  query: z.output<typeof PlanQuery>,
+): Promise<void> {
   const { full, maxAge, employee, mapping, source, csv, json } = options
   if (mapping !== undefined) {
     if (run !== undefined || full || employee !== undefined || maxAge !== undefined || csv)
-      throw new UsageError('--mapping goes with --json alone')
+      throw new UsageError(message('said.goes_with_alone', { option: '--mapping', other: '--json' }))
     return await dryRunOf(mapping, options)
   }
-  if (csv && run === undefined) throw new UsageError('--csv works only with the number of a held run')
-  if (csv && json) throw new UsageError('give either --csv or --json, not both')
+  if (csv && run === undefined) throw new UsageError(message('said.only_with_held', { option: '--csv' }))
+  if (csv && json) throw new UsageError(message('said.either_option', { one: '--csv', other: '--json' }))
   if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))
-    throw new UsageError('give either the number of a run, or --full or --employee, not both')
-  if (maxAge !== undefined && !full) throw new UsageError('--max-age works only with --full')
+    throw new UsageError(message('said.run_or_full'))
+  if (maxAge !== undefined && !full)
+    throw new UsageError(message('said.only_with', { option: '--max-age', other: '--full' }))
   if (source !== undefined && (run !== undefined || employee !== undefined))
-    throw new UsageError('--source works neither with the number of a run nor with --employee')
-  if (run !== undefined) return await storedPlan(run, options)
+    throw new UsageError(message('said.source_neither'))
+  if (run !== undefined) return await storedPlan(run, query, options)
+  const filters = Object.keys(query).filter(name => name !== 'limit')
+  if (filters.length > 0) throw new UsageError(message('said.only_with_held', { option: `--${filters[0]}` }))
   return await (employee === undefined ? planRun(options) : planEmployee(employee, options))
+}
+
+/** The plan of a held run, as it was stored. */
+async function storedPlan(
+  id: number,
+  query: z.output<typeof PlanQuery>,
+  options: { json?: true; csv?: true },
+): Promise<void> {
+  await using context = await openContext()
+  const { pool, logger } = context
+  const hr = await context.hr()
+  const { one, csv } = storedPlans({ ...context, hr })
+  const { cursor: _, limit: __, ...filter } = query
+  if (options.csv) await printLines(context, csv, { params: { id }, input: filter })
+  else {
+    // Without a process that counts what is in the plan, this one does.
+    if ((await missingRoles(pool)).includes('scheduler'))
+      while (await readNextPlan({ pool, hr, logger }, new AbortController().signal));
+    await seeList(context, one, query, options, { id })
+  }
 }
 
 async function planEmployee(name: string, options: PlanOptions): Promise<void> {
   await using context = await openContext()
-  const view = await lookAtEmployee(context, name)
-  const fields = view.preview?.fields ?? []
-  const named = (standing: string) =>
-    fields.filter(field => field.standing === standing).map(({ field }) => field)
-  const [send, held] = [named('to_send'), named('held_back')]
-  if (options.json) printJson({ ...viewDocument(view), to_send: send, held_back: held, fields })
-  else {
-    const shown = qualified(view.key.enterpriseCode, view.key.userid)
-    print(colours.bold(say('shell.plan_for', { name: shown })))
-    printView(view)
-    print('')
-    printFacts([
-      [say('shell.fact.to_be_sent'), namedList('field', send) || say('shell.nothing')],
-      [say('shell.fact.held_back'), namedList('field', held)],
-    ])
-    if (held.length > 0)
-      printText(say('shell.try_held_back', { command: `${context.program} resync --employee ${shown}` }))
-  }
-  if (view.hrError !== null || view.platformError !== null) throw new FailedError('')
+  const employee = await explained(context, name)
+  const named = (status: string) =>
+    employee.fields.filter(field => field.status === status).map(({ field }) => field)
+  if (options.json) {
+    const fields = { to_send: named('to_send'), held_back: named('held_back') }
+    printJson({ ...employee, ...fields })
+  } else printScreen(employeePlanShown(shellAsk(context), employee), context.program)
+  if (employee.hr_error !== null || employee.platform_error !== null) throw new FailedError('')
 }
 
 async function planRun(options: PlanOptions): Promise<void> {
@@ -259,18 +278,18 @@ function printPlan(
     }),
   )
   if (message) printText(said(message))
-  printFacts([
+  printNamedFacts([
     [
-      say('shell.fact.employees'),
+      'employees',
       say('shell.employees_in_scope', {
         planned: planned || say('shell.nothing_to_do'),
         count: difference.inScope,
       }),
     ],
-    [say('shell.fact.skipped'), skippedText(employees.plan)],
-    [say('shell.fact.sample'), difference.sample.join(', ')],
-    [say('shell.fact.departments'), departmentsLine(departments, source)],
-    [say('shell.fact.open_ids'), say('shell.openids_missing', { count: openids })],
+    ['skipped', skippedText(employees.plan)],
+    ['sample', difference.sample.join(', ')],
+    ['departments', departmentsLine(departments, source)],
+    ['open_ids', say('shell.openids_missing', { count: openids })],
   ])
   if (difference.first) printText(say('shell.first_run'))
   if (comparison) printComparison(comparison)
@@ -284,6 +303,11 @@ function printPlan(
     running: say('shell.to_do_it', { command: resync }),
   }
   print(say('shell.nothing_written') + next[state])
+}
+
+/** How many were left out by `--max-age`; null without it. */
+function skippedText(plan: PlanSummary | null | undefined): string | null {
+  return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
 }
 
 function departmentsLine(departments: RunPreview['departments'], source: string): string {

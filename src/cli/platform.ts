@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
+import { message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
+import { said } from './language.ts'
 import { ASKED_BY_PERSON, lookUp } from './look-up.ts'
 import { plain, print, printFacts, printJson } from './output.ts'
 
@@ -43,17 +45,17 @@ async function platform(name: string | undefined, rest: string[], command: Comma
   const { OPERATIONS } = await import('../platform/operations/index.ts')
   const names = Object.keys(OPERATIONS)
   if (name === undefined) {
-    print('Operations:', ...names.map(known => `  ${known}`), '')
-    print('Fields of one: dirsync platform OPERATION --help')
+    print(said(message('said.operations')), ...names.map(known => `  ${known}`), '')
+    print(said(message('said.operation_fields')))
     return
   }
   if (HELP.has(name)) command.help()
   const operationName = name.replace(/^\/+/, '')
   if (!Object.hasOwn(OPERATIONS, operationName))
-    throw new UsageError(`there is no operation ${JSON.stringify(name)}: there are ${names.join(', ')}`)
+    throw new UsageError(message('said.no_such_operation', { text: JSON.stringify(name), names }))
   const operation = OPERATIONS[operationName as OperationName] as Operation
   const { printOperationHelp, readRequestFlags } = await import('./operation-fields.ts')
-  if (rest.some(argument => HELP.has(argument))) return printOperationHelp(operation)
+  if (rest.some(argument => HELP.has(argument))) return await printOperationHelp(operation)
   const given = await readRequestFlags(operation, rest)
   // Operations that move money go through the journal.
   if (!operation.idempotent) {
@@ -73,7 +75,7 @@ async function platform(name: string | undefined, rest: string[], command: Comma
 }
 
 function printAnswer(data: unknown): void {
-  if (data === null || data === '') print('OK, without any data.')
+  if (data === null || data === '') print(said(message('said.ok_without_data')))
   else if (typeof data !== 'object') print(String(data))
   else if (Array.isArray(data)) printStructure(data)
   else {

@@ -1,9 +1,10 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
+import { environment, readSetting } from '../lib/environment.ts'
 import { io } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
-import { exitCodeOf, saidOf } from './failure.ts'
+import { exitCodeOf, linesOf } from './failure.ts'
 
 /** Adds one or several related commands, with options, help and action. */
 type Add = (program: Command) => void
@@ -101,20 +102,37 @@ const BY_NAME = new Map(
  * @returns the exit code; failures have been printed on standard error
  */
 export async function runProgram(args: string[]): Promise<number> {
-  const program = await createProgram(args)
+  const inChinese = await help()
+  const program = await createProgram(args, inChinese)
   try {
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     if (error instanceof CommanderError) {
       // Help and version are not failures; everything else that commander rejects is wrong usage.
-      if (error.message.startsWith('error: ')) tell(refusal(error, calledOf(program, args)))
+      if (error.message.startsWith('error: ')) tell(refusal(error, calledOf(program, args), inChinese))
       return error.exitCode === 0 ? 0 : 2
     }
     if (error instanceof MappingError) await tellMistake(error)
-    else tell((await import('./language.ts')).said(saidOf(error)))
+    else
+      tell(
+        linesOf(error)
+          .map((await import('./language.ts')).said)
+          .join('\n'),
+      )
     return exitCodeOf(error)
   }
+}
+
+type HelpInChinese = typeof import('./help.ts')
+
+/** The help in Chinese if DIRSYNC_LANG asks for it, whatever other settings say; null: English, as it stands in the commands. */
+async function help(): Promise<HelpInChinese | null> {
+  const wish = readSetting(environment(), 'DIRSYNC_LANG')
+  if (!('value' in wish) || !/^zh/i.test(wish.value)) return null
+  const { speak } = await import('./language.ts')
+  speak('zh-CN')
+  return import('./help.ts')
 }
 
 /** The command that the arguments call. */
@@ -127,7 +145,12 @@ function calledOf(program: Command, args: string[]): Command {
 }
 
 /** A usage error in commander's words. If something is missing, it also says what that is and what to type. */
-function refusal({ code, message }: CommanderError, called: Command): string {
+function refusal(
+  { code, message }: CommanderError,
+  called: Command,
+  inChinese: HelpInChinese | null,
+): string {
+  const inWords = inChinese?.chinese ?? (text => text)
   const [, what = ''] = /^error: (.*)$/s.exec(message) ?? []
   const missing =
     code === 'commander.missingArgument'
@@ -135,8 +158,12 @@ function refusal({ code, message }: CommanderError, called: Command): string {
       : code === 'commander.missingMandatoryOptionValue'
         ? called.options.find(({ flags }) => what.includes(`'${flags}'`))
         : undefined
-  const told = missing ? [`${missing.name()}: ${missing.description}`, 'For example:', exampleOf(called)] : []
-  return [what, ...told, '(run with --help for the usage)'].join('\n').replaceAll('\n', '\n  ')
+  const told = missing
+    ? [`${missing.name()}: ${inWords(missing.description)}`, inWords('For example:'), exampleOf(called)]
+    : []
+  return [inChinese?.refusal(what) ?? what, ...told, inWords('(run with --help for the usage)')]
+    .join('\n')
+    .replaceAll('\n', '\n  ')
 }
 
 /** An example in the help of a command. */
@@ -144,20 +171,18 @@ function exampleOf(command: Command): string {
   const help: string[] = []
   command.configureOutput({ writeOut: text => help.push(text) }).outputHelp()
   // An example may continue on the next line, or be followed by a description.
-  const examples =
-    help
-      .join('')
-      .split('Examples:\n')[1]
-      ?.split(/(?<!\\)\n/) ?? []
-  const own = examples.find(line => line.includes(` ${command.name()} `)) ?? ''
+  const examples = help.join('').split(/(?<!\\)\n/)
+  const own =
+    examples.find(line => line.startsWith('  dirsync ') && line.includes(` ${command.name()} `)) ?? ''
   return own.replace(/(?<=[^\n ]) {2,}\S.*$/, '').trim()
 }
 
 /** Prints an error in a mapping, with its line. The server's words are already in the message. */
 async function tellMistake(error: MappingError): Promise<void> {
   const { excerptOf } = await import('./excerpt.ts')
+  const { said } = await import('./language.ts')
   const { plain } = await import('./output.ts')
-  tell([plain(error.message), ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
+  tell([plain(said(error.said)), ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
 }
 
 function tell(sentence: string): void {
@@ -171,8 +196,8 @@ function tell(sentence: string): void {
 }
 
 /** The program with the command that the arguments call; of the others it has only name and summary. */
-async function createProgram(args: string[]): Promise<Command> {
-  const program = new Command('dirsync')
+export async function createProgram(args: string[], inChinese: HelpInChinese | null): Promise<Command> {
+  const program = new (inChinese?.ChineseCommand ?? Command)('dirsync')
     .description(
       'Keeps the employee directory of an enterprise-benefits platform in sync with an HR database.',
     )

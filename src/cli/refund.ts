@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { Refund } from '../money/refund.ts'
+import { isOpen, money } from '../console/money/routes.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
+import { runEndpoint, see } from './definition.ts'
 import { FailedError } from './failure.ts'
-import { addList, addNumbered, addResolve, addShow, type MoneyKind, printEntry } from './money.ts'
-import { longTime, printJson } from './output.ts'
+import { addList, addNumbered, addResolve, addShow, type MoneyKind } from './money.ts'
 import { addRequestOptions, type RequestFlags, type RequestValues, requestOf } from './request.ts'
 
 const FLAGS: RequestFlags = {
@@ -22,30 +22,13 @@ const FLAGS: RequestFlags = {
 }
 const REQUIRED = ['outerTradeNo', 'refundAmount', 'reason']
 
-const REFUNDS: MoneyKind<Refund> = {
-  noun: 'refund',
+const REFUNDS: MoneyKind = {
+  kind: 'refunds',
   command: 'refund',
   argument: 'outer-refund-no',
   numberMeaning: 'external refund number',
   exampleNumber: 'app1R20261121080000XYZ',
   exampleReason: 'the vendor says so',
-  isNotified: true,
-  journal: async () => (await import('../money/refund.ts')).refundJournal,
-  numberOf: refund => refund.outer_refund_no,
-  target: { name: 'order', of: refund => refund.outer_trade_no },
-  amountOf: refund => refund.refund_amount,
-  sent: refund => [['refunded before', refund.refunded_before]],
-  since: refund => [
-    ['trade', refund.trade_no],
-    ['notified', longTime(refund.notified_at)],
-    ['asked', refund.settle_attempts > 0 ? `${refund.settle_attempts} times about the order` : null],
-    ['asked next', longTime(refund.next_settle_at)],
-    ['for a person', refund.state === 'unknown' ? longTime(refund.left_to_person_at) : null],
-  ],
-  remedy: ({ outer_refund_no: number, next_settle_at, left_to_person_at }, program) =>
-    next_settle_at && !left_to_person_at
-      ? `The service asks the order record again. Now: ${program} refund settle ${number}`
-      : `The order record cannot tell. Find out from the vendor, then: ${program} refund resolve ${number} --as accepted (or rejected) --reason "…"`,
 }
 
 /** `dirsync refund`: refunds of merchant orders, and their outcomes. */
@@ -98,14 +81,11 @@ Examples:
 }
 
 async function settle(number: string, options: { json?: true }): Promise<void> {
-  const { settleNow } = await import('../money/settle.ts')
   await using context = await openContext()
-  const { pool, logger, config, program } = context
-  const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
-  const client = await context.platform()
-  const refund = await settleNow({ pool, logger, client, notCarriedOutAfterMs }, number)
-  if (options.json) printJson(refund)
-  else printEntry(REFUNDS, refund, program)
-  // An open outcome has been printed already, with what to do.
-  if (refund.state === 'unknown' || refund.state === 'requested') throw new FailedError('')
+  const { refund, settle } = money(context)
+  const asked = { params: { number }, input: {} }
+  if (isOpen(await runEndpoint(context, refund, asked))) await runEndpoint(context, settle, asked)
+  const found = await see(context, refund, asked, options)
+  // It says itself what to do.
+  if (isOpen(found)) throw new FailedError('')
 }

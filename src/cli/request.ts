@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import { type Command, Option } from 'commander'
 import { io } from '../lib/io.ts'
+import { type Message, message } from '../texts/message.ts'
 import { FailedError, UsageError } from './failure.ts'
 
 /** A request to the platform that a person builds from flags and a file, and confirms if it moves money. */
@@ -66,7 +67,7 @@ export async function requestOf(
   }
   const flagOf = (field: string) => options.get(field)?.long ?? `--${field}`
   const missing = required.filter(field => request[field] === undefined)
-  if (missing.length > 0) throw new UsageError(`missing: ${missing.map(flagOf).join(', ')}`)
+  if (missing.length > 0) throw new UsageError(message('said.fields_missing', { names: missing.map(flagOf) }))
   return { request, yes, json: json.answer === true, flagOf }
 }
 
@@ -84,17 +85,17 @@ const MAX_CHARACTERS = 10_000_000
  * @throws UsageError if the file is missing, is not JSON or does not hold an object
  */
 export async function readRequestFile(file: string): Promise<Record<string, unknown>> {
-  const name = file === '-' ? 'standard input' : JSON.stringify(file)
+  const name = file === '-' ? message('said.standard_input') : JSON.stringify(file)
   let content: string
   try {
     content = file === '-' ? await text(io().stdin) : await readFile(file, 'utf8')
   } catch (cause) {
-    throw new UsageError(`--json names ${name}, which cannot be read`, { cause })
+    throw new UsageError(message('said.json_unreadable', { name }), { cause })
   }
-  if (content.length > MAX_CHARACTERS) throw new UsageError(`${name} is too long for a request`)
+  if (content.length > MAX_CHARACTERS) throw new UsageError(message('said.request_too_long', { name }))
   const request = parseJson(content, name)
   if (typeof request !== 'object' || request === null || Array.isArray(request))
-    throw new UsageError(`${name} should hold one JSON object: the fields of the request`)
+    throw new UsageError(message('said.not_one_object', { name }))
   return request as Record<string, unknown>
 }
 
@@ -103,27 +104,25 @@ export async function readRequestFile(file: string): Promise<Record<string, unkn
  * @param holder where the text comes from, for the message
  * @throws UsageError
  */
-export function parseJson(content: string, holder: string): unknown {
+export function parseJson(content: string, holder: string | Message): unknown {
   try {
     return (JSON.parse as ParseWithSource)(content, (_, value, { source }) =>
       typeof value === 'number' ? source : value,
     )
   } catch (cause) {
-    throw new UsageError(`${holder} should be JSON text`, { cause })
+    throw new UsageError(message('said.not_json', { name: holder }), { cause })
   }
 }
 
 /**
  * Whether to ask a person before money moves.
- * @param what what would be sent, such as `refund`
+ * @param what what would be sent
  * @throws UsageError if no question can be asked and `--yes` was not given
  */
-export function needsQuestion(what: string, yes: boolean): boolean {
+export function needsQuestion(what: Message, yes: boolean): boolean {
   if (yes) return false
   if (io().stdin.isTTY && io().stderr.isTTY) return true
-  throw new UsageError(
-    `this moves money, and there is no terminal to ask on: give --yes to send the ${what} without a question`,
-  )
+  throw new UsageError(message('said.asks_nobody', { what }))
 }
 
 /**
@@ -143,5 +142,5 @@ export async function confirm(summary: string[], question: string, signal: Abort
   })
   if (answer === '') output.write('\n')
   terminal.close()
-  if (!/^y(?:es)?$/i.test(answer.trim())) throw new FailedError('nothing was sent')
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new FailedError(message('said.nothing_was_sent'))
 }

@@ -6,6 +6,7 @@ import { io } from '../lib/io.ts'
 import { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
+import { message } from '../texts/message.ts'
 import { employeeNames, periodOf } from './arguments.ts'
 import {
   type CommandContext,
@@ -82,9 +83,10 @@ Examples:
 }
 
 async function resync(options: ResyncOptions): Promise<void> {
-  if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age works only with --full')
+  if (options.maxAge !== undefined && !options.full)
+    throw new UsageError(message('said.only_with', { option: '--max-age', other: '--full' }))
   if (options.source !== undefined && !isBySource(options))
-    throw new UsageError('--source works only with runs of changes, --full and --departments')
+    throw new UsageError(message('said.source_only_with'))
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
@@ -148,9 +150,7 @@ async function waitFor(
     // If the database is restarting, it is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
-      throw new FailedError(
-        `run ${run} is requested and waits, because ${missingRolesText(missing, program)}; the run then goes on by itself`,
-      )
+      throw new FailedError(message('said.run_waits', { run, reason: missingRolesText(missing, program) }))
   }
   await check()
   const end = await followRun({
@@ -161,7 +161,7 @@ async function waitFor(
     stopped,
     check,
   })
-  if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
+  if (!end) throw new FailedError(message('said.run_goes_on', { run, command: `${program} runs ${run}` }))
   const story = await readRunDetails(pool, run)
   // A named employee that is unknown, or whose HR source went away, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null

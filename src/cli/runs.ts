@@ -1,12 +1,10 @@
 import type { Command } from 'commander'
 import { RunQuery } from '../console/runs/query.ts'
 import { runs } from '../console/runs/routes.ts'
-import type { PlanSummary } from '../sync/run.ts'
 import { numberOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { see, seeList, withQuery } from './definition.ts'
-import { say } from './language.ts'
-import { examples, print, printTitle } from './output.ts'
+import { examples } from './output.ts'
 
 /** `dirsync runs`: the latest runs, or the story of one. */
 export function runsCommand(program: Command): void {
@@ -30,15 +28,4 @@ export function runsCommand(program: Command): void {
       if (id === undefined) await seeList(context, list, query(options), options)
       else await see(context, one, { params: { id }, input: {} }, options)
     })
-}
-
-/** How many were left out by `--max-age`; null without it. */
-export function skippedText(plan: PlanSummary | null | undefined): string | null {
-  return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
-}
-
-/** How to decide about a held run. */
-export function printDecision(run: number, program: string): void {
-  printTitle(say('runs.decide'))
-  print(`  ${program} plan ${run}`, `  ${program} approve ${run}`, `  ${program} reject ${run} --reason "…"`)
 }

@@ -13,13 +13,13 @@ import {
 import type { OrderRecord } from '../platform/operations/payment-order.ts'
 import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
-import { SERVICE_PROVIDER } from '../platform/states.ts'
 import { claimDeployment } from '../sync/deployment.ts'
+import { message } from '../texts/message.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
-import { said } from './language.ts'
+import { said, say } from './language.ts'
 import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
-import { type Fact, factLines, print, printJson } from './output.ts'
+import { factLines, factsOf, type NamedFact, print, printJson } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
 /** How `refund send` and `topup send` proceed once the request is complete; `dirsync platform` uses this, too. */
@@ -35,7 +35,7 @@ const NONE: Defaults = () => ({})
  */
 export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE): Promise<void> {
   return sendRequest<RefundRequest>(given, defaults, {
-    noun: 'refund',
+    what: 'refund',
     operation: refundCreate,
     summary: async (refund, { client, signal }) => {
       const known = await recordOf(client, refund.outerTradeNo, signal)
@@ -44,10 +44,10 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
       return [
         ['order', refund.outerTradeNo],
-        ['paid', known?.pay_amount ?? NOT_TOLD],
-        ['refunded before', before ?? NOT_TOLD],
-        ['this refund', refund.refundAmount],
-        ['', exceeds ? 'That is more than is left of the order: the platform would refuse it.' : null],
+        ['paid', known?.pay_amount ?? say('shell.not_told')],
+        ['refunded_before', before ?? say('shell.not_told')],
+        ['this_refund', refund.refundAmount],
+        ['note', exceeds ? say('shell.exceeds') : null],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
         ['enterprise', refund.enterprise_code],
@@ -68,15 +68,10 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     }),
     whenUnknown: async ({ number }, context) => {
       await warnOfMissingRoles(context)
-      return [
-        'the service finds it out by the order record; or now',
-        `${context.program} refund settle ${number}`,
-      ]
+      return [say('shell.refund_unknown'), `${context.program} refund settle ${number}`]
     },
   })
 }
-
-const NOT_TOLD = 'not told by the platform'
 
 /** The order record; null if it cannot be read, since it accepts fewer trade numbers than a refund does. */
 async function recordOf(
@@ -104,14 +99,14 @@ export function sendTopUpRequest(
   althoughOpen: readonly string[] = [],
 ): Promise<void> {
   return sendRequest<TopUpApplication>(given, defaults, {
-    noun: 'top-up',
+    what: 'top_up',
     operation: topUpApply,
     summary: application => [
       ['account', application.account_openid],
       ['amount', application.amount],
       ['number', application.external_code],
-      ['although open', althoughOpen.join(', ')],
-      ['payment', stateText(SERVICE_PROVIDER, Number(application.service_provider))],
+      ['although_open', althoughOpen.join(', ')],
+      ['payment', stateText('service_provider', Number(application.service_provider))],
       ['taxpayer', application.taxpayer],
       ['identifier', application.identifier],
       ['applicant', application.applicant_name],
@@ -130,7 +125,7 @@ export function sendTopUpRequest(
       apply_charge_openid: receipt,
     }),
     whenUnknown: ({ number }, { program }) => [
-      "look in the platform's back office whether it is there, then (or --as rejected)",
+      say('shell.top_up_unknown'),
       `${program} topup resolve ${number} --as accepted --reason "…"`,
     ],
   })
@@ -138,17 +133,20 @@ export function sendTopUpRequest(
 
 /** How the two differ. */
 interface Sending<Request> {
-  noun: 'refund' | 'top-up'
+  what: 'refund' | 'top_up'
   operation: typeof refundCreate | typeof topUpApply
   /** What a person needs to know before confirming. */
-  summary(request: Request, ask: { client: PlatformClient; signal: AbortSignal }): Fact[] | Promise<Fact[]>
+  summary(
+    request: Request,
+    ask: { client: PlatformClient; signal: AbortSignal },
+  ): NamedFact[] | Promise<NamedFact[]>
   send(
     deps: SendDeps,
     request: Request,
     options: { actor: string; signal: AbortSignal },
   ): Promise<SendOutcome>
   /** The outcome for people, and for `--json`, where the two differ. */
-  facts(request: Request, outcome: SendOutcome): Fact[]
+  facts(request: Request, outcome: SendOutcome): NamedFact[]
   document(request: Request, outcome: SendOutcome): Record<string, unknown>
   /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
@@ -156,6 +154,8 @@ interface Sending<Request> {
     context: CommandContext,
   ): [words: string, command: string] | Promise<[words: string, command: string]>
 }
+
+const nameOf = (what: Sending<unknown>['what']) => message(what === 'refund' ? 'said.refund' : 'said.top_up')
 
 /**
  * Asks on a terminal, sends through the journal, and reports the truth even after Ctrl-C: nothing was sent, or the
@@ -166,8 +166,8 @@ async function sendRequest<Request extends object>(
   defaults: Defaults,
   sending: Sending<Request>,
 ): Promise<void> {
-  const { noun, operation } = sending
-  const asks = needsQuestion(noun, yes)
+  const { what, operation } = sending
+  const asks = needsQuestion(nameOf(what), yes)
   await using context = await openContext({ handlesSignals: true })
   const { config, pool, logger, actor } = context
   const complete = { ...enterpriseOf(context), ...defaults(config), ...request } as Request
@@ -186,8 +186,8 @@ async function sendRequest<Request extends object>(
   const { signal } = stop
   if (asks) {
     const facts = await explain('seller/pay/record', () => sending.summary(complete, { client, signal }))
-    const lines = factLines([...facts, ['platform', config.PLATFORM_BASE_URL]])
-    await confirm([`This ${noun} would be sent:`, ...lines], `Send this ${noun}?`, signal)
+    const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
+    await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
   }
   const outcome = await explain(operation.name, () =>
     sending.send({ pool, client, logger }, complete, { actor, signal }),
@@ -206,35 +206,42 @@ async function tell<Request>(
   json: boolean,
   context: CommandContext,
 ): Promise<void> {
-  const { noun } = sending
-  const { number, state, platformCode, traceId, message } = outcome
+  const { number, state, platformCode, traceId, message: reason } = outcome
+  const what = nameOf(sending.what)
   if (json)
     printJson({
       ...sending.document(request, outcome),
       state,
       platform_code: platformCode,
       trace_id: traceId,
-      message,
+      message: reason,
     })
-  const facts = factLines([
-    ...sending.facts(request, outcome),
-    ['code', platformCode],
-    ['message', said(message)],
-    // For an unknown outcome, the specific remedy below replaces that of the code.
-    ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
-    ['trace', traceId],
-  ])
+  const facts = factLines(
+    factsOf([
+      ...sending.facts(request, outcome),
+      ['code', platformCode],
+      ['message', said(reason)],
+      // For an unknown outcome, the specific remedy below replaces that of the code.
+      ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
+      ['trace', traceId],
+    ]),
+  )
   if (state === 'unknown') {
     const [words, command] = await sending.whenUnknown(outcome, context)
     throw new FailedError(
       [
-        `it is unknown whether ${noun} ${number} was carried out: do not send it again, not even under another number`,
+        said(message('said.money_unknown', { what, number })),
         ...facts,
-        `  → ${words}:`,
+        `  → ${words}`,
         `    ${command}`,
       ].join('\n'),
     )
   }
-  if (state === 'rejected') throw new FailedError([`${noun} ${number} is rejected`, ...facts].join('\n'))
-  if (!json) print(`${noun === 'refund' ? 'Refund' : 'Top-up'} ${number} is accepted.`, ...facts)
+  if (state === 'rejected')
+    throw new FailedError([said(message('said.money_rejected', { what, number })), ...facts].join('\n'))
+  if (!json)
+    print(
+      said(message(sending.what === 'refund' ? 'said.refund_accepted' : 'said.top_up_accepted', { number })),
+      ...facts,
+    )
 }

@@ -1,4 +1,4 @@
-import type { Block, Shown, TableBlock, Words } from '../console/shown.ts'
+import type { Block, NoticeBlock, Shown, TableBlock, Words } from '../console/shown.ts'
 import { isNothing } from '../console/shown.ts'
 import type { Tone } from '../console/ui/parts.ts'
 import { capitalised } from '../lib/text.ts'
@@ -6,6 +6,7 @@ import { longTime, shortTime } from '../lib/time-text.ts'
 import { type Names, named, namedWithValue, say } from './language.ts'
 import {
   colours,
+  plain,
   print,
   printArrow,
   printFacts,
@@ -23,24 +24,27 @@ export function printScreen({ title, aside, blocks }: Shown, program: string): v
 }
 
 function printBlocks(blocks: readonly Block[], program: string): void {
-  for (const [i, block] of blocks.entries()) {
-    if (i > 0 && ('facts' in block || 'tiles' in block)) print('')
+  const shown = blocks.filter(block => !('drawn' in block))
+  for (const [i, block] of shown.entries()) {
+    if (isApart(block, shown[i - 1])) print('')
     printBlock(block, program)
   }
 }
 
+/** Whether there is a blank line between two blocks. */
+function isApart(block: Block, above: Block | undefined): boolean {
+  if (above === undefined) return false
+  if ('table' in block) return block.table.rows.length > 0
+  return 'tiles' in block || hasFacts(block) || ('notice' in block && hasFacts(above))
+}
+
+const hasFacts = (block: Block) => 'facts' in block && block.facts !== undefined
+
 function printBlock(block: Block, program: string): void {
   if ('text' in block) printText(textOf(block.text))
-  else if ('facts' in block) {
-    if (block.facts.some(([, value]) => hasTime(value))) showsTimes()
-    printFacts(block.facts.map(([name, value]) => [name, textOf(value, namedWithValue)]))
-  } else if ('notice' in block) {
-    printText(block.title)
-    // What leads to a page is there as a command.
-    if (!isNothing(block.todo) && !isLink(block.todo)) printArrow(textOf(block.todo))
-    if (!isNothing(block.next)) printText(textOf(block.next))
-    for (const [i, item] of (block.list ?? []).entries()) printText(`${i + 1}. ${textOf(item)}`)
-  } else if ('tiles' in block)
+  else if ('notice' in block) printNotice(block)
+  else if ('facts' in block) printFactsOf(block.facts)
+  else if ('tiles' in block)
     printFacts(
       block.tiles.map(({ name, value, note }) => [
         capitalised(name),
@@ -58,13 +62,30 @@ function printBlock(block: Block, program: string): void {
   } else if ('section' in block) {
     printTitle(isNothing(block.aside) ? block.section : `${block.section} · ${textOf(block.aside)}`)
     printBlocks(block.blocks, program)
-  } else if ('columns' in block) for (const column of block.columns) printBlocks(column, program)
+  } else if ('part' in block) printBlocks(block.blocks, program)
+  else if ('columns' in block) for (const column of block.columns) printBlocks(column, program)
+  else if ('copy' in block) for (const line of block.copy.split('\n')) print(`  ${plain(line)}`)
   else if ('next' in block) {
     if (block.next !== null) print('', say('shell.more'))
   } else if ('commands' in block && block.lines.length > 0) {
     printTitle(block.commands)
     print(...block.lines.map(line => `  ${program} ${line}`))
   }
+}
+
+function printNotice({ notice, title, what, todo, next, list = [], facts }: NoticeBlock): void {
+  printText(textOf(title), 2, line => colours[COLOURS[notice] ?? 'bold'](line))
+  if (!isNothing(what)) printText(textOf(what))
+  // What leads to a page is there as a command.
+  if (!isNothing(todo) && !isLink(todo)) printArrow(textOf(todo))
+  if (!isNothing(next) && !isLink(next)) printText(textOf(next))
+  for (const [i, item] of list.entries()) printText(`${i + 1}. ${textOf(item)}`)
+  if (facts) printFactsOf(facts)
+}
+
+function printFactsOf(facts: NonNullable<NoticeBlock['facts']>): void {
+  if (facts.some(([, value]) => hasTime(value))) showsTimes()
+  printFacts(facts.map(([name, value]) => [name, textOf(value, namedWithValue)]))
 }
 
 function printRows({ columns, rows, empty }: TableBlock): void {
@@ -87,6 +108,7 @@ function printRows({ columns, rows, empty }: TableBlock): void {
         ],
   )
   printTable(rows, own)
+  for (const { cells, note } of rows) if (!isNothing(note)) printArrow(`${textOf(cells[0])}: ${textOf(note)}`)
 }
 
 /** What is soft gives way to the rest of a cell. */
@@ -105,10 +127,12 @@ function textOf(words: Words, category: (list: Names, value: string) => string =
   if (typeof words === 'string') return words
   if (typeof words === 'number') return words.toLocaleString('en')
   if ('at' in words && words.at instanceof Date) return longTime(words.at) ?? ''
-  if ('since' in words) return shortTime(words.since) ?? ''
+  if ('since' in words) return (words.exact ? longTime : shortTime)(words.since) ?? ''
   if ('named' in words) return (words.of === 'category' ? category : named)(words.of, words.named)
   if ('tone' in words || 'to' in words || 'share' in words) return textOf(words.text, category)
   if ('clip' in words) return words.clip
+  if ('foreign' in words) return words.foreign ?? ''
+  if ('drawn' in words) return ''
   if ('code' in words) return String(words.code)
   if ('soft' in words) return textOf(words.soft, category)
   return (words as readonly Words[]).map(part => textOf(part, category)).join('')
@@ -121,7 +145,9 @@ function hasTime(words: Words): boolean {
   return Array.isArray(words) ? words.some(hasTime) : 'at' in words || 'since' in words
 }
 
-const COLOURS: Partial<Record<Tone, keyof typeof colours>> = { ok: 'green', warn: 'yellow', bad: 'red' }
+const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as Partial<
+  Record<Tone | 'info', keyof typeof colours>
+>
 
 function painted(words: Words): string {
   return paint(words, textOf(words))
@@ -129,8 +155,15 @@ function painted(words: Words): string {
 
 /** The text in the colour of a state; it may be filled up with blanks. */
 function paint(words: Words, text: string): string {
-  const colour = words && typeof words === 'object' && 'tone' in words ? COLOURS[words.tone] : undefined
+  const tone = toneOf(words)
+  const colour = tone && COLOURS[tone]
   if (hasTime(words)) showsTimes()
   const name = text.trimEnd()
   return colour ? colours[colour](name) + text.slice(name.length) : text
+}
+
+function toneOf(words: Words): Tone | undefined {
+  if (typeof words !== 'object' || words === null) return undefined
+  if (Array.isArray(words)) return words.map(toneOf).find(tone => tone !== undefined)
+  return 'tone' in words ? words.tone : undefined
 }

@@ -1,3 +1,4 @@
+import { message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
 
 /**
@@ -13,7 +14,7 @@ export function oneSource<Source extends { name: string }>(
   if (named) return named
   const [only, ...others] = sources
   if (only && others.length === 0) return only
-  throw new UsageError(`this is about one HR source: name it with --source (${namesOf(sources)})`)
+  throw new UsageError(message('said.name_a_source', { names: namesOf(sources) }))
 }
 
 /**
@@ -29,8 +30,8 @@ export function namedSource<Source extends { name: string }>(
   if (found) return found
   throw new UsageError(
     sources.every(source => source.name === '')
-      ? '--source works only with HR_SOURCES, which names the HR systems'
-      : `there is no HR source ${JSON.stringify(name)}: there are ${namesOf(sources)}`,
+      ? message('said.source_only_with_sources')
+      : message('said.no_source_of_name', { name: JSON.stringify(name), names: namesOf(sources) }),
   )
 }
 

@@ -15,6 +15,7 @@ import type { Service } from '../main.ts'
 import { ROLES, type Role } from '../sync/process.ts'
 import { latestRuns } from '../sync/run.ts'
 import { message, saidBy } from '../texts/message.ts'
+import { wrongOption } from './arguments.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
@@ -63,9 +64,7 @@ function rolesOf(text: string): Role[] {
     .map(role => role.trim())
     .filter(Boolean)
   if (roles.length === 0 || roles.some(role => !(ROLES as readonly string[]).includes(role)))
-    throw new UsageError(
-      `--roles holds ${JSON.stringify(text)} but should be some of ${ROLES.join(', ')}, separated by commas`,
-    )
+    throw wrongOption('--roles', text, message('said.wanted_some_of', { names: ROLES }))
   return roles as Role[]
 }
 
@@ -74,10 +73,8 @@ async function start(options: StartOptions): Promise<void> {
   speak(checked.language)
   const roles = options.roles ?? defaultRoles(checked)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
-  if (options.once && !isWhole)
-    throw new UsageError('--once needs the roles scheduler and worker: leave --roles out')
-  if (options.fresh && !checked.embedded)
-    throw new UsageError('--fresh works only with the embedded default: it never clears a database of yours')
+  if (options.once && !isWhole) throw new UsageError(message('said.once_needs_roles'))
+  if (options.fresh && !checked.embedded) throw new UsageError(message('said.fresh_only_embedded'))
   const isWatched = io().stderr.isTTY === true
   // With a progress bar on the screen, only problems are logged.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
@@ -214,7 +211,7 @@ async function syncAtStart(
     quiet: json || isLogged,
   })
   if (!result) {
-    if (once) throw new FailedError('stopped before the end; the next start goes on with what is left')
+    if (once) throw new FailedError(message('said.stopped_before_end'))
     return
   }
   printSummary(result, { json, program, psql: !embedded && Boolean(env.DATABASE_URL) })

@@ -1,40 +1,33 @@
 import type { Command } from 'commander'
-import { type FiringAlerts, firingAlerts } from '../alerts/report.ts'
-import { type Overview, readOverview } from '../console/overview/read.ts'
+import { firingAlerts } from '../alerts/report.ts'
+import type { Ask } from '../console/ask.ts'
+import { haltsResultOf } from '../console/halts/query.ts'
+import { processBlocks } from '../console/halts/view.ts'
+import { readNow } from '../console/overview/query.ts'
+import {
+  employeeSection,
+  latestRunTable,
+  overviewTiles,
+  todoBlocks,
+  todoCommands,
+} from '../console/overview/view.ts'
+import { capNotice, holdoffNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
+import { listSchedules } from '../console/schedules/read.ts'
+import { jobTable } from '../console/schedules/view.ts'
+import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
+import { caseStatus } from '../console/ui/states.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
 import { createQueueBackend } from '../queue/backend.ts'
 import { readDeployment } from '../sync/deployment.ts'
-import { type Pace, readPace } from '../sync/figures.ts'
-import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { timesLeft } from '../sync/time-left.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
-import { withActor } from '../texts/actor.ts'
-import { type CommandContext, missingAmong, missingRolesText, openContext } from './context.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { shellAsk } from './definition.ts'
 import { sentenceOf } from './failure.ts'
-import { named, namedList, said, say, who } from './language.ts'
-import {
-  colours,
-  countsText,
-  duration,
-  examples,
-  figure,
-  paintedBy,
-  perSecond,
-  plain,
-  print,
-  printArrow,
-  printFacts,
-  printFrame,
-  printJson,
-  printTable,
-  printText,
-  printTitle,
-  shortTime,
-  terminalWidth,
-  timeLeftText,
-  wrap,
-} from './output.ts'
+import { named, say } from './language.ts'
+import { examples, printFrame, printJson, shortTime, timeLeftText } from './output.ts'
+import { printScreen } from './shown.ts'
 
 /** The state of the queue, or why it does not answer. */
 type QueueStatus =
@@ -53,52 +46,110 @@ export function statusCommand(program: Command): void {
 
 async function status(options: { json?: true }): Promise<void> {
   await using context = await openContext()
-  const { pool } = context
-  const [deployment, overview, processes, queue, [pace, left], withheld, refunds, topUps, alerts] =
-    await Promise.all([
-      readDeployment(pool),
-      readOverview(pool),
-      aliveProcesses(pool),
-      queueStatus(context),
-      readPace(pool).then(async pace => [pace, await timesLeft(pool, pace)] as const),
-      withheldFields(pool),
-      openRefunds(pool),
-      openTopUps(pool),
-      firingAlerts(pool),
-    ])
-  if (options.json) {
-    const { employees, outbox, ...rest } = overview
-    const alive = processes.map(({ startedAt, isOutdated, ...row }) => ({
-      ...row,
-      started_at: startedAt,
-      is_outdated: isOutdated,
-    }))
-    return printJson({
-      deployment: deployment && { id: deployment.id, name: deployment.name },
-      processes: alive,
-      employees,
-      queue,
-      outbox,
-      pace,
-      time_left: left,
-      ...rest,
-      withheld,
-      open_refunds: refunds,
-      open_topups: topUps,
-      alerts,
-    })
-  }
+  const { pool, program } = context
+  const ask = shellAsk(context)
+  const [deployment, found] = await Promise.all([readDeployment(pool), readStatus(context, ask)])
+  if (options.json) return printJson(documentOf(deployment, found))
   printFrame(deployment?.name ?? null)
-  printProcesses(processes, context.program)
-  printHalts(overview)
-  printAlerts(alerts, context.program)
-  printEmployees(overview)
-  printWork(overview, queue)
-  printPace(pace)
-  printWithheld(withheld, context.program)
-  printRuns(overview, left)
-  printMoney(refunds, topUps, context.program)
-  printDeadLetters(overview, context.program)
+  printScreen(statusShown(ask, found, program), program)
+}
+
+type Status = Awaited<ReturnType<typeof readStatus>>
+
+/** What the overview shows, and what lies beyond it. */
+async function readStatus(context: CommandContext, { language }: Ask) {
+  const { pool } = context
+  const [now, queue, withheld, refunds, topUps, alerts, schedules] = await Promise.all([
+    readNow(pool, language),
+    queueStatus(context),
+    withheldFields(pool),
+    openRefunds(pool),
+    openTopUps(pool),
+    firingAlerts(pool),
+    listSchedules(pool),
+  ])
+  const left = await timesLeft(pool, now.pace)
+  return { ...now, left, queue, withheld, refunds, topUps, alerts, schedules }
+}
+
+/** For programs. */
+function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, found: Status) {
+  const { employees, outbox, ...rest } = found.overview
+  return {
+    deployment: deployment && { id: deployment.id, name: deployment.name },
+    processes: found.processes.filter(({ alive }) => alive),
+    employees,
+    queue: found.queue,
+    outbox,
+    pace: found.pace,
+    time_left: found.left,
+    ...rest,
+    jobs: found.schedules.map(({ job, expression, next_due_at, pause_reason }) => ({
+      ...{ job, expression, next_due_at, pause_reason },
+    })),
+    withheld: found.withheld,
+    open_refunds: found.refunds,
+    open_topups: found.topUps,
+    alerts: found.alerts,
+  }
+}
+
+function statusShown(ask: Ask, found: Status, program: string): Shown {
+  const { result, overview, pace, processes } = found
+  return {
+    title: ask.t('overview.title'),
+    blocks: [
+      ...todoBlocks(ask, result),
+      overviewTiles(ask, result),
+      ...processBlocks(ask, haltsResultOf(overview.halts, processes)),
+      employeeSection(ask, result),
+      workSection(found),
+      {
+        section: ask.t('nav.platform'),
+        blocks: [
+          ...capNotice(ask, pace.cap),
+          ...(pace.paused_until
+            ? [holdoffNotice(ask, { ...pace, gate: 'platform', paused_until: pace.paused_until })]
+            : []),
+          { tiles: paceTiles(ask, pace) },
+          rateFacts(ask, pace),
+        ],
+      },
+      ...(pace.operations.length > 0
+        ? [
+            {
+              section: ask.t('platform.operations'),
+              aside: ask.t('platform.last_minutes'),
+              blocks: [operationTable(ask, pace.operations)],
+            },
+          ]
+        : []),
+      ...withheldSection(found.withheld, program),
+      {
+        section: ask.t('overview.latest_runs'),
+        blocks: [
+          latestRunTable(ask, result),
+          ...found.left.map(run => ({
+            text: say('shell.run_left', { run: String(run.run), left: timeLeftText(run) }),
+          })),
+        ],
+      },
+      ...(found.schedules.length > 0
+        ? [{ section: ask.t('schedules.title'), blocks: [jobTable(ask, found.schedules)] }]
+        : []),
+      ...moneySection(found),
+      caseSection(ask, overview),
+      { commands: say('shell.hints'), lines: [...new Set(commandsOf(found))] },
+    ],
+  }
+}
+
+function commandsOf({ result, refunds, topUps }: Status): string[] {
+  return [
+    ...todoCommands(result),
+    ...(refunds.unknown > 0 ? ['refund list --state unknown'] : []),
+    ...(topUps.unknown > 0 ? ['topup list --state unknown'] : []),
+  ]
 }
 
 async function queueStatus({ config, pool, logger }: CommandContext): Promise<QueueStatus> {
@@ -123,147 +174,55 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
   }
 }
 
-function printProcesses(processes: ProcessRow[], program: string): void {
-  print(colours.bold(say('shell.title.processes')))
-  if (processes.length > 0)
-    printTable(processes, [
-      { title: say('shell.column.host'), of: row => row.host, gives: true },
-      { title: say('shell.column.pid'), of: row => row.pid, align: 'right' },
-      { title: say('shell.column.roles'), of: row => namedList('process_role', row.roles) },
-      { title: say('shell.column.since'), of: row => shortTime(row.startedAt) },
-      { title: say('shell.column.version'), of: row => row.version },
-    ])
-  const outdated = processes.filter(({ isOutdated }) => isOutdated)
-  if (outdated.length > 0)
-    printText(
-      say('shell.outdated', { processes: outdated.map(({ host, pid }) => `${pid} (${host})`).join(', ') }),
-      2,
-    )
-  const missing = missingAmong(processes)
-  const sentence = missingRolesText(missing, program)
-  if (missing.length > 0) print(colours.yellow(`  ${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`))
-}
-
-function printHalts({ halts }: Overview): void {
-  if (halts.length === 0) return
-  printTitle(say('shell.title.halted'))
-  for (const { scope, since, next_probe_at, message, remedy } of halts) {
-    const what = scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope })
-    const until = next_probe_at
-      ? say('shell.next_try', { time: shortTime(next_probe_at) })
-      : say('shell.until_resumed')
-    print(colours.red(`  ${say('shell.halted_since', { what, time: shortTime(since), until })}`))
-    printText(said(withActor({ t: say }, message)), 4)
-    printArrow(said(remedy), 4)
-  }
-}
-
-function printAlerts({ count, worst }: FiringAlerts, program: string): void {
-  if (worst === null) return
-  printTitle(say('shell.title.alerts'))
-  print(`  ${say('shell.alerts_go_on', { count, worst: named('severity', worst) })}`)
-  printArrow(`${program} alerts`, 2)
-}
-
-function printEmployees({ employees: { in_scope, in_step, ...others } }: Overview): void {
-  printTitle(say('shell.title.employees'))
-  if (in_scope === 0) {
-    print(`  ${say('shell.none_in_scope')}`)
-    return
-  }
-  print(`  ${say('shell.in_step_of', { count: in_step, total: in_scope })}`)
-  printText(countsText(others, 'standing'))
-}
-
-function printWork({ outbox }: Overview, queue: QueueStatus): void {
-  printTitle(say('shell.title.work'))
+/** The queue, and what the outbox holds. */
+function workSection({ overview: { outbox }, queue }: Status): Block {
   const place = queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'
-  if ('error' in queue) printText(say('shell.queue_error', { place, error: queue.error }))
-  else
-    print(
-      `  ${say('shell.queue', { place, waiting: String(queue.waiting), active: String(queue.active) })}${queue.paused ? say('shell.queue_paused') : ''}`,
-    )
-  if (outbox.length === 0) {
-    print(`  ${say('shell.outbox_empty')}`)
-    return
-  }
-  printTable(outbox, [
-    { title: say('shell.column.outbox'), of: row => named('operation', row.operation) },
-    { title: say('shell.column.waiting'), of: row => row.waiting, align: 'right' },
-    { title: say('shell.column.in_queue'), of: row => row.enqueued, align: 'right' },
-    { title: say('shell.column.later'), of: row => row.postponed, align: 'right' },
-    { title: say('shell.column.since'), of: row => shortTime(row.since) },
-  ])
-}
-
-/** Prints the pace of calls to the platform: the rate, the limit, and the wait of each operation. */
-function printPace(pace: Pace): void {
-  printTitle(say('shell.title.platform_calls'))
-  printFacts([
-    [
-      say('shell.fact.rate'),
-      say('shell.calls_minute', {
-        rate: perSecond(pace.calls_per_second),
-        count: pace.calls_last_minute,
-      }),
+  const state =
+    'error' in queue
+      ? say('shell.queue_error', { place, error: queue.error })
+      : say('shell.queue', { place, waiting: String(queue.waiting), active: String(queue.active) }) +
+        (queue.paused ? say('shell.queue_paused') : '')
+  return {
+    section: say('shell.title.work'),
+    blocks: [
+      { text: state },
+      tableOf(
+        outbox,
+        [
+          { title: say('shell.column.outbox'), of: row => term('operation', row.operation) },
+          { title: say('shell.column.waiting'), kind: 'number', of: row => row.waiting },
+          { title: say('shell.column.in_queue'), kind: 'number', of: row => row.enqueued },
+          { title: say('shell.column.later'), kind: 'number', of: row => row.postponed },
+          { title: say('shell.column.since'), of: row => ({ since: row.since }) },
+        ],
+        { caption: say('shell.title.work'), empty: say('shell.outbox_empty') },
+      ),
     ],
-    [say('shell.fact.permitted'), permitted(pace)],
-    [say('shell.fact.used'), pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
-    [say('shell.fact.waiting'), pace.waiting > 0 ? figure(pace.waiting) : null],
-  ])
-  if (pace.paused_until) {
-    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
-    print(colours.yellow(`  ${say('shell.paused_until', { time: shortTime(pace.paused_until) })}${reason}`))
   }
-  if (pace.cap) {
-    const { per_second, until, set_by, reason } = pace.cap
-    const lowered = `lowered to ${perSecond(per_second)} until ${shortTime(until)} by ${who(set_by)}: ${reason}`
-    for (const line of wrap(plain(lowered), terminalWidth() - 2)) print(colours.yellow(`  ${line}`))
-  }
-  if (pace.operations.length === 0) return
-  printTable(pace.operations, [
-    { title: say('shell.column.in_5_minutes'), of: row => named('call', row.operation) },
-    { title: say('shell.column.calls'), of: row => figure(row.calls), align: 'right' },
-    { title: say('shell.column.mean_wait'), of: row => duration(row.mean_wait_ms), align: 'right' },
-    { title: say('shell.column.longest'), of: row => duration(row.longest_wait_ms), align: 'right' },
-    { title: say('shell.column.rejected'), of: row => figure(row.too_fast), align: 'right' },
-  ])
 }
 
-function permitted(pace: Pace): string {
-  const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
-  if (pace.workers === 0) return say('shell.rate_no_worker')
-  if (permitted === null) return say('shell.rate_not_learnt')
-  if (!pace.learnt || permitted === pace.cap?.per_second) return perSecond(permitted)
-  if (set !== null)
-    return say('shell.rate_lowered', {
-      rate: perSecond(permitted),
-      set: perSecond(set),
-      ceiling: perSecond(rejected ?? 0),
-    })
-  return rejected === null
-    ? say('shell.rate_learning', { rate: perSecond(permitted) })
-    : say('shell.rate_learnt', { rate: perSecond(permitted), ceiling: perSecond(rejected) })
-}
-
-/** Prints fields that are switched off, even if their case is ignored. */
-function printWithheld(withheld: WithheldField[], program: string): void {
-  if (withheld.length === 0) return
-  printTitle(say('shell.title.withheld'))
-  printTable(withheld, [
-    { title: say('shell.column.enterprise'), of: row => row.enterprise_code || say('shell.only_one') },
-    { title: say('shell.column.field'), of: row => fieldName(row), gives: true },
-    { title: say('shell.column.from'), of: row => employeesText(row.employees), align: 'right' },
-    { title: say('shell.column.since'), of: row => shortTime(row.since) },
-    { title: say('shell.column.next_probe'), of: row => shortTime(row.next_probe_at) },
-    {
-      title: say('shell.column.dead_letter'),
-      of: row => [row.dead_letter, named('state', row.state)].filter(Boolean).join(' '),
-    },
-  ])
+/** Fields that are switched off, even if their case is ignored. */
+function withheldSection(withheld: WithheldField[], program: string): Block[] {
+  if (withheld.length === 0) return []
   const open = withheld.find(row => row.dead_letter !== null)
-  if (open)
-    print(`  ${say('shell.once_on', { command: `${program} dead-letters retry ${open.dead_letter}` })}`)
+  const once = open && say('shell.once_on', { command: `${program} dead-letters retry ${open.dead_letter}` })
+  const title = say('shell.title.withheld')
+  const table = tableOf(
+    withheld,
+    [
+      { title: say('shell.column.enterprise'), of: row => row.enterprise_code || say('shell.only_one') },
+      { title: say('shell.column.field'), gives: true, of: fieldName },
+      { title: say('shell.column.from'), kind: 'number', of: row => employeesText(row.employees) },
+      { title: say('shell.column.since'), of: row => ({ since: row.since }) },
+      { title: say('shell.column.next_probe'), of: row => row.next_probe_at && { since: row.next_probe_at } },
+      {
+        title: say('shell.column.dead_letter'),
+        of: row => row.dead_letter && [String(row.dead_letter), ' ', term('state', row.state ?? '')],
+      },
+    ],
+    { caption: title },
+  )
+  return [{ section: title, blocks: [table, ...(once ? [{ text: once }] : [])] }]
 }
 
 function employeesText(employees: number): string {
@@ -277,81 +236,39 @@ function fieldName({ field, codes }: WithheldField): string {
   return codes === null ? name : `${name} ${codes.map(list => list.join(say('shell.codes_with'))).join(', ')}`
 }
 
-function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof timesLeft>>): void {
-  printTitle(say('shell.title.latest_runs'))
-  if (runs.length === 0) print(`  ${say('shell.none_yet')}`)
-  else
-    printTable(runs, [
-      { title: say('shell.column.run'), of: run => run.id, align: 'right' },
-      { title: say('shell.column.kind'), of: run => named('run_kind', run.kind) },
-      ...(runs.some(run => run.hr_source !== '')
-        ? [
-            {
-              title: say('shell.column.source'),
-              of: (run: Overview['runs'][number]) => run.hr_source || null,
-            },
-          ]
-        : []),
-      {
-        title: say('shell.column.state'),
-        of: run => named('run_state', run.state),
-        paint: paintedBy(run => run.state),
-      },
-      { title: say('shell.column.requested'), of: run => shortTime(run.requested_at) },
-      { title: say('shell.column.finished'), of: run => shortTime(run.finished_at) },
-      { title: say('shell.column.planned'), of: run => run.planned, align: 'right' },
-      { title: say('shell.column.message'), of: run => said(run.message), gives: true },
-    ])
-  for (const run of left) printText(say('shell.run_left', { run: String(run.run), left: timeLeftText(run) }))
-  if (jobs.length === 0) return
-  printTitle(say('shell.title.next_ticks'))
-  printTable(jobs, [
-    { title: say('shell.column.job'), of: job => named('job', job.job) },
-    { title: say('shell.column.schedule'), of: job => job.expression },
-    { title: say('shell.column.next'), of: job => nextTick(job), gives: true },
-  ])
-}
-
-function nextTick({ next_due_at: due, pause_reason: paused }: Overview['jobs'][number]): string | null {
-  const time = shortTime(due)
-  if (paused !== null) return say('shell.schedule_paused', { reason: paused })
-  return due.getTime() < Date.now() - 60_000 ? say('shell.missed', { time }) : time
-}
-
-type OpenRefunds = Awaited<ReturnType<typeof openRefunds>>
-type OpenTopUps = Awaited<ReturnType<typeof openTopUps>>
-
-/** Prints money operations whose outcome is unknown, if there are any: one line with what to do. */
-function printMoney(refunds: OpenRefunds, topUps: OpenTopUps, program: string): void {
-  if (refunds.unknown === 0 && topUps.unknown === 0) return
-  const line = (what: 'refunds' | 'topups', { unknown, oldest }: OpenTopUps, command: string) => {
+/** Money operations whose outcome is unknown. */
+function moneySection({ refunds, topUps }: Status): Block[] {
+  if (refunds.unknown === 0 && topUps.unknown === 0) return []
+  const line = (what: 'refunds' | 'topups', { unknown, oldest }: Status['topUps'], more = ''): Block[] => {
     const since = oldest ? say('shell.since', { time: shortTime(oldest) }) : ''
-    if (unknown > 0)
-      print(
-        colours.red(
-          `  ${say(`shell.${what}`, { count: unknown })}${since}: ${program} ${command} list --state unknown`,
-        ),
-      )
+    const text = say(`shell.${what}`, { count: unknown }) + since + more
+    return unknown > 0 ? [{ text: { tone: 'bad', text } }] : []
   }
-  printTitle(say('shell.title.outcome_unknown'))
-  line('refunds', refunds, 'refund')
-  if (refunds.for_person > 0)
-    print(colours.red(`    ${say('shell.for_person', { count: String(refunds.for_person) })}`))
-  line('topups', topUps, 'topup')
+  const { for_person: count } = refunds
+  const waiting = count > 0 ? say('shell.comma') + say('shell.for_person', { count: String(count) }) : ''
+  return [
+    {
+      section: say('shell.title.outcome_unknown'),
+      blocks: [...line('refunds', refunds, waiting), ...line('topups', topUps)],
+    },
+  ]
 }
 
-function printDeadLetters({ dead_letters }: Overview, program: string): void {
+function caseSection({ t }: Ask, { dead_letters }: Status['overview']): Block {
   const total = dead_letters.reduce((sum, row) => sum + row.count, 0)
-  printTitle(say('shell.dead_letters_total', { count: String(total) }))
-  if (total === 0) return
-  printTable(dead_letters, [
-    { title: say('shell.column.count'), of: row => row.count, align: 'right' },
-    { title: say('shell.column.category'), of: row => named('category', row.category) },
-    {
-      title: say('shell.column.state'),
-      of: row => named('state', row.state),
-      paint: paintedBy(row => row.state),
-    },
-  ])
-  print(`  ${say('shell.look_closer', { command: `${program} dead-letters list` })}`)
+  return {
+    section: t('cases.title'),
+    aside: t('cases.waiting', { count: total }),
+    blocks: [
+      tableOf(
+        dead_letters,
+        [
+          { title: t('overview.count'), kind: 'number', of: ({ count }) => count },
+          { title: t('overview.category'), of: ({ category }) => term('category', category) },
+          { title: t('overview.state'), of: ({ state }) => caseStatus(state) },
+        ],
+        { caption: t('cases.title'), empty: t('cases.none') },
+      ),
+    ],
+  }
 }

@@ -1,9 +1,18 @@
 import type { Command } from 'commander'
 import { accountOf } from '../connections.ts'
-import { accountText, countMemory, isSameAccount, readDeployment, switchAccount } from '../sync/deployment.ts'
+import {
+  accountSaid,
+  accountText,
+  countMemory,
+  isSameAccount,
+  readDeployment,
+  switchAccount,
+} from '../sync/deployment.ts'
+import { message } from '../texts/message.ts'
 import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
-import { figure, print, printFacts, printJson, words } from './output.ts'
+import { said, say } from './language.ts'
+import { figure, type NamedFact, print, printJson, printNamedFacts } from './output.ts'
 
 interface SwitchOptions {
   keepMemory?: true
@@ -46,8 +55,8 @@ async function run(options: SwitchOptions): Promise<void> {
     const account = accountText(to)
     if (options.json)
       printJson({ switched: switched !== null, account, forgotten: switched?.forgotten ?? null })
-    else if (switched === null) print(`This database already remembers ${account}.`)
-    else print(`This database now remembers ${account}.`, `Go on with: ${program} start`)
+    else if (switched === null) print(said(message('said.remembers_already', { account: accountSaid(to) })))
+    else print(said(message('said.remembers_now', { account: accountSaid(to), command: `${program} start` })))
     return
   }
   const from = await readDeployment(pool)
@@ -56,14 +65,15 @@ async function run(options: SwitchOptions): Promise<void> {
   const [ours, theirs] = [from && accountText(from), accountText(to)]
   if (options.json) printJson({ from: ours, to: theirs, forgets })
   else {
-    printFacts([
-      ['remembered', ours ?? 'an account that was never written down'],
-      ['settings', theirs],
+    printNamedFacts([
+      ['remembered', from ? said(accountSaid(from)) : say('shell.account_unknown')],
+      ['settings', said(accountSaid(to))],
     ])
     if (forgets) {
-      print('', 'This would be forgotten or ended')
-      printFacts(Object.entries(forgets).map(([name, count]) => [words(name), figure(count)]))
+      print('', say('shell.title.would_forget'))
+      const counts = Object.entries(forgets) as [keyof typeof forgets, number][]
+      printNamedFacts(counts.map(([name, count]): NamedFact => [name, figure(count)]))
     }
   }
-  if (isNew) throw new UsageError('nothing was changed: give --yes to switch')
+  if (isNew) throw new UsageError(message('said.give_yes'))
 }

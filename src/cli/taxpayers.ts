@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { io } from '../lib/io.ts'
-import { TAXPAYER_NATURE, TAXPAYER_STATUS } from '../platform/states.ts'
 import { limitOf, oneOf } from './arguments.ts'
+import { say } from './language.ts'
 import {
   ASKED_BY_PERSON,
   ENTERPRISE,
@@ -11,7 +10,7 @@ import {
   printShown,
   stateText,
 } from './look-up.ts'
-import { print, printJson, table } from './output.ts'
+import { columnTitle, print, printJson, printTable } from './output.ts'
 
 /** `dirsync taxpayers`: the taxpayers of an identification number. */
 export function taxpayersCommand(program: Command): void {
@@ -53,20 +52,12 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
   })
   const { rows, more } = found
   if (options.json) return printJson({ more, taxpayers: rows })
-  if (rows.length === 0)
-    return print(
-      'There is no such taxpayer: check the number, --name and --nature. In a group, name the enterprise: --enterprise CODE.',
-    )
-  io().stdout.write(
-    table(
-      [
-        { title: 'NAME', of: row => row.taxpayer_name, gives: true },
-        { title: 'IDENTIFIER', of: row => row.identifier ?? null },
-        { title: 'NATURE', of: row => stateText(TAXPAYER_NATURE, row.taxpayer_nature) },
-        { title: 'STATUS', of: row => stateText(TAXPAYER_STATUS, row.status) },
-      ],
-      rows,
-    ),
-  )
+  if (rows.length === 0) return print(say('shell.no_taxpayers'))
+  printTable(rows, [
+    { title: columnTitle('name'), of: row => row.taxpayer_name, gives: true },
+    { title: columnTitle('identifier'), of: row => row.identifier ?? null },
+    { title: columnTitle('nature'), of: row => stateText('taxpayer_nature', row.taxpayer_nature) },
+    { title: columnTitle('status'), of: row => stateText('taxpayer_status', row.status) },
+  ])
   printShown(rows, more)
 }

@@ -4,8 +4,8 @@ import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { longTime, zoneName } from '../lib/time-text.ts'
 import { futureOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { who } from './language.ts'
-import { examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
+import { named, namedWithValue, say, who } from './language.ts'
+import { columnTitle, examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
 
 /** `dirsync tokens`: bearer tokens of the API. */
 export function tokensCommand(program: Command): void {
@@ -67,25 +67,25 @@ async function add(name: string, options: { role: AccessRole; expires: Date; jso
   if (options.json) return printJson({ name, role, expires_at: expires, token })
   print(token)
   const until = `${longTime(expires)} ${zoneName(expires)}`
-  printAside(`Keep it: nobody can show it again. It is good until ${until}, as ${role}.`)
+  printAside(say('shell.token.keep', { until, role: namedWithValue('role', role) }))
 }
 
 async function list(options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const tokens = await listTokens(context.pool)
-  if (options.json) return printJson(tokens)
-  if (tokens.length === 0) return print('There are no tokens.')
+  if (options.json) return printJson({ items: tokens, next: null })
+  if (tokens.length === 0) return print(say('shell.token.none'))
   printTable(tokens, [
-    { title: 'name', of: token => token.name, gives: true },
-    { title: 'role', of: token => token.role },
-    { title: 'state', of: stateOf },
-    { title: 'ends', of: token => shortTime(token.expires_at) },
-    { title: 'last used', of: token => shortTime(token.last_used_at) },
-    { title: 'added by', of: token => who(token.created_by), gives: true, spare: true },
+    { title: columnTitle('name'), of: token => token.name, gives: true },
+    { title: columnTitle('role'), of: token => named('role', token.role) },
+    { title: columnTitle('state'), of: token => say(`shell.token.${stateOf(token)}`) },
+    { title: columnTitle('ends'), of: token => shortTime(token.expires_at) },
+    { title: columnTitle('last_used'), of: token => shortTime(token.last_used_at) },
+    { title: columnTitle('added_by'), of: token => who(token.created_by), gives: true, spare: true },
   ])
 }
 
-function stateOf({ revoked_at, expires_at }: ApiToken): string {
+function stateOf({ revoked_at, expires_at }: ApiToken): 'revoked' | 'expired' | 'good' {
   if (revoked_at) return 'revoked'
   return expires_at <= new Date() ? 'expired' : 'good'
 }
@@ -94,5 +94,5 @@ async function revoke(name: string, options: { json?: true }): Promise<void> {
   await using context = await openContext()
   await revokeToken(context.pool, context.actor, name)
   if (options.json) printJson({ name, revoked: true })
-  else print(`The token ${name} is worthless now.`)
+  else print(say('shell.token.revoked_now', { name }))
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { TopUp } from '../money/top-up.ts'
 import { newNumber, TOP_UP_NUMBER } from './arguments.ts'
 import { addList, addResolve, addShow, type MoneyKind } from './money.ts'
 import { addRequestOptions, type RequestFlags, type RequestValues, requestOf } from './request.ts'
@@ -26,22 +25,13 @@ const FLAGS: RequestFlags = {
 }
 const REQUIRED = ['account_openid', 'amount']
 
-const TOP_UPS: MoneyKind<TopUp> = {
-  noun: 'top-up',
+const TOP_UPS: MoneyKind = {
+  kind: 'topups',
   command: 'topup',
   argument: 'external-code',
   numberMeaning: 'external business number',
   exampleNumber: 'app1T20261121080000XYZ',
   exampleReason: 'the back office shows it',
-  isNotified: false,
-  journal: async () => (await import('../money/top-up.ts')).topUpJournal,
-  numberOf: topUp => topUp.external_code,
-  target: { name: 'account', of: topUp => topUp.account_openid },
-  amountOf: topUp => topUp.amount,
-  sent: topUp => [['although open', topUp.although_open.join(', ') || null]],
-  since: topUp => [['application', topUp.apply_charge_openid]],
-  remedy: ({ external_code }, program) =>
-    `Look in the platform's back office whether it is there, then: ${program} topup resolve ${external_code} --as accepted (or rejected) --reason "…"`,
 }
 
 /** `dirsync topup`: applications for enterprise points, and their outcomes. */

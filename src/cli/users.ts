@@ -4,7 +4,6 @@ import type { Command } from 'commander'
 import { createLinkKey } from '../console/auth/sign-in-key.ts'
 import {
   addUser,
-  type ConsoleUser,
   disableUser,
   enableUser,
   listUsers,
@@ -14,10 +13,12 @@ import {
 } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { io } from '../lib/io.ts'
+import { message } from '../texts/message.ts'
 import { oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { counted, examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
+import { named, namedWithValue, said, say } from './language.ts'
+import { columnTitle, examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
 
 const roleOf = oneOf('role', ACCESS_ROLES)
 const ROLE_HELP = `what they may do: ${ACCESS_ROLES.join(', ')}`
@@ -110,58 +111,55 @@ async function add(name: string, options: Options & { role: AccessRole }): Promi
   await using context = await openContext()
   await addUser(context.pool, context.actor, { name, role: options.role, password: await askPassword() })
   if (options.json) printJson({ user: name, role: options.role })
-  else print(`${name} may sign in, as ${options.role}.`)
+  else print(say('shell.user.added', { name, role: namedWithValue('role', options.role) }))
 }
 
 async function list(options: Options): Promise<void> {
   await using context = await openContext()
   const users = await listUsers(context.pool)
-  if (options.json) return printJson(users)
+  if (options.json) return printJson({ items: users, next: null })
   if (users.length === 0)
-    return print('There are no users yet.', `Add the first: ${context.program} users add NAME --role admin`)
+    return print(say('auth.no_users'), said(message('doctor.add_user', { command: context.program })))
   printTable(users, [
-    { title: 'name', of: user => user.name, gives: true },
-    { title: 'role', of: user => user.role },
-    { title: 'signs in by', of: user => SIGNS_IN_BY[user.source] },
-    { title: 'state', of: user => (user.disabled_at ? 'disabled' : 'enabled') },
-    { title: 'sessions', of: user => user.sessions, align: 'right' },
-    { title: 'last sign-in', of: user => shortTime(user.last_sign_in_at) },
-    { title: 'added', of: user => shortTime(user.created_at), spare: true },
+    { title: columnTitle('name'), of: user => user.name, gives: true },
+    { title: columnTitle('role'), of: user => named('role', user.role) },
+    { title: columnTitle('signs_in_by'), of: user => say(`shell.signs_in_by.${user.source}`) },
+    {
+      title: columnTitle('state'),
+      of: user => say(`shell.user.${user.disabled_at ? 'disabled' : 'enabled'}`),
+    },
+    { title: columnTitle('sessions'), of: user => user.sessions, align: 'right' },
+    { title: columnTitle('last_sign_in'), of: user => shortTime(user.last_sign_in_at) },
+    { title: columnTitle('added'), of: user => shortTime(user.created_at), spare: true },
   ])
-}
-
-const SIGNS_IN_BY: Record<ConsoleUser['source'], string> = {
-  password: 'password',
-  oidc: 'OIDC',
-  key: 'one-time key',
 }
 
 async function disable(name: string, options: Options): Promise<void> {
   await using context = await openContext()
   const sessions = await disableUser(context.pool, context.actor, name)
   if (options.json) printJson({ user: name, disabled: true, sessions_ended: sessions })
-  else print(`${name} may not sign in any more; ${counted(sessions, 'session')} ended.`)
+  else print(say('shell.user.kept_out', { name, sessions }))
 }
 
 async function enable(name: string, options: Options): Promise<void> {
   await using context = await openContext()
   await enableUser(context.pool, context.actor, name)
   if (options.json) printJson({ user: name, disabled: false })
-  else print(`${name} may sign in again.`)
+  else print(say('shell.user.let_in', { name }))
 }
 
 async function password(name: string, options: Options): Promise<void> {
   await using context = await openContext()
   const sessions = await setPassword(context.pool, context.actor, name, await askPassword())
   if (options.json) printJson({ user: name, sessions_ended: sessions })
-  else print(`${name} has another password; ${counted(sessions, 'session')} ended.`)
+  else print(say('shell.user.password_set', { name, sessions }))
 }
 
 async function role(name: string, role: AccessRole, options: Options): Promise<void> {
   await using context = await openContext()
   await setRole(context.pool, context.actor, name, role)
   if (options.json) printJson({ user: name, role })
-  else print(`${name} is ${role} from the next request on.`)
+  else print(say('shell.user.role_set', { name, role: namedWithValue('role', role) }))
 }
 
 async function link(options: Options): Promise<void> {
@@ -173,11 +171,8 @@ async function link(options: Options): Promise<void> {
   const url = `${address}/sign-in/key?key=${key}`
   if (options.json) return printJson({ url })
   print(url)
-  const hint =
-    address === ''
-      ? " Put the console's address in front, which dirsync start prints."
-      : ' If the console listens elsewhere, put its address in front.'
-  printAside(`Good for one sign-in within 24 hours.${CONSOLE_URL === null ? hint : ''}`)
+  const where = CONSOLE_URL === null ? (address === '' ? 'unknown' : 'guessed') : 'known'
+  printAside(say('shell.user.link', { where }))
 }
 
 /**
@@ -188,8 +183,7 @@ async function askPassword(): Promise<string> {
   if (!io().stdin.isTTY) {
     using lines = createInterface({ input: io().stdin })
     const line = await nextLine(lines)
-    if (line === null || line === '')
-      throw new UsageError('there is no terminal to ask on: give the password on standard input')
+    if (line === null || line === '') throw new UsageError(message('said.no_terminal_for_password'))
     return line
   }
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -199,12 +193,12 @@ async function askPassword(): Promise<string> {
     io().stderr.write(question)
     const line = await nextLine(lines)
     io().stderr.write('\n')
-    if (line === null) throw new FailedError('nothing was changed')
+    if (line === null) throw new FailedError(message('said.nothing_changed'))
     return line
   }
-  const first = await ask('Password (12 characters or more): ')
-  if ((await ask('Once more: ')) !== first)
-    throw new UsageError('the two passwords differ: nothing was changed')
+  const first = await ask(say('shell.user.password'))
+  if ((await ask(say('shell.user.once_more'))) !== first)
+    throw new UsageError(message('said.passwords_differ'))
   return first
 }
 

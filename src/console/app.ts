@@ -9,6 +9,8 @@ import { isThisMachine } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { shortened } from '../lib/text.ts'
 import type { Role } from '../sync/process.ts'
+import { inLanguage } from '../texts/failures.ts'
+import { message } from '../texts/message.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
 import { apiReference } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
@@ -153,7 +155,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     wantsHtml(request)
       ? tell(request, reply, new Problem('not_found'), logger)
       : isApi(request)
-        ? tell(request, reply, new Problem('not_found', 'There is no such route.'), logger)
+        ? tell(request, reply, new Problem('not_found', message('said.no_route')), logger)
         : answer(reply, 404, 'NOT_FOUND', 'There is no such page.'),
   )
 
@@ -328,6 +330,7 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
   reply.code(problem.status)
   const taste = tasteOf(request)
   const title = taste.t(problem.titleKey)
+  const detail = inLanguage(taste.language, problem.said)
   const remedy = problem.remedyKey
     ? taste.t(problem.remedyKey, {
         reference: request.id,
@@ -342,14 +345,14 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
         type: 'about:blank',
         title,
         status: problem.status,
-        ...(problem.message || remedy ? { detail: problem.message || remedy } : {}),
+        ...(detail || remedy ? { detail: detail || remedy } : {}),
         code: problem.kind,
         reference: request.id,
       }),
     )
   if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
   const back = isChange(request) ? cameFrom(request) : null
-  const body = problemBody(taste.t, { title, detail: problem.message, remedy, back })
+  const body = problemBody(taste.t, { title, detail, remedy, back })
   return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
 }
 

@@ -1,8 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
-import type { JobOperation } from '../queue/job.ts'
-import { type Figures, SHOWN_STANDINGS } from '../sync/figures.ts'
+import { JOB_OPERATIONS } from '../queue/job.ts'
+import { type Figures, SHOWN_EMPLOYEE_STATUSES } from '../sync/figures.ts'
 import { type Health, readHealth } from '../sync/health.ts'
 import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
@@ -63,7 +63,6 @@ type AddMetric = <Label extends string>(
 ) => void
 
 /** Exposed even at zero, so that an alert can tell "none" from "not measured". */
-const OPERATIONS = keys<JobOperation>({ 'update-employee': 1, 'delete-department': 1, 'bind-openid': 1 })
 const RUN_STATES = keys<RunState>({
   requested: 1,
   planning: 1,
@@ -92,7 +91,7 @@ function addFigures(add: AddMetric, figures: Figures): void {
     'dirsync_pending_entities',
     'Entities whose desired state the platform has not confirmed, by operation and whether they are in the queue.',
     ['operation', 'enqueued'],
-    OPERATIONS.flatMap(operation =>
+    JOB_OPERATIONS.flatMap(operation =>
       [true, false].map(enqueued => [
         { operation, enqueued: String(enqueued) },
         countOf(figures.pending, row => row.operation === operation && row.enqueued === enqueued),
@@ -103,7 +102,7 @@ function addFigures(add: AddMetric, figures: Figures): void {
     'dirsync_pending_oldest_age_seconds',
     'Age of the oldest pending entity, by operation; 0 when there is none.',
     ['operation'],
-    OPERATIONS.map(operation => {
+    JOB_OPERATIONS.map(operation => {
       const rows = figures.pending.filter(row => row.operation === operation)
       return [{ operation }, Math.max(0, ...rows.map(row => row.oldestAge))]
     }),
@@ -151,11 +150,11 @@ function addFigures(add: AddMetric, figures: Figures): void {
   )
   add(
     'dirsync_employees',
-    'Employees by standing: how far the platform agrees with HR, and why not.',
-    ['standing'],
-    SHOWN_STANDINGS.map(standing => [
-      { standing },
-      countOf(figures.employees, row => row.standing === standing),
+    'Employees by status: how far the platform agrees with HR, and why not.',
+    ['status'],
+    SHOWN_EMPLOYEE_STATUSES.map(status => [
+      { status },
+      countOf(figures.employees, row => row.status === status),
     ]),
   )
   add(
@@ -191,9 +190,9 @@ function addFigures(add: AddMetric, figures: Figures): void {
 function addHealth(add: AddMetric, health: Health): void {
   add(
     'dirsync_run_suspect',
-    '1 when the latest run that judged HR found it wrong, otherwise 0, by kind; absent when there was none.',
+    '1 when the latest run that checked HR found it wrong, otherwise 0, by kind; absent when there was none.',
     ['kind', 'source'],
-    health.judgements.map(({ kind, source, suspect }) => [ofSource({ kind }, source), suspect ? 1 : 0]),
+    health.sourceChecks.map(({ kind, source, suspect }) => [ofSource({ kind }, source), suspect ? 1 : 0]),
   )
   add(
     'dirsync_run_interval_seconds',

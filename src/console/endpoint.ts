@@ -3,6 +3,7 @@ import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
 import { storable } from '../lib/database.ts'
+import { type Message, message, saidBySchema } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
 import type { AccessRole } from './auth/viewer.ts'
@@ -349,7 +350,7 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
   return { params, rest, askedOf }
 }
 
-/** @throws Problem with one sentence that names what is wrong */
+/** @throws Problem that names what is wrong */
 function parsed<Schema extends z.ZodType>(
   schema: Schema,
   given: unknown,
@@ -359,26 +360,35 @@ function parsed<Schema extends z.ZodType>(
   // PostgreSQL cannot store U+0000, and no person types it.
   if (result.success) return storable(result.data)
   // An address with an impossible number is simply not found.
-  throw new Problem(kind, kind === 'not_found' ? '' : result.error.issues.map(sentenceOf).join('; '))
+  throw new Problem(
+    kind,
+    kind === 'not_found' ? '' : message('said.problems', { problems: result.error.issues.map(problemIn) }),
+  )
 }
 
-/** What is wrong with a value, in one sentence. */
-function sentenceOf(issue: z.core.$ZodIssue): string {
+/** What is wrong with a value. */
+function problemIn(issue: z.core.$ZodIssue): Message {
   const name = issue.path.join('.')
-  const { message } = issue
-  // Messages that a schema words itself are kept.
-  if (!/^(?:Invalid|Unrecognized) /.test(message)) return name === '' ? message : `${name}: ${message}`
+  const at = (wanted: Message) => (name === '' ? wanted : message('said.wrong_at', { name, wanted }))
+  const should = (wanted: Message) => message('said.wanted_of', { what: name, wanted })
+  // A schema's own message is kept.
+  const own = saidBySchema(issue.message)
+  if (own.key !== 'said.words') return at(own)
   switch (issue.code) {
     case 'unrecognized_keys':
-      return `${name === '' ? '' : `${name}: `}there is no ${issue.keys.join(', ')} here`
+      return at(message('said.unknown_here', { names: issue.keys }))
     case 'invalid_type':
-      return issue.input === undefined ? `${name} is missing` : `${name} should be a ${issue.expected}`
-    case 'invalid_value':
-      return `${name} should be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`
+      return issue.input === undefined
+        ? message('said.is_missing', { name })
+        : should(message('said.wanted_type', { type: issue.expected }))
+    case 'invalid_value': {
+      const names = issue.values.map(String)
+      return should(message(names.length > 1 ? 'said.wanted_one_of' : 'said.wanted_exactly', { names }))
+    }
     case 'invalid_union':
-      return `${name} has none of its forms`
+      return message('said.no_form', { name })
     default:
-      return name === '' ? message : `${name}: ${message}`
+      return at(own)
   }
 }
 
@@ -422,3 +432,8 @@ export const cursor = z
   .describe('The value `next` of the page before; absent: the first page')
 
 export const pageSize = z.coerce.number().int().min(1).max(200).default(50).describe('Rows per page')
+
+/** A page of a list, and the cursor of the next one; null on the last page. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), next: z.string().nullable() })
+}

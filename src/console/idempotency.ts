@@ -1,4 +1,5 @@
 import type { Pool } from '../lib/database.ts'
+import { message } from '../texts/message.ts'
 import { Problem, problemOf } from './problem.ts'
 
 /** Identifies a request with an Idempotency-Key. */
@@ -30,7 +31,7 @@ export class IdempotencyKeys {
    */
   async once({ owner, key, request }: Once, work: () => Promise<string>): Promise<string> {
     if (key === '' || key.length > MAX_KEY)
-      throw new Problem('invalid', `Idempotency-Key: it has 1 to ${MAX_KEY} characters`)
+      throw new Problem('invalid', message('said.key_length', { limit: MAX_KEY }))
     const { rowCount } = await this.#pool.query(
       `insert into dirsync.idempotency_key (owner, key, request) values ($1, $2, $3)
        on conflict (owner, key) do update set request = excluded.request, at = now(), answer = null
@@ -64,13 +65,8 @@ export class IdempotencyKeys {
       [owner, key],
     )
     const kept = rows[0]
-    if (kept && kept.request !== request)
-      throw new Problem('invalid', 'Idempotency-Key: it was used for another request; make a new one')
-    if (!kept || kept.answer === null)
-      throw new Problem(
-        'changed',
-        'A request with this Idempotency-Key is still under way, or ended without an answer: see what it did before you make a new key',
-      )
+    if (kept && kept.request !== request) throw new Problem('invalid', message('said.key_of_another'))
+    if (!kept || kept.answer === null) throw new Problem('changed', message('said.key_in_use'))
     return kept.answer
   }
 }

@@ -16,7 +16,11 @@ export function momentIn(zone: string, text: string): Date {
  * The moment in a query field; undefined if it was left out.
  * @throws Problem if it is not a moment
  */
-export function givenMoment(ask: Ask, name: string, text: string | undefined): Date | undefined {
+export function givenMoment(
+  ask: Pick<Ask, 'zone' | 't'>,
+  name: string,
+  text: string | undefined,
+): Date | undefined {
   if (text === undefined) return undefined
   const moment = momentIn(ask.zone, text)
   const year = moment.getUTCFullYear()

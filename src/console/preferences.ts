@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { message } from '../texts/message.ts'
 import { LANGUAGES } from '../texts/texts.ts'
 import { COOKIES, THEMES } from './ask.ts'
 import { OPEN } from './auth/viewer.ts'
@@ -15,7 +16,7 @@ const KEPT_FOR_S = 31_536_000
 export function preferences(app: FastifyInstance): void {
   app.post('/preferences', { schema: { hide: true }, config: OPEN }, async (request, reply) => {
     const { success, data } = Preferences.safeParse(request.body)
-    if (!success) throw new Problem('invalid', 'There is no such language or theme.')
+    if (!success) throw new Problem('invalid', message('said.no_preference'))
     const { language, theme } = data
     const options = { path: '/', sameSite: 'lax', maxAge: KEPT_FOR_S } as const
     if (language) reply.setCookie(COOKIES.language, language, options)

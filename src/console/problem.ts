@@ -1,3 +1,4 @@
+import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 
 /** The kinds of error pages; each has the texts `error.<kind>` and `error.<kind>.remedy`. */
@@ -27,10 +28,10 @@ const STATUS: Record<Kind, number> = {
 }
 
 /**
- * Why a request is refused: an error page for people, a problem document (RFC 9457) for programs. The message is a
- * sentence that may be shown; it holds no personal data.
+ * Why a request is refused: an error page for people, a problem document (RFC 9457) for programs. What it says may be
+ * shown; it holds no personal data.
  */
-export class Problem extends Error {
+export class Problem extends SaidError {
   readonly kind: Kind
   readonly status: number
   readonly values: TextValues
@@ -39,10 +40,11 @@ export class Problem extends Error {
 
   constructor(
     kind: Kind,
-    detail = '',
+    /** A text is in the reader's language already, or the words of others. */
+    detail: Said | string = '',
     options: { values?: TextValues; retryAfter?: number; status?: number; cause?: unknown } = {},
   ) {
-    super(detail, { cause: options.cause })
+    super(typeof detail === 'string' ? inWords(detail) : detail, { cause: options.cause })
     this.name = 'Problem'
     this.kind = kind
     this.values = options.values ?? {}
@@ -80,11 +82,11 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, message, statusCode } = error as { code?: unknown; message?: string; statusCode?: number }
   const command = COMMANDS[String(code)]
-  if (command) return new Problem(command, message, { cause: error })
+  if (command) return new Problem(command, saidBy(error), { cause: error })
   if (DATABASE_AWAY.test(String(code)) || /timeout|Connection terminated/.test(message ?? ''))
     return new Problem('database', '', { cause: error })
   if (statusCode === 404) return new Problem('not_found', '', { cause: error })
   if (statusCode && statusCode >= 400 && statusCode < 500)
-    return new Problem('invalid', message ?? '', { status: statusCode, cause: error })
+    return new Problem('invalid', saidBy(error), { status: statusCode, cause: error })
   return new Problem('internal', '', { cause: error })
 }

@@ -35,8 +35,8 @@ export class ProcessMetrics {
     'How long the calls of this process waited for the pacer before they were sent.',
     WAIT_BUCKETS,
   )
-  readonly #tooFast = this.#counter(
-    'dirsync_platform_calls_too_fast_total',
+  readonly #rateLimited = this.#counter(
+    'dirsync_platform_calls_rate_limited_total',
     'Calls of this process that the platform rejected because there were too many, by operation.',
     ['operation'],
   )
@@ -88,7 +88,7 @@ export class ProcessMetrics {
     this.#calls.inc({ operation, code: this.#labelOf(call) })
     this.#callSeconds.observe({ operation }, call.durationMs / 1000)
     this.#waitSeconds.observe({ operation }, call.waitedMs / 1000)
-    this.#tooFast.inc({ operation }, call.tooFast ? 1 : 0)
+    this.#rateLimited.inc({ operation }, call.rateLimited ? 1 : 0)
   }
 
   /**

@@ -40,7 +40,7 @@ export const SCREENS: readonly Screen[] = [
 ]
 
 /** What is reached from several screens, or from one of them. */
-const WITHIN = [search, plan, bulk]
+const WITHIN = [search, (services: Services) => Object.values(plan(services)), bulk]
 
 export function endpoints(services: Services): Endpoint[] {
   return [

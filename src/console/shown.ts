@@ -1,6 +1,6 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import type { TextKey } from '../texts/texts.ts'
-import type { Tone } from './ui/parts.ts'
+import type { Part, Tone } from './ui/parts.ts'
 
 /*
  * What a person sees of an endpoint, as data: `ui/shown.ts` makes a page of it, `src/cli/shown.ts` prints it on a terminal.
@@ -18,8 +18,8 @@ export type Words =
   | undefined
   | readonly Words[]
   | { at: Date }
-  /** How long ago, or in how long. */
-  | { since: Date }
+  /** How long ago, or in how long; `exact`: and when that is. */
+  | { since: Date; exact?: true }
   /** A value as it is stored, and where the catalogue has its name. */
   | { named: string; of: Terms }
   | { tone: Tone; text: Words }
@@ -31,33 +31,62 @@ export type Words =
   | { share: number; text: Words }
   /** Cut to one line on a page. */
   | { clip: string }
+  /** What HR, the platform or a person wrote. */
+  | { foreign: string | null }
   /** Leads to another page. */
   | { to: string; text: Words }
+  /** Drawn by hand, on the page alone. */
+  | { drawn: SafeHtml }
 
 export interface TableBlock {
   caption: string
   columns: readonly Omit<ShownColumn<unknown>, 'of'>[]
-  rows: readonly { cells: readonly Words[]; to: string | null; tick: string | null }[]
+  /** `note`: a remark about a row; beside its last cell on a page, below the table on a terminal. */
+  rows: readonly { cells: readonly Words[]; to: string | null; tick: string | null; note: Words }[]
   empty: { text: string; todo: string }
   /** Check boxes before the rows: the name of the field, and the form that it belongs to. */
   tick?: { name: string; label: string; all: string; form: string }
 }
 
+type Facts = readonly (readonly [name: string, value: Words])[]
+
+/** What asks for attention. */
+export interface NoticeBlock {
+  notice: 'warn' | 'bad' | 'info'
+  title: Words
+  /** What is wrong. */
+  what?: Words
+  todo?: Words
+  /** What happens then. */
+  next?: Words
+  list?: readonly Words[]
+  facts?: Facts
+  /** What can be done, on the page. */
+  actions?: readonly Part[]
+}
+
+/** The figures that matter most. */
+export interface TileBlock {
+  tiles: readonly { value: Words; name: string; note?: Words; to?: string; tone?: Tone }[]
+}
+
 export type Block =
   | { text: Words }
-  | { facts: readonly (readonly [name: string, value: Words])[] }
-  /** `todo`: what to do; `next`: what happens then. */
-  | { notice: 'warn' | 'bad' | 'info'; title: string; todo?: Words; list?: readonly Words[]; next?: Words }
-  /** The figures that matter most. */
-  | { tiles: readonly { value: Words; name: string; note?: Words; to?: string; tone?: Tone }[] }
+  | { facts: Facts }
+  | NoticeBlock
+  | TileBlock
   | { table: TableBlock }
-  /** What has happened, the latest first. */
+  /** What has happened, in its order. */
   | { steps: readonly { at: Date; what: Words; details: readonly Words[]; words: Words }[]; empty: string }
-  | { section: string; aside?: Words; blocks: readonly Block[] }
+  | { section: string; id?: string; aside?: Words; blocks: readonly Block[] }
+  /** A part of a page that follows topics by itself; `url`: where it is fetched again, unless that is the page. */
+  | { part: string; topics: readonly string[]; url?: string; blocks: readonly Block[] }
   /** Side by side where there is room. */
   | { columns: readonly (readonly Block[])[] }
   /** The cursor of the next page of a list. */
   | { next: string | null }
+  /** A text to pass on, as it is. */
+  | { copy: string }
   /** Drawn by hand, on the page alone. */
   | { drawn: SafeHtml }
   /** What to type next, on the terminal alone. */
@@ -96,10 +125,11 @@ export function tableOf<Row>(
     empty?: string
     todo?: string
     to?(row: NoInfer<Row>): string
+    note?(row: NoInfer<Row>): Words
     ticked?(row: NoInfer<Row>): string
   },
 ): { table: TableBlock } {
-  const { caption, tick, empty = '', todo = '', to, ticked } = options
+  const { caption, tick, empty = '', todo = '', to, ticked, note } = options
   return {
     table: {
       caption,
@@ -108,6 +138,7 @@ export function tableOf<Row>(
         cells: columns.map(({ of }) => of(row)),
         to: to?.(row) ?? null,
         tick: ticked?.(row) ?? null,
+        note: note?.(row) ?? null,
       })),
       empty: { text: empty, todo },
       ...(tick ? { tick } : {}),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { worded } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
 import { momentIn, tomorrowAt } from './moment.ts'
 import { Problem } from './problem.ts'
@@ -23,7 +24,7 @@ export const Until = z.object({
   zone: z
     .string()
     .max(60)
-    .refine(isZone, 'There is no such time zone.')
+    .refine(isZone, worded('said.no_time_zone'))
     .optional()
     .describe('Time zone of `until` if it has no offset, such as Asia/Shanghai'),
 })

@@ -5,10 +5,16 @@ import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
 import { message } from '../texts/message.ts'
-import { examineChannels } from './channels.ts'
-import { examineConsole } from './console.ts'
 import { type CheckResult, failed, warning } from './finding.ts'
-import { examineAccount, examineDatabase, examineQueue, examineSchedules, examineService } from './local.ts'
+import {
+  examineAccount,
+  examineChannels,
+  examineConsole,
+  examineDatabase,
+  examineQueue,
+  examineSchedules,
+  examineService,
+} from './local.ts'
 import { examineHr, examinePlatform } from './remote.ts'
 import { settingsFindings } from './settings.ts'
 

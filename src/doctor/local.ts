@@ -1,15 +1,21 @@
+import { allowInsecureRequests, discovery } from 'openid-client'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { scheduledJobs } from '../../jobs/scheduler.ts'
+import { ChannelError, type ChannelSettings } from '../alerts/channel.ts'
+import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
+import { openChannel } from '../alerts/channels/index.ts'
+import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
-import { saidOf } from '../lib/failure.ts'
+import { codeOf, saidOf, sentenceOf } from '../lib/failure.ts'
+import { isThisMachine } from '../lib/http-server.ts'
 import { migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
   type Account,
   AccountError,
-  accountText,
+  accountSaid,
   type Deployment,
   isSameAccount,
 } from '../sync/deployment.ts'
@@ -96,7 +102,7 @@ export async function examineDatabase(
 /** Which account of the platform the database belongs to. */
 export function examineAccount(deployment: Deployment | null, settings: Account): CheckResult {
   if (deployment === null)
-    return ok('account', message('doctor.no_account', { account: accountText(settings) }))
+    return ok('account', message('doctor.no_account', { account: accountSaid(settings) }))
   if (!isSameAccount(deployment, settings))
     return failed('account', saidBy(new AccountError(deployment, settings)))
   const { id, name, since } = deployment
@@ -104,7 +110,7 @@ export function examineAccount(deployment: Deployment | null, settings: Account)
   return ok(
     'account',
     message('doctor.account', {
-      account: accountText(deployment),
+      account: accountSaid(deployment),
       time: `${shortTime(since)} ${zoneName(since)}`,
       name: called,
     }),
@@ -155,4 +161,125 @@ function nobodyAlive(missing: readonly string[], program: string): Said {
   return missing.length === NEEDED_ROLES.length
     ? message('doctor.nobody', { command })
     : message('doctor.nobody_is', { role: missing, command: `${command} --roles ${missing.join()}` })
+}
+
+/** How long to wait for the identity provider, in seconds. */
+const PATIENCE_S = 5
+
+type ConsoleSettings = Pick<
+  Config,
+  'CONSOLE_HOST' | 'CONSOLE_URL' | 'OIDC_ISSUER' | 'OIDC_CLIENT_ID' | 'embedded'
+>
+
+/** Who can sign in to the console, and whether passwords are encrypted on the way. */
+export async function examineConsole(
+  config: ConsoleSettings,
+  pool: Pool,
+  program: string,
+): Promise<CheckResult[]> {
+  return [
+    await examineUsers(config, pool, program),
+    ...(await examineProvider(config)),
+    ...examineAddress(config),
+  ]
+}
+
+async function examineUsers(
+  { OIDC_ISSUER, embedded }: ConsoleSettings,
+  pool: Pool,
+  program: string,
+): Promise<CheckResult> {
+  const { rowCount } = await pool.query(
+    `select from dirsync.console_user where source = 'password' and disabled_at is null limit 1`,
+  )
+  if (rowCount !== 0) return ok('console', message('doctor.by_password'))
+  if (OIDC_ISSUER !== null) return ok('console', message('doctor.by_provider'))
+  if (embedded) return ok('console', message('doctor.by_key'))
+  return warning(
+    'console',
+    message('doctor.nobody_signs_in'),
+    message('doctor.add_user', { command: program }),
+  )
+}
+
+/** Whether the identity provider answers with its discovery document, and is the expected issuer. */
+async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings): Promise<CheckResult[]> {
+  if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null) return []
+  try {
+    await discovery(new URL(OIDC_ISSUER), OIDC_CLIENT_ID, undefined, undefined, {
+      timeout: PATIENCE_S,
+      execute: OIDC_ISSUER.startsWith('http:') ? [allowInsecureRequests] : [],
+    })
+    return [ok('sign-in', message('doctor.answers', { name: OIDC_ISSUER }))]
+  } catch (error) {
+    const reason = codeOf(error) || sentenceOf(error)
+    return [
+      failed(
+        'sign-in',
+        message('doctor.provider_silent', { address: OIDC_ISSUER, reason }),
+        message('doctor.check_provider'),
+      ),
+    ]
+  }
+}
+
+/** Findings about a console that other machines can reach without TLS. */
+function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): CheckResult[] {
+  const isPublic = !isThisMachine(CONSOLE_HOST)
+  if (!isPublic || CONSOLE_URL === null || CONSOLE_URL.startsWith('https:')) return []
+  if (isThisMachine(new URL(CONSOLE_URL).hostname)) return []
+  return [
+    warning('console', message('doctor.without_tls', { address: CONSOLE_URL }), message('doctor.with_tls')),
+  ]
+}
+
+/** Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message. */
+export async function examineChannels({
+  channels,
+  CONSOLE_URL,
+  embedded,
+}: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>): Promise<CheckResult[]> {
+  if (channels.length === 0)
+    return [
+      embedded
+        ? ok('alerts', message('doctor.channel_shown'))
+        : warning(
+            'alerts',
+            message('doctor.no_channel'),
+            message('doctor.set_channel', { setting: `${CHANNEL_PREFIX}OPS` }),
+          ),
+    ]
+  const findings = await Promise.all(channels.map(examineChannel))
+  if (CONSOLE_URL === null)
+    findings.push(warning('alerts', message('doctor.no_console_url'), message('doctor.set_console_url')))
+  return findings
+}
+
+async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
+  const { name, kind, least, url } = settings
+  const setting = CHANNEL_PREFIX + name.toUpperCase()
+  const channel = openChannel(settings)
+  try {
+    if (kind === 'mail') await checkMailServer(settings)
+    const { protocol, hostname } = new URL(url)
+    if (protocol === 'http:' && !isThisMachine(hostname))
+      return warning(
+        'alerts',
+        message('doctor.channel_without_tls', { channel: name, address: channel.target }),
+        message('doctor.channel_with_tls', { setting }),
+      )
+    return ok(
+      'alerts',
+      message('doctor.channel', { channel: name, means: kind, address: channel.target, least }),
+    )
+  } catch (error) {
+    if (!(error instanceof ChannelError)) throw error
+    return warning(
+      'alerts',
+      message('doctor.channel_fails', { channel: name, reason: error.message }),
+      message('doctor.correct_channel', { setting }),
+    )
+  } finally {
+    await channel.close()
+  }
 }

@@ -6,7 +6,12 @@ import { triggeredTables } from '../hr/postgres/trigger.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
-import { type ChangedRow, judgeTimes, printedMoment, UpdatedTimesCollector } from '../hr/updated-times.ts'
+import {
+  type ChangedRow,
+  findingsOfTimes,
+  printedMoment,
+  UpdatedTimesCollector,
+} from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -157,7 +162,7 @@ function examineTimes(rows: readonly ChangedRow[] | null, now: Date): CheckResul
   if (rows === null) return []
   const times = new UpdatedTimesCollector(now)
   for (const { updatedAt } of rows) times.add(printedMoment(updatedAt))
-  const findings = judgeTimes(times.result, now).map(({ key, remedy, ...figure }) => {
+  const findings = findingsOfTimes(times.result, now).map(({ key, remedy, ...figure }) => {
     const values = 'ageMs' in figure ? { time: duration(figure.ageMs) } : { count: figure.count }
     return remedy === null
       ? ok('mapping', { key, values })

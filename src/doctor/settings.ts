@@ -19,7 +19,7 @@ export function settingsFailures({ problems }: ConfigError, env: Environment): C
 }
 
 /** Names with these prefixes are probably meant for dirsync. */
-const OURS = /^(?:DIRSYNC|PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP|ALERT)_/
+const OURS = /^(?:DIRSYNC|PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|ALERT)_/
 /** Those of docker-compose.yml. */
 const OF_COMPOSE = ['DEPLOYMENT', 'NOTIFICATION_PORT', 'PORT', 'VERSION', 'WORKERS'].map(
   name => `DIRSYNC_${name}`,

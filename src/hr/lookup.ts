@@ -1,9 +1,8 @@
 import { type EmployeeKey, keyOfText, keyText } from '../directory/employee.ts'
 import { type EmployeeMapping, scanColumns } from './mapping.ts'
-import type { HrEmployeeRow } from './scan.ts'
+import { type HrEmployeeRow, withinLimit } from './scan.ts'
 import type { HrQuery, HrReader, HrServer, HrValues, KeyComparison, KeyCondition } from './server.ts'
 import type { MappedColumn } from './statement.ts'
-import { withinLimit } from './whole-lines.ts'
 
 type Found = Map<string, HrEmployeeRow | 'duplicate'>
 

@@ -3,8 +3,8 @@ import { FilesServer } from './files/server.ts'
 import { FILES_DEFAULTS, type FilesSettings } from './files/settings.ts'
 import { MysqlServer } from './mysql/server.ts'
 import { PostgresServer } from './postgres/server.ts'
+import { ROW_LIMIT } from './scan.ts'
 import type { HrServer } from './server.ts'
-import { ROW_LIMIT } from './whole-lines.ts'
 
 /**
  * The HR server of an address, whose scheme decides its kind. Not connected yet.

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import { inEnglish, type Message, message, saidBySchema, worded } from '../texts/message.ts'
 
 /** An HR system as the settings describe it. */
 export interface SourceSettings {
@@ -17,10 +18,10 @@ export interface SourceSettings {
 
 /** Errors in the file of HR_SOURCES: a sentence for each, with its place in the file. */
 export class SourceListError extends Error {
-  readonly problems: readonly string[]
+  readonly problems: readonly Message[]
 
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
+  constructor(problems: readonly Message[]) {
+    super(problems.map(inEnglish).join('\n'))
     this.name = 'SourceListError'
     this.problems = problems
   }
@@ -32,17 +33,22 @@ export class SourceListError extends Error {
  * @throws SourceListError
  */
 export function readSourceList(file: string, address: z.ZodType<string>): SourceSettings[] {
-  const content = contentOf(file, 'that file')
+  const content = contentOf(file)
   const parsed = listOf(address).safeParse(jsonOf(content))
   if (!parsed.success) throw new SourceListError(parsed.error.issues.map(issue => problemOf(issue, content)))
   const beside = (path: string) => resolve(dirname(file), path)
-  const problems: string[] = []
+  const problems: Message[] = []
   const sources = parsed.data.map((entry, i) => {
     const where = placeOf([i], content)
     const found = entry.address ?? addressIn(beside(entry.address_file ?? ''), where, problems)
     const checked = address.safeParse(found)
     if (entry.address === undefined && found !== '' && !checked.success)
-      problems.push(`${where}: the address in address_file ${checked.error.issues[0]?.message}`)
+      problems.push(
+        message('said.wanted_in_address_file', {
+          place: where,
+          wanted: saidBySchema(checked.error.issues[0]?.message ?? ''),
+        }),
+      )
     return {
       name: entry.name,
       address: found,
@@ -55,7 +61,7 @@ export function readSourceList(file: string, address: z.ZodType<string>): Source
   return sources
 }
 
-const path = z.string('should be the path of a file').min(1, 'should be the path of a file')
+const path = z.string(worded('said.wanted_path')).min(1, worded('said.wanted_path'))
 
 const listOf = (address: z.ZodType<string>) =>
   z
@@ -64,11 +70,8 @@ const listOf = (address: z.ZodType<string>) =>
         .strictObject(
           {
             name: z
-              .string('should be a name, such as "shanghai"')
-              .regex(
-                /^[a-z][a-z0-9-]{0,19}$/,
-                'should be a name of at most 20 small letters, digits and hyphens that begins with a letter',
-              ),
+              .string(worded('said.wanted_name'))
+              .regex(/^[a-z][a-z0-9-]{0,19}$/, worded('said.wanted_name_of_letters')),
             address: address.optional(),
             address_file: path.optional(),
             employees_sql: path,
@@ -76,22 +79,22 @@ const listOf = (address: z.ZodType<string>) =>
             enterprise_codes: z
               .array(
                 z
-                  .string('should be an enterprise code')
-                  .max(20, 'should have at most 20 characters')
+                  .string(worded('said.wanted_enterprise'))
+                  .max(20, worded('said.wanted_at_most', { limit: 20 }))
                   // HR's codes are trimmed, and a halt of * means everything.
-                  .refine(code => code === code.trim() && code !== '*', 'should be an enterprise code'),
-                'should be a list of enterprise codes, such as ["E1"]',
+                  .refine(code => code === code.trim() && code !== '*', worded('said.wanted_enterprise')),
+                worded('said.wanted_enterprises'),
               )
-              .min(1, 'should have at least one enterprise code; "" is that of a single enterprise'),
+              .min(1, worded('said.wanted_an_enterprise')),
           },
-          'should be an object with name, address or address_file, employees_sql and enterprise_codes',
+          worded('said.wanted_source'),
         )
         .refine(({ address, address_file }) => (address === undefined) !== (address_file === undefined), {
-          error: 'should have either address or address_file',
+          error: worded('said.wanted_either_address'),
         }),
-      'should hold a list of sources',
+      worded('said.wanted_sources'),
     )
-    .min(1, 'should name at least one source')
+    .min(1, worded('said.wanted_a_source'))
     .superRefine((sources, context) => {
       const names = new Map<string, number>()
       const owners = new Map<string, string>()
@@ -100,7 +103,7 @@ const listOf = (address: z.ZodType<string>) =>
           context.addIssue({
             code: 'custom',
             path: [i, 'name'],
-            message: `${name} is the name of another source`,
+            message: worded('said.wanted_other_name', { name }),
           })
         names.set(name, i)
         for (const [j, code] of enterprise_codes.entries()) {
@@ -109,29 +112,32 @@ const listOf = (address: z.ZodType<string>) =>
             context.addIssue({
               code: 'custom',
               path: [i, 'enterprise_codes', j],
-              message: `${JSON.stringify(code)} is ${owner === name ? 'named twice' : `that of ${owner}, and each enterprise has one source`}`,
+              message:
+                owner === name
+                  ? worded('said.wanted_once', { code: JSON.stringify(code) })
+                  : worded('said.wanted_one_owner', { code: JSON.stringify(code), owner }),
             })
           else owners.set(code, name)
         }
       }
     })
 
-function contentOf(file: string, what: string): string {
+function contentOf(file: string): string {
   try {
     // Some editors write a byte order mark at the beginning, which is not JSON.
     return readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   } catch {
-    throw new SourceListError([`${what} cannot be read`])
+    throw new SourceListError([message('said.that_file_unreadable')])
   }
 }
 
-function addressIn(file: string, where: string, problems: string[]): string {
+function addressIn(file: string, where: string, problems: Message[]): string {
   try {
-    const line = (contentOf(file, '').split('\n')[0] ?? '').trim()
-    if (line === '') problems.push(`${where}: its address_file is empty`)
+    const line = (contentOf(file).split('\n')[0] ?? '').trim()
+    if (line === '') problems.push(message('said.address_file_empty', { place: where }))
     return line
   } catch {
-    problems.push(`${where}: its address_file cannot be read`)
+    problems.push(message('said.address_file_unreadable', { place: where }))
     return ''
   }
 }
@@ -142,9 +148,8 @@ function jsonOf(content: string): unknown {
   } catch {
     // The parser's message may quote the file, which holds passwords.
     const before = content.slice(0, mistakeIn(content)).split('\n')
-    throw new SourceListError([
-      `it is not JSON: line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`,
-    ])
+    const place = { line: before.length, column: (before.at(-1) ?? '').length + 1 }
+    throw new SourceListError([message('said.it_is_not_json', place)])
   }
 }
 
@@ -169,14 +174,16 @@ function mayGoOn(text: string): boolean {
   }
 }
 
-function problemOf(issue: z.core.$ZodIssue, content: string): string {
+function problemOf(issue: z.core.$ZodIssue, content: string): Message {
   const where = placeOf(issue.path, content)
   const inner = issue.code === 'invalid_union' ? issue.errors.flat()[0] : issue
-  const message =
+  const wanted =
     inner?.code === 'unrecognized_keys'
-      ? `should not have ${inner.keys.join(', ')}`
-      : (inner?.message ?? issue.message)
-  return where === '' ? `it ${message}` : `${where} ${message}`
+      ? message('said.wanted_not', { names: inner.keys })
+      : saidBySchema(inner?.message ?? issue.message)
+  return where === ''
+    ? message('said.wanted_of_it', { wanted })
+    : message('said.wanted_of', { what: where, wanted })
 }
 
 /** A place as people find it, such as `source 2 (beijing), enterprise_codes 1`. */

@@ -131,7 +131,7 @@ export class HrSource {
     options.signal?.throwIfAborted()
     const session = await this.#server.open({ name: 'dirsync', timeoutMs: null, isForRun: true })
     try {
-      const { employees } = await this.#look(session)
+      const { employees } = await this.#inspectMappings(session)
       options.signal?.throwIfAborted()
       if (this.#closing) throw new Error('the HR source is closed')
       const scan = await openScan(session, employees, {
@@ -184,14 +184,14 @@ export class HrSource {
   /** For delivered HR: what the mappings read of it; undefined for a live HR. @throws as `texts` does, HrUnavailableError */
   async delivery(): Promise<HrDelivery | undefined> {
     if (this.#server.delivery === undefined) return undefined
-    const { employees, departments } = await this.texts()
+    const { employees, departments } = await this.mappingFiles()
     return this.#server.delivery(departments ? [employees, departments] : [employees])
   }
 
   /** All departments, checked: codes present and unique, no cycles. */
   async departments(): Promise<HrDepartmentRow[]> {
     // Inspected anew every time: a broken mapping of departments is no reason to drop the employees' one.
-    const { departments } = await this.#look(this.#server.reader)
+    const { departments } = await this.#inspectMappings(this.#server.reader)
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', message('said.mapping_no_departments'))
     return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
@@ -214,7 +214,7 @@ export class HrSource {
   }
 
   /** The current texts of both mappings. @throws MappingError */
-  async texts(): Promise<{ employees: MappingFile; departments: MappingFile | null }> {
+  async mappingFiles(): Promise<{ employees: MappingFile; departments: MappingFile | null }> {
     const { employeesSql, departmentsSql } = this.#options
     return {
       employees: await this.#read(employeesSql),
@@ -238,7 +238,7 @@ export class HrSource {
 
   /** The settings that it is made from, with the current texts. @throws MappingError */
   async settings(): Promise<HrSourceSettings> {
-    const { employees, departments } = await this.texts()
+    const { employees, departments } = await this.mappingFiles()
     return {
       server: this.#server.settings,
       employeesSql: employees,
@@ -291,7 +291,7 @@ export class HrSource {
   /** The mappings as of the last successful check; failures are not cached. */
   #inspected(): Promise<Mappings> {
     if (this.#mappings) return this.#mappings
-    const inspecting = this.#look(this.#server.reader)
+    const inspecting = this.#inspectMappings(this.#server.reader)
     this.#mappings = inspecting
     inspecting.catch(() => {
       if (this.#mappings === inspecting) this.#mappings = undefined
@@ -303,7 +303,7 @@ export class HrSource {
    * Reads the files and checks the columns of both mappings.
    * @param reader what is queried; the answer of a session holds for that session
    */
-  async #look(reader: HrReader): Promise<Mappings> {
+  async #inspectMappings(reader: HrReader): Promise<Mappings> {
     const { employeesSql, departmentsSql } = this.#options
     const employees = await inspectEmployees(reader, await this.#read(employeesSql))
     const departments = departmentsSql && (await inspectDepartments(reader, await this.#read(departmentsSql)))

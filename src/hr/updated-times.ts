@@ -65,7 +65,7 @@ export class UpdatedTimesCollector {
 }
 
 /** Findings about the times. UTC read as China's time is 8 hours behind, so the newest is little more than that. */
-export function judgeTimes({ newest, inFuture, missing }: UpdatedTimes, now: Date): TimesFinding[] {
+export function findingsOfTimes({ newest, inFuture, missing }: UpdatedTimes, now: Date): TimesFinding[] {
   const findings: TimesFinding[] = []
   if (newest) {
     const ageMs = Math.max(0, now.getTime() - newest.getTime())

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
+import { message, SaidError } from '../texts/message.ts'
 import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
@@ -243,13 +244,11 @@ export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promis
 const ROUNDS = 3
 
 /** DATABASE_URL leads through a pooler that gives a connection another backend for every transaction. */
-export class PoolerError extends Error {
+export class PoolerError extends SaidError {
   readonly code = 'DATABASE_POOLED'
 
   constructor() {
-    super(
-      "DATABASE_URL leads through a pooler that changes the server's session between statements, so locks and LISTEN do not hold: connect to PostgreSQL itself, or use the pooler's session mode",
-    )
+    super(message('said.pooled'))
     this.name = 'PoolerError'
   }
 }

@@ -1,9 +1,9 @@
-import { inWords, type Said, saidBy } from '../texts/message.ts'
+import { inEnglish, inWords, type Message, message, type Said, saidBy } from '../texts/message.ts'
 
 /** The error in one sentence, with its cause where that adds something. Several wrong settings take a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
+  if (codeOf(error) === 'EADDRINUSE') return inEnglish(portTaken(error))
   // A connection refused on both address families is an AggregateError without a message.
   const message =
     error.message ||
@@ -15,7 +15,9 @@ export function sentenceOf(error: unknown): string {
 
 /** The same for every reader: what a message says in their language, else the error's own sentence. */
 export function saidOf(error: unknown): Said {
-  return error instanceof Error && 'said' in error ? saidBy(error) : inWords(sentenceOf(error))
+  if (!(error instanceof Error)) return inWords(String(error))
+  if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
+  return 'said' in error ? saidBy(error) : inWords(sentenceOf(error))
 }
 
 /** The code of an error, in whatever form it carries one; empty without one. */
@@ -23,7 +25,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-function portTaken(error: Error): string {
-  const { address, port } = error as Error & { address?: string; port?: number }
-  return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or run without the console: --roles scheduler,worker`
+function portTaken(error: Error): Message {
+  const { address = '', port = 0 } = error as Error & { address?: string; port?: number }
+  return message('said.port_taken', { port, address })
 }

@@ -32,7 +32,7 @@ export function tellCrashes(logger: Logger): void {
         inHand: named.slice(0, MOST_NAMED),
         ...(named.length > MOST_NAMED && { others: named.length - MOST_NAMED }),
       },
-      'the process ends by an error that nobody expected, while it was at this work',
+      'the process ends because of an unexpected error, during this work',
     )
   })
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError } from 'pg'
+import { message, SaidError } from '../texts/message.ts'
 import { onceLocked } from './advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from './database.ts'
 import { onlyRow } from './database.ts'
@@ -17,7 +18,12 @@ const LOCK_TRIES = 30
 /** The first files of schemas from before the first release: their files were joined into one per theme, twice. */
 const BEFORE_RELEASE = ['0001_directory.sql', '0001_runs.sql']
 
-export class MigrationError extends Error {
+/** A table of a migration, with the comment above it. */
+const TABLE = /((?:^-- .*\n)*)^create (?:unlogged )?table (dirsync\.\w+) \(\n([\s\S]*?)^\)/gm
+/** A column with the comment above it; its definition may continue on lines that stand further in. */
+const COLUMN = /(?:^ {2}-- .*\n)*^ {2}(?!(?:primary|check|constraint)\b)(\w+) .*(?:\n {3,}.*)*/gm
+
+export class MigrationError extends SaidError {
   readonly code = 'MIGRATION_FAILED'
 }
 
@@ -64,16 +70,8 @@ async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {
 
 function assertKnown(unknown: string[]): void {
   if (BEFORE_RELEASE.some(name => unknown.includes(name)))
-    throw new MigrationError(
-      'a version from before the first release made this schema, and nothing upgrades it. In a trial: remove .dirsync. ' +
-        'Else stop every dirsync, settle the refunds and top-ups that are requested or unknown, save the tables ' +
-        'dirsync.refund and dirsync.topup, run "drop schema dirsync cascade", then migrate again, and load both ' +
-        'tables back before anything is sent: they are what keeps money from moving twice',
-    )
-  if (unknown.length > 0)
-    throw new MigrationError(
-      `a newer dirsync migrated this database (${unknown.join(', ')}): upgrade this installation`,
-    )
+    throw new MigrationError(message('said.schema_before_release'))
+  if (unknown.length > 0) throw new MigrationError(message('said.schema_newer', { names: unknown }))
 }
 
 async function apply(client: PoolClient, name: string, tries = 1): Promise<void> {
@@ -82,21 +80,38 @@ async function apply(client: PoolClient, name: string, tries = 1): Promise<void>
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     await client.query('insert into dirsync.migration (name) values ($1)', [name])
-    await client.query(sql)
+    await client.query(sql + tableComments(sql))
     await client.query('commit')
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
-    const { code, message } = cause as Partial<DatabaseError> & Error
+    const { code, message: words } = cause as Partial<DatabaseError> & Error
     const isLocked = code === '55P03'
     if (isLocked && tries < LOCK_TRIES) {
       await sleep(LOCK_TIMEOUT_MS)
       return apply(client, name, tries + 1)
     }
-    const remedy = isLocked
-      ? '. Another transaction holds a table: find it in pg_stat_activity, end it, then migrate again'
-      : ''
-    throw new MigrationError(`migration ${name} failed and was rolled back: ${message}${remedy}`, { cause })
+    throw new MigrationError(
+      message(isLocked ? 'said.migration_locked' : 'said.migration_failed', { name, words }),
+      { cause },
+    )
   }
+}
+
+/**
+ * What a migration says in comments directly above a table, and above or behind its columns, as comments of the database: each is
+ * written once, beside what it is about.
+ */
+function tableComments(sql: string): string {
+  const statements: string[] = []
+  const comment = (thing: string, source: string) => {
+    const text = [...source.matchAll(/-- (.*)$/gm)].map(([, line]) => line).join(' ')
+    if (text) statements.push(`comment on ${thing} is '${text.replaceAll("'", "''")}';\n`)
+  }
+  for (const [, above, table, columns = ''] of sql.matchAll(TABLE)) {
+    comment(`table ${table}`, above ?? '')
+    for (const [definition, name] of columns.matchAll(COLUMN)) comment(`column ${table}.${name}`, definition)
+  }
+  return statements.join('')
 }
 
 /** Names of the migrations that the database still lacks; empty when it is up to date. */

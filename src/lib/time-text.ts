@@ -1,4 +1,4 @@
-/* Times and spans as short texts for people, in English and in the time zone of the process. */
+/* Times and spans as short texts of people: those that they read, in English and in the time zone of the process, and type. */
 
 const pad2 = (number: number) => String(number).padStart(2, '0')
 const day = (date: Date) => `${date.getFullYear()}-${pad2(date.getMonth() + 1)}-${pad2(date.getDate())}`
@@ -42,4 +42,13 @@ export function duration(ms: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
+}
+
+/** The units of a span that a person types. */
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** The milliseconds in `30m`, `12h`, `3d` or `2w`; null for anything else. */
+export function periodMs(text: string): number | null {
+  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
 }

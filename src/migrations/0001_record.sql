@@ -1,6 +1,7 @@
 -- Who asks, from where, and what they asked for. Every other file uses this one.
 
--- Made by migrate before the first file.
+-- Made by migrate before the first file. Of all other tables and columns, migrate makes the comments in the
+-- database from those that stand here above and behind them.
 comment on table dirsync.migration is 'Which migrations this database has had.';
 comment on column dirsync.migration.name is 'Name of the migration file.';
 comment on column dirsync.migration.applied_at is 'When it was applied.';
@@ -33,37 +34,27 @@ comment on function dirsync.address is
   'Where a command comes from: as the console says, else the address of the database client; null if that '
   'is on the same machine.';
 
+-- What people asked for, through SQL, the shell or the console; append-only.
 create table dirsync.command (
-  id             bigint generated always as identity primary key,
+  id             bigint generated always as identity primary key,  -- Number of the command.
+  -- What was asked for, named as the function or command that does it.
   name           text not null,
-  arguments      jsonb not null default '{}',
+  arguments      jsonb not null default '{}',                      -- Arguments of the command.
+  -- Database user, and the shell user where the command line was used.
   requested_by   text not null,
-  requested_at   timestamptz not null default now(),
+  requested_at   timestamptz not null default now(),               -- When it was asked for.
+  -- The run that it started or decided about.
   run_id         bigint,
-  dead_letter_id bigint,
+  dead_letter_id bigint,                                           -- The case that it decided about.
+  -- From where it was asked for: address of the browser, or of the database client.
   address        text default dirsync.address(),
-  reason         text
+  reason         text                                              -- Why, where a reason was given.
 );
 create index command_run on dirsync.command (run_id) where run_id is not null;
 create index command_requested_at on dirsync.command (requested_at desc, id desc);
 create index command_requested_by on dirsync.command (requested_by, requested_at desc, id desc);
 create index command_name on dirsync.command (name, requested_at desc, id desc);
 create index command_dead_letter on dirsync.command (dead_letter_id) where dead_letter_id is not null;
-
-comment on table dirsync.command is
-  'What people asked for, through SQL, the shell or the console; append-only.';
-comment on column dirsync.command.id is 'Number of the command.';
-comment on column dirsync.command.name is
-  'What was asked for, named as the function or command that does it.';
-comment on column dirsync.command.arguments is 'Arguments of the command.';
-comment on column dirsync.command.requested_by is
-  'Database user, and the shell user where the command line was used.';
-comment on column dirsync.command.requested_at is 'When it was asked for.';
-comment on column dirsync.command.run_id is 'The run that it started or decided about.';
-comment on column dirsync.command.dead_letter_id is 'The case that it decided about.';
-comment on column dirsync.command.address is
-  'From where it was asked for: address of the browser, or of the database client.';
-comment on column dirsync.command.reason is 'Why, where a reason was given.';
 
 create function dirsync.keep_commands() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -84,21 +75,16 @@ create trigger append_only before update or delete on dirsync.command
 create trigger not_emptied before truncate on dirsync.command
   for each statement execute function dirsync.keep_commands();
 
-create function dirsync.note_command(name text, run bigint, arguments jsonb, dead_letter bigint) returns void
+create function dirsync.note_command(
+  name text, run bigint, arguments jsonb, dead_letter bigint default null
+) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into dirsync.command (name, arguments, requested_by, run_id, dead_letter_id, reason)
   values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), run, dead_letter,
           arguments ->> 'reason')
 $$;
-comment on function dirsync.note_command(text, bigint, jsonb, bigint) is
+comment on function dirsync.note_command is
   'Writes down what a person asks for, before it takes effect.';
-
-create function dirsync.note_command(name text, run bigint, arguments jsonb) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
-  select dirsync.note_command(name, run, arguments, null)
-$$;
-comment on function dirsync.note_command(text, bigint, jsonb) is
-  'Writes down what a person asks for that is not about one case.';
 
 create function dirsync.moment(at timestamptz) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -106,12 +92,39 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function dirsync.moment is 'A moment as messages name it.';
 
+-- The words are English, for a person who types SQL. Console and shell put the same message into the language
+-- of their reader. psql shows neither constraint nor data type unless it is told to be verbose.
+create function dirsync.refuse(errcode text, key text, given jsonb default '{}', hint text default null)
+returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  -- What was not given is called null.
+  named jsonb := (select coalesce(jsonb_object_agg(v.key, coalesce(nullif(v.value, 'null'), '"null"')), '{}')
+                  from jsonb_each(given) v);
+  words text := dirsync.in_language('en', jsonb_build_object('key', key, 'values', named));
+begin
+  -- No texts are stored yet.
+  if words = key then
+    words := key || ' ' || named;
+  end if;
+  if hint is null then
+    raise exception using errcode = errcode, message = words, constraint = key, datatype = named::text;
+  end if;
+  raise exception using errcode = errcode, message = words, constraint = key, datatype = named::text,
+    hint = hint;
+end $$;
+comment on function dirsync.refuse is
+  'Refuses what a person asks for. The error says why in English words; for programs, its constraint is the '
+  'key of the message, and its data type the values.';
+
 create function dirsync.text_of(given text, name text, most integer) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
   if length(given) > most then
-    raise exception 'the % has % characters and may have %', name, length(given), most
-      using errcode = '22023', hint = 'Shorten it.';
+    perform dirsync.refuse('22023', 'said.too_many_characters',
+      jsonb_build_object('what', jsonb_build_object('key', 'said.the_' || name),
+                         'count', length(given), 'limit', most),
+      hint => 'Shorten it.');
   end if;
   return nullif(btrim(given), '');
 end $$;

@@ -1,92 +1,62 @@
 -- The service itself: whose memory this is, which processes live, what cron does, why work stands still.
 
+-- One row: the platform account that this database remembers. The first start writes it; dirsync
+-- switch-account changes it.
 create table dirsync.deployment (
+  -- Made by the first start, and made anew when the account is switched. It is part of the queue's name.
   id              uuid not null default gen_random_uuid(),
+  -- What people call the deployment, as DEPLOYMENT_NAME says; null: it has no name. Each start writes it.
   name            text,
+  -- Address of the platform, as new URL() writes it, without a slash at its end; embedded: the emulator of
+  -- the trial, at whatever port.
   base_url        text not null,
+  -- Application id. Together with the address it is the account that all of this was learnt from.
   app_id          text not null,
+  -- PLATFORM_ENTERPRISE_CODE at the last start. Another one does not mean another account.
   enterprise_code text not null,
+  -- Since when this database has remembered that account. What HR changed before is read in full once more.
   since           timestamptz not null default now(),
-  only_row        boolean primary key default true check (only_row)
+  only_row        boolean primary key default true check (only_row)  -- Always true: there is one row.
 );
 
-comment on table dirsync.deployment is
-  'One row: the platform account that this database remembers. The first start writes it; dirsync '
-  'switch-account changes it.';
-comment on column dirsync.deployment.id is
-  'Made by the first start, and made anew when the account is switched. It is part of the queue''s name.';
-comment on column dirsync.deployment.name is
-  'What people call the deployment, as DEPLOYMENT_NAME says; null: it has no name. Each start writes it.';
-comment on column dirsync.deployment.base_url is
-  'Address of the platform, as new URL() writes it, without a slash at its end; embedded: the emulator of '
-  'the trial, at whatever port.';
-comment on column dirsync.deployment.app_id is
-  'Application id. Together with the address it is the account that all of this was learnt from.';
-comment on column dirsync.deployment.enterprise_code is
-  'PLATFORM_ENTERPRISE_CODE at the last start. Another one does not mean another account.';
-comment on column dirsync.deployment.since is
-  'Since when this database has remembered that account. What HR changed before is read in full once more.';
-comment on column dirsync.deployment.only_row is 'Always true: there is one row.';
-
+-- Processes of dirsync that are alive: each renews its row every few seconds.
 create table dirsync.process (
-  id               uuid primary key,
-  host             text not null,
-  pid              integer not null,
-  roles            text[] not null,
-  version          text not null,
-  started_at       timestamptz not null default now(),
+  id               uuid primary key,                    -- Made at the start of the process.
+  host             text not null,                       -- Host name.
+  pid              integer not null,                    -- Process id on that host.
+  roles            text[] not null,                     -- scheduler, worker, console, notifications.
+  version          text not null,                       -- Version of dirsync.
+  started_at       timestamptz not null default now(),  -- Start of the process.
+  -- Last sign of life. Older than 15 seconds counts as dead.
   heartbeat_at     timestamptz not null default now(),
+  -- State of a worker's pacer at its last sign of life: ratePerSecond (without rate_cap), set, learnt,
+  -- ceiling, cap, waiting, pausedForMs, callsPerSecond, concurrency; clockOffsetMs: how far the platform's
+  -- clock is ahead, null before its first answer. Null for a process without a pacer.
   pacer            jsonb,
+  -- Since when the process has not reached the queue, as of its last sign of life; null: it does, or has not
+  -- asked yet.
   queue_away_since timestamptz,
+  -- The HR source of each enterprise as this process knows them. While they differ from hr_owners(), another
+  -- process was started later with other sources: this one plans and claims nothing for those that differ.
   hr_owners        jsonb,
+  -- What the latest operation on the queue failed with, while queue_away_since is set; null: nothing.
   queue_error      text,
+  -- Where the process reads each HR source, without user and password; the name is empty where there is one
+  -- HR system.
   hr_addresses     jsonb
 );
 
-comment on table dirsync.process is
-  'Processes of dirsync that are alive: each renews its row every few seconds.';
-comment on column dirsync.process.id is 'Made at the start of the process.';
-comment on column dirsync.process.host is 'Host name.';
-comment on column dirsync.process.pid is 'Process id on that host.';
-comment on column dirsync.process.roles is 'scheduler, worker, console, notifications.';
-comment on column dirsync.process.version is 'Version of dirsync.';
-comment on column dirsync.process.started_at is 'Start of the process.';
-comment on column dirsync.process.heartbeat_at is 'Last sign of life. Older than 15 seconds counts as dead.';
-comment on column dirsync.process.pacer is
-  'State of a worker''s pacer at its last sign of life: ratePerSecond (without rate_cap), set, learnt, '
-  'ceiling, cap, waiting, pausedForMs, callsPerSecond, concurrency; clockOffsetMs: how far the platform''s '
-  'clock is ahead, null before its first answer. Null for a process without a pacer.';
-comment on column dirsync.process.queue_away_since is
-  'Since when the process has not reached the queue, as of its last sign of life; null: it does, or has not '
-  'asked yet.';
-comment on column dirsync.process.hr_owners is
-  'The HR source of each enterprise as this process knows them. While they differ from hr_owners(), another '
-  'process was started later with other sources: this one plans and claims nothing for those that differ.';
-comment on column dirsync.process.queue_error is
-  'What the latest operation on the queue failed with, while queue_away_since is set; null: nothing.';
-comment on column dirsync.process.hr_addresses is
-  'Where the process reads each HR source, without user and password; the name is empty where there is one '
-  'HR system.';
-
+-- The HR systems that HR_SOURCES names, as the process that was started last has read them. Empty where there
+-- is one HR system, of HR_DATABASE_URL.
 create table dirsync.hr_source (
-  name             text primary key,
-  position         smallint not null,
-  kind             text not null,
-  address          text not null,
+  name             text primary key,                   -- Name of the source, as sync_run.hr_source has it.
+  position         smallint not null,                  -- Its place in the file.
+  kind             text not null,                      -- Kind of its server: postgres, mysql or files.
+  address          text not null,                      -- Where it is, without user and password.
+  -- The enterprises that are its own. No two sources share one.
   enterprise_codes text[] not null check (cardinality(enterprise_codes) > 0),
-  seen_at          timestamptz not null default now()
+  seen_at          timestamptz not null default now()  -- When a process last started with it.
 );
-
-comment on table dirsync.hr_source is
-  'The HR systems that HR_SOURCES names, as the process that was started last has read them. Empty where '
-  'there is one HR system, of HR_DATABASE_URL.';
-comment on column dirsync.hr_source.name is 'Name of the source, as sync_run.hr_source has it.';
-comment on column dirsync.hr_source.position is 'Its place in the file.';
-comment on column dirsync.hr_source.kind is 'Kind of its server: postgres, mysql or files.';
-comment on column dirsync.hr_source.address is 'Where it is, without user and password.';
-comment on column dirsync.hr_source.enterprise_codes is
-  'The enterprises that are its own. No two sources share one.';
-comment on column dirsync.hr_source.seen_at is 'When a process last started with it.';
 
 -- Processes with other sources of HR than the process that was started last leave HR's work alone.
 create function dirsync.hr_owners() returns jsonb
@@ -100,66 +70,38 @@ comment on function dirsync.hr_owners is
 
 -- Schedules -------------------------------------------------------------------
 
+-- Next tick of each cron job, as the latest scheduler saw it: a tick that was missed while everything was
+-- down is noticed at the start.
 create table dirsync.job_schedule (
-  job              text primary key,
-  expression       text not null,
+  job              text primary key,      -- Name of the cron job.
+  expression       text not null,         -- Its cron expression. Another expression makes next_due_at void.
+  -- When it is due next. If that is in the past at a start, the tick was missed.
   next_due_at      timestamptz not null,
-  paused_at        timestamptz,
-  paused_by        text,
-  pause_reason     text,
+  paused_at        timestamptz,           -- Since when its ticks are left out; null: it is not paused.
+  paused_by        text,                  -- Who paused it.
+  pause_reason     text,                  -- Why it was paused.
+  -- When a person asked to run it at once, until a scheduler begins it; due_at of that tick.
   run_requested_at timestamptz,
-  run_requested_by text,
-  interval_seconds float8,
+  run_requested_by text,                  -- Who asked for that.
+  interval_seconds float8,                -- Longest time between two of its ticks; null: it is switched off.
+  -- Since when it has had this expression without having been off or paused.
   in_force_since   timestamptz not null default now(),
-  time_zone        text
+  time_zone        text                   -- Time zone of the expression, such as Asia/Shanghai.
 );
 
-comment on table dirsync.job_schedule is
-  'Next tick of each cron job, as the latest scheduler saw it: a tick that was missed while everything was '
-  'down is noticed at the start.';
-comment on column dirsync.job_schedule.job is 'Name of the cron job.';
-comment on column dirsync.job_schedule.expression is
-  'Its cron expression. Another expression makes next_due_at void.';
-comment on column dirsync.job_schedule.next_due_at is
-  'When it is due next. If that is in the past at a start, the tick was missed.';
-comment on column dirsync.job_schedule.paused_at is
-  'Since when its ticks are left out; null: it is not paused.';
-comment on column dirsync.job_schedule.paused_by is 'Who paused it.';
-comment on column dirsync.job_schedule.pause_reason is 'Why it was paused.';
-comment on column dirsync.job_schedule.run_requested_at is
-  'When a person asked to run it at once, until a scheduler begins it; due_at of that tick.';
-comment on column dirsync.job_schedule.run_requested_by is 'Who asked for that.';
-comment on column dirsync.job_schedule.interval_seconds is
-  'The longest time between two of its ticks; null: it is switched off, or an earlier version wrote the row.';
-comment on column dirsync.job_schedule.in_force_since is
-  'Since when it has had this expression without having been off or paused.';
-comment on column dirsync.job_schedule.time_zone is
-  'Time zone in which the scheduler reads the expression, such as Asia/Shanghai; null: an older version '
-  'wrote the row.';
-
+-- Ticks of the cron jobs. The unique row decides which process runs a tick.
 create table dirsync.job_tick (
-  job          text not null,
-  due_at       timestamptz not null,
-  claimed_by   uuid not null,
+  job          text not null,         -- Name of the cron job.
+  due_at       timestamptz not null,  -- When the tick was due.
+  claimed_by   uuid not null,         -- The process that ran it.
+  -- When it was claimed.
   claimed_at   timestamptz not null default now(),
-  finished_at  timestamptz,
-  error        text,
-  skipped      text,
-  requested_by text,
+  finished_at  timestamptz,           -- When it ended.
+  error        text,                  -- Why it failed.
+  skipped      text,                  -- Why the tick was left out: the job was paused. Null: it ran.
+  requested_by text,                  -- Who asked for a run outside the schedule; null: it was due.
   primary key (job, due_at)
 );
-
-comment on table dirsync.job_tick is
-  'Ticks of the cron jobs. The unique row decides which process runs a tick.';
-comment on column dirsync.job_tick.job is 'Name of the cron job.';
-comment on column dirsync.job_tick.due_at is 'When the tick was due.';
-comment on column dirsync.job_tick.claimed_by is 'The process that ran it.';
-comment on column dirsync.job_tick.claimed_at is 'When it was claimed.';
-comment on column dirsync.job_tick.finished_at is 'When it ended.';
-comment on column dirsync.job_tick.error is 'Why it failed.';
-comment on column dirsync.job_tick.skipped is 'Why the tick was left out: the job was paused. Null: it ran.';
-comment on column dirsync.job_tick.requested_by is
-  'Who asked for a run outside the schedule; null: it was due.';
 
 create function dirsync.pause_effect(job text) returns text
 language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -180,15 +122,15 @@ declare
   _warning text;
 begin
   if coalesce(btrim(reason), '') = '' then
-    raise exception 'pause_schedule needs a reason' using errcode = '22023',
-      hint = 'select dirsync.pause_schedule(''full-resync'', ''the vendor works on it tonight'')';
+    perform dirsync.refuse('22023', 'said.needs_reason', jsonb_build_object('name', 'pause_schedule'),
+      hint => 'select dirsync.pause_schedule(''full-resync'', ''the vendor works on it tonight'')');
   end if;
   if dirsync.pause_effect(job) = 'refused' then
-    raise exception '% cannot be paused: what the queue loses would never be sent', job
-      using errcode = '22023', hint = 'select dirsync.pause(''reason'') stops all calls';
+    perform dirsync.refuse('22023', 'said.never_paused', jsonb_build_object('job', job),
+      hint => 'select dirsync.pause(''reason'') stops all calls');
   end if;
   if not exists (select from dirsync.job_schedule s where s.job = pause_schedule.job) then
-    raise exception 'there is no cron job %', coalesce(job, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_cron_job', jsonb_build_object('job', job));
   end if;
   perform dirsync.note_command('pause_schedule', null,
                                jsonb_build_object('job', job, 'reason', btrim(reason)));
@@ -219,7 +161,7 @@ begin
   select s.paused_at into _paused_at
   from dirsync.job_schedule s where s.job = resume_schedule.job for update;
   if not found then
-    raise exception 'there is no cron job %', coalesce(job, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_cron_job', jsonb_build_object('job', job));
   end if;
   if _paused_at is null then
     return false;
@@ -241,7 +183,7 @@ declare
 begin
   select s.run_requested_at into _at from dirsync.job_schedule s where s.job = run_schedule.job for update;
   if not found then
-    raise exception 'there is no cron job %', coalesce(job, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_cron_job', jsonb_build_object('job', job));
   end if;
   perform dirsync.note_command('run_schedule', null, jsonb_build_object('job', job));
   if _at is null then
@@ -262,32 +204,21 @@ comment on function dirsync.run_schedule is
 
 -- Halts -----------------------------------------------------------------------
 
+-- Why work stands still: one row for everything (*) or for one enterprise. A halt ends by itself when a probe
+-- succeeds.
 create table dirsync.halt (
-  scope         text primary key,
+  scope         text primary key,                    -- * for everything, else the enterprise code.
+  -- clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.
   category      text not null,
-  platform_code bigint,
-  message       jsonb not null,
-  remedy        jsonb not null,
-  raised_by     text not null default 'dirsync',
-  since         timestamptz not null default now(),
-  probes        integer not null default 0,
+  platform_code bigint,                              -- Error code of the platform, if it gave one.
+  message       jsonb not null,                      -- What is wrong, for dirsync.in_language.
+  remedy        jsonb not null,                      -- What to do about it, for dirsync.in_language.
+  raised_by     text not null default 'dirsync',     -- dirsync, or the person who paused all calls.
+  since         timestamptz not null default now(),  -- Since when work has stood still.
+  probes        integer not null default 0,          -- How many probes have failed.
+  -- When to let the next job through, to see whether it works again; infinity: not before resume().
   next_probe_at timestamptz not null default now()
 );
-
-comment on table dirsync.halt is
-  'Why work stands still: one row for everything (*) or for one enterprise. A halt ends by itself when a '
-  'probe succeeds.';
-comment on column dirsync.halt.scope is '* for everything, else the enterprise code.';
-comment on column dirsync.halt.category is
-  'clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.';
-comment on column dirsync.halt.platform_code is 'Error code of the platform, if it gave one.';
-comment on column dirsync.halt.message is 'What is wrong, for dirsync.in_language.';
-comment on column dirsync.halt.remedy is 'What to do about it, for dirsync.in_language.';
-comment on column dirsync.halt.raised_by is 'dirsync, or the person who paused all calls.';
-comment on column dirsync.halt.since is 'Since when work has stood still.';
-comment on column dirsync.halt.probes is 'How many probes have failed.';
-comment on column dirsync.halt.next_probe_at is
-  'When to let the next job through, to see whether it works again; infinity: not before resume().';
 
 create function dirsync.pause(reason text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -295,8 +226,8 @@ declare
   said text := dirsync.text_of(reason, 'reason', 2000);
 begin
   if said is null then
-    raise exception 'pause needs a reason' using errcode = '22023',
-      hint = 'select dirsync.pause(''platform maintenance until 18:00'')';
+    perform dirsync.refuse('22023', 'said.needs_reason', jsonb_build_object('name', 'pause'),
+      hint => 'select dirsync.pause(''platform maintenance until 18:00'')');
   end if;
   perform dirsync.note_command('pause', null, jsonb_build_object('reason', said));
   insert into dirsync.halt as h (scope, category, message, remedy, next_probe_at, raised_by)
@@ -335,11 +266,10 @@ declare
 begin
   select h.category into _category from dirsync.halt h where h.scope = probe_now.scope for update;
   if not found then
-    raise exception 'nothing is halted for %', coalesce(scope, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.nothing_halted_for', jsonb_build_object('scope', scope));
   end if;
   if _category = 'paused' then
-    raise exception 'all calls are paused by a person, so no probe would end that' using errcode = '22023',
-      hint = 'select dirsync.resume()';
+    perform dirsync.refuse('22023', 'said.no_probe_ends_pause', hint => 'select dirsync.resume()');
   end if;
   perform dirsync.note_command('probe_now', null, jsonb_build_object('scope', scope));
   update dirsync.halt h set next_probe_at = now() where h.scope = probe_now.scope;

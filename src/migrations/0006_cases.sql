@@ -1,39 +1,68 @@
 -- Cases: what failed and waits for a person or for its time, and the fields that are switched off.
 
+-- Cases for review: one per entity, operation and field, however often it fails. The first success resolves
+-- it. Read dirsync.failed_syncs first.
 create table dirsync.dead_letter (
+  -- Number of the case, for retry, ignore and snooze.
   id              bigint generated always as identity primary key,
-  enterprise_code text not null default '',
+  enterprise_code text not null default '',            -- Enterprise; empty for a single enterprise.
+  -- employee, department, mirror, or enterprise: a field that is withheld from all employees of an
+  -- enterprise.
   entity          text not null check (entity in ('employee', 'department', 'mirror', 'enterprise')),
+  -- User id, department code, the mirror (orders, accounts, taxpayers), or the enterprise code, (single
+  -- enterprise) where there is none.
   entity_key      text not null,
+  -- The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts,
+  -- mirror-taxpayers.
   operation       text not null
                   check (operation in ('update-employee', 'delete-department', 'bind-openid', 'read-hr',
                                        'mirror-orders', 'mirror-accounts', 'mirror-taxpayers')),
+  -- The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the
+  -- identification number; mirror-orders: older_orders for those asked for one by one); empty: the whole
+  -- entity.
   field           text not null default '',
+  -- Kind of failure: duplicate_mobile, missing_department, invalid_hr_row, not_on_platform, not_applied,
+  -- left_hr, unknown_payer …
   category        text not null,
+  -- Error code of the platform (section 7); null when dirsync found the problem itself.
   platform_code   bigint,
+  -- x-trace-id of the failed call. Name it to the vendor's support.
   trace_id        text,
+  -- What failed, without personal data, for dirsync.in_language: failed_syncs has it in words.
   message         jsonb not null,
-  remedy          jsonb not null,
+  remedy          jsonb not null,                      -- What to do about it, for dirsync.in_language.
+  -- The fields concerned: [{field, value}], values masked.
   changed_fields  jsonb not null default '[]',
+  -- What has to change first: for a duplicate mobile or e-mail address the user id of its holder. The case is
+  -- retried as soon as that changes.
   blocked_by      text,
+  -- Hash of the HR row that failed; of a department: of when HR closed it. Null where there is none.
   source_hash     uuid,
+  -- open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync
+  -- tries again by itself; retrying: a run is trying it again; snoozed: until snooze_until; resolved;
+  -- ignored: until the HR row changes, or it fails for another reason than that the platform was away.
   state           text not null default 'open'
                   check (state in ('open', 'retry_scheduled', 'blocked', 'awaiting_activation', 'retrying',
                                    'snoozed', 'resolved', 'ignored')),
-  first_failed_at timestamptz not null default now(),
-  last_failed_at  timestamptz not null default now(),
-  occurrences     integer not null default 1,
-  next_retry_at   timestamptz,
-  snooze_until    timestamptz,
-  first_run_id    bigint,
-  last_run_id     bigint,
+  first_failed_at timestamptz not null default now(),  -- First failure of the case.
+  last_failed_at  timestamptz not null default now(),  -- Latest failure of the case.
+  occurrences     integer not null default 1,          -- How often it failed.
+  next_retry_at   timestamptz,                         -- When dirsync tries again by itself.
+  snooze_until    timestamptz,                         -- Snoozed until then.
+  first_run_id    bigint,                              -- Run of the first failure.
+  last_run_id     bigint,                              -- Run of the latest failure.
+  -- succeeded: a later attempt went through; obsolete: nothing is left to be done; merged: the enterprise's
+  -- dead letter about the field stands for it.
   resolution      text,
-  resolved_by     text,
-  resolved_at     timestamptz,
-  note            text,
+  resolved_by     text,                                -- Who resolved it: dirsync, or a person.
+  resolved_at     timestamptz,                         -- When it was resolved.
+  note            text,                                -- Reason given with ignore or snooze.
+  -- Raised at every change, but not by comments, and not by how many employees a field is withheld from.
   version         integer not null default 1,
+  -- Groups the cases of employees who want each other's mobile number or e-mail address: the number of the
+  -- oldest of them. None can go first; see the remedy. Retrying one retries all.
   swap_id         bigint,
-  assignee        text,
+  assignee        text,                                -- The person who handles it; null: unassigned.
   check ((state = 'resolved') = (resolved_at is not null)),
   check (state <> 'ignored' or note is not null)
 );
@@ -73,93 +102,26 @@ create index dead_letter_broken_rule on dirsync.dead_letter (field)
 create index dead_letter_read_hr on dirsync.dead_letter (field)
   where operation = 'read-hr' and state <> 'resolved';
 
-comment on table dirsync.dead_letter is
-  'Cases for review: one per entity, operation and field, however often it fails. The first success '
-  'resolves it. Read dirsync.failed_syncs first.';
-comment on column dirsync.dead_letter.id is 'Number of the case, for retry, ignore and snooze.';
-comment on column dirsync.dead_letter.enterprise_code is 'Enterprise; empty for a single enterprise.';
-comment on column dirsync.dead_letter.entity is
-  'employee, department, mirror, or enterprise: a field that is withheld from all employees of an '
-  'enterprise.';
-comment on column dirsync.dead_letter.entity_key is
-  'User id, department code, the mirror (orders, accounts, taxpayers), or the enterprise code, (single '
-  'enterprise) where there is none.';
-comment on column dirsync.dead_letter.operation is
-  'The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts, '
-  'mirror-taxpayers.';
-comment on column dirsync.dead_letter.field is
-  'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the '
-  'identification number; mirror-orders: older_orders for those asked for one by one); empty: the whole '
-  'entity.';
-comment on column dirsync.dead_letter.category is
-  'Kind of failure: duplicate_mobile, missing_department, invalid_hr_row, not_on_platform, not_applied, '
-  'left_hr, unknown_payer …';
-comment on column dirsync.dead_letter.platform_code is
-  'Error code of the platform (section 7); null when dirsync found the problem itself.';
-comment on column dirsync.dead_letter.trace_id is
-  'x-trace-id of the failed call. Name it to the vendor''s support.';
-comment on column dirsync.dead_letter.message is
-  'What failed, without personal data, for dirsync.in_language: failed_syncs has it in words.';
-comment on column dirsync.dead_letter.remedy is 'What to do about it, for dirsync.in_language.';
-comment on column dirsync.dead_letter.changed_fields is
-  'The fields concerned: [{field, value}], values masked.';
-comment on column dirsync.dead_letter.blocked_by is
-  'What has to change first: for a duplicate mobile or e-mail address the user id of its holder. The case '
-  'is retried as soon as that changes.';
-comment on column dirsync.dead_letter.source_hash is
-  'Hash of the HR row that failed; of a department: of when HR closed it. Null where there is none.';
-comment on column dirsync.dead_letter.state is
-  'open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync '
-  'tries again by itself; retrying: a run is trying it again; snoozed: until snooze_until; resolved; '
-  'ignored: until the HR row changes, or it fails for another reason than that the platform was away.';
-comment on column dirsync.dead_letter.first_failed_at is 'First failure of the case.';
-comment on column dirsync.dead_letter.last_failed_at is 'Latest failure of the case.';
-comment on column dirsync.dead_letter.occurrences is 'How often it failed.';
-comment on column dirsync.dead_letter.next_retry_at is 'When dirsync tries again by itself.';
-comment on column dirsync.dead_letter.snooze_until is 'Snoozed until then.';
-comment on column dirsync.dead_letter.first_run_id is 'Run of the first failure.';
-comment on column dirsync.dead_letter.last_run_id is 'Run of the latest failure.';
-comment on column dirsync.dead_letter.resolution is
-  'succeeded: a later attempt went through; obsolete: nothing is left to be done; merged: the enterprise''s '
-  'dead letter about the field stands for it.';
-comment on column dirsync.dead_letter.resolved_by is 'Who resolved it: dirsync, or a person.';
-comment on column dirsync.dead_letter.resolved_at is 'When it was resolved.';
-comment on column dirsync.dead_letter.note is 'Reason given with ignore or snooze.';
-comment on column dirsync.dead_letter.version is
-  'Raised at every change, but not by comments, and not by how many employees a field is withheld from.';
-comment on column dirsync.dead_letter.swap_id is
-  'Groups the cases of employees who want each other''s mobile number or e-mail address: the number of the '
-  'oldest of them. None can go first; see the remedy. Retrying one retries all.';
-comment on column dirsync.dead_letter.assignee is 'The person who handles it; null: unassigned.';
-
+-- The story of a case: every change of state, by whom and why.
 create table dirsync.dead_letter_event (
-  id             bigint generated always as identity primary key,
+  id             bigint generated always as identity primary key,  -- Number of the event.
+  -- The case.
   dead_letter_id bigint not null references dirsync.dead_letter on delete cascade,
-  at             timestamptz not null default now(),
-  actor          text not null default 'dirsync',
+  at             timestamptz not null default now(),               -- When.
+  actor          text not null default 'dirsync',                  -- dirsync, or who decided.
+  -- What happened; changed: it failed again for another reason; assigned: the note says to whom, null for no
+  -- one.
   event          text not null
                  check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed',
                                   'reopened', 'assigned',
                                   'commented')),
-  run_id         bigint,
+  run_id         bigint,                                           -- Run in which it happened.
+  -- Category, the reason that a person gave, whom the case was assigned to, or the comment.
   note           text,
+  -- What dirsync itself says about it, for dirsync.in_language; null: the note says it.
   said           jsonb
 );
 create index dead_letter_event_case on dirsync.dead_letter_event (dead_letter_id, id);
-
-comment on table dirsync.dead_letter_event is 'The story of a case: every change of state, by whom and why.';
-comment on column dirsync.dead_letter_event.id is 'Number of the event.';
-comment on column dirsync.dead_letter_event.dead_letter_id is 'The case.';
-comment on column dirsync.dead_letter_event.at is 'When.';
-comment on column dirsync.dead_letter_event.actor is 'dirsync, or who decided.';
-comment on column dirsync.dead_letter_event.event is
-  'What happened; changed: it failed again for another reason; assigned: the note says to whom, null for '
-  'no one.';
-comment on column dirsync.dead_letter_event.run_id is 'Run in which it happened.';
-comment on column dirsync.dead_letter_event.note is
-  'Category, the reason that a person gave, whom the case was assigned to, or the comment.';
-comment on column dirsync.dead_letter_event.said is
-  'What dirsync itself says about it, for dirsync.in_language; null: the note says it.';
 
 create function dirsync.record_failure(failure jsonb) returns bigint
 language plpgsql as $$
@@ -258,18 +220,20 @@ create trigger accepted_by_insert after insert on dirsync.dead_letter referencin
 create trigger accepted_by_update after update on dirsync.dead_letter referencing new table as added
   for each statement execute function dirsync.note_accepted();
 
-create function dirsync.last_change(id bigint) returns text
+create function dirsync.last_change(id bigint) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when e.at is null or d.last_failed_at > e.at
-              then format('it failed again at %s', dirsync.moment(d.last_failed_at))
-              else format('%s %s it at %s', e.actor, e.event, dirsync.moment(e.at)) end
+              then jsonb_build_object('key', 'said.it_failed_again', 'values', jsonb_build_object(
+                     'time', dirsync.moment(d.last_failed_at)))
+              else jsonb_build_object('key', 'said.was_changed_by', 'values', jsonb_build_object(
+                     'name', e.actor, 'event', e.event, 'time', dirsync.moment(e.at))) end
   from dirsync.dead_letter d
   left join lateral (
     select at, actor, event from dirsync.dead_letter_event v
     where v.dead_letter_id = d.id and v.event <> 'commented' order by v.id desc limit 1) e on true
   where d.id = last_change.id
 $$;
-comment on function dirsync.last_change is 'Who changed a case last, how and when.';
+comment on function dirsync.last_change is 'Who changed a case last, how and when, as a message.';
 
 create function dirsync.expect_version(id bigint, version integer) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -278,13 +242,13 @@ declare
 begin
   select d.version into now_at from dirsync.dead_letter d where d.id = expect_version.id for no key update;
   if now_at <> expect_version.version then
-    raise exception 'dead letter % has changed since you looked: %', id, dirsync.last_change(id)
-      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+    perform dirsync.refuse('DS409', 'said.case_has_changed',
+      jsonb_build_object('case', id, 'change', dirsync.last_change(id)),
+      hint => 'Look at it again before you decide.');
   end if;
 end $$;
 comment on function dirsync.expect_version is
-  'Locks a case for the rest of the transaction; refuses if it has been changed since it had this '
-  'version.';
+  'Locks a case for the rest of the transaction; refuses if it has been changed since it had this version.';
 
 -- Each of these changes a case without writing down a command: its caller has.
 create function dirsync.set_ignored(id bigint, reason text) returns void
@@ -294,7 +258,7 @@ begin
   set state = 'ignored', note = reason, next_retry_at = null, snooze_until = null, version = d.version + 1
   where d.id = set_ignored.id and d.state not in ('resolved', 'ignored');
   if not found then
-    raise exception 'there is no open dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'ignored', reason);
@@ -305,15 +269,15 @@ create function dirsync.set_snoozed(id bigint, until timestamptz, reason text) r
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   if until is null or until <= now() then
-    raise exception 'snooze needs a time in the future' using errcode = '22023',
-      hint = 'select dirsync.snooze(17, now() + interval ''3 days'')';
+    perform dirsync.refuse('22023', 'said.snooze_needs_time',
+      hint => 'select dirsync.snooze(17, now() + interval ''3 days'')');
   end if;
   update dirsync.dead_letter d
   set state = 'snoozed', snooze_until = until, next_retry_at = until, note = coalesce(reason, d.note),
       version = d.version + 1
   where d.id = set_snoozed.id and d.state not in ('resolved', 'ignored');
   if not found then
-    raise exception 'there is no open dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'snoozed', reason);
@@ -326,7 +290,7 @@ begin
   update dirsync.dead_letter d set assignee = set_assigned.assignee, version = d.version + 1
   where d.id = set_assigned.id;
   if not found then
-    raise exception 'there is no dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'assigned', assignee);
@@ -338,7 +302,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   perform from dirsync.dead_letter d where d.id = add_comment.id for key share;
   if not found then
-    raise exception 'there is no dead letter %', coalesce(id::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'commented', text);
@@ -347,59 +311,38 @@ comment on function dirsync.add_comment is 'Adds a comment to the story of a cas
 
 -- Fields that are switched off: each block is a case of the enterprise --------
 
+-- Fields that are withheld from an enterprise's employees because the platform says that they are switched
+-- off. One dead letter of entity enterprise stands for each. The block goes when any employee gets the field
+-- through.
 create table dirsync.field_block (
-  enterprise_code text not null default '',
-  field           text not null,
+  enterprise_code text not null default '',            -- Enterprise; empty for a single enterprise.
+  field           text not null,                       -- Field that is not sent.
+  -- employee_attribute: lists of attributeCodes; values that have all of one list are withheld. Null: the
+  -- field as a whole.
   codes           jsonb,
-  platform_code   bigint,
-  message         jsonb not null default '[]',
-  since           timestamptz not null default now(),
+  platform_code   bigint,                              -- Error code of the platform.
+  message         jsonb not null default '[]',         -- What the platform said, for dirsync.in_language.
+  since           timestamptz not null default now(),  -- Since when the field has been withheld.
+  -- The employee who tries whether the field gets through, or tried last; the next one in order follows.
   probe_userid    text,
-  probing         boolean not null default false,
-  probes          integer not null default 0,
+  probing         boolean not null default false,      -- True while that employee is to try.
+  probes          integer not null default 0,          -- Probes that failed.
+  -- When to try again, whatever a person decided about the dead letter.
   next_probe_at   timestamptz not null default now(),
   primary key (enterprise_code, field)
 );
 create index field_block_due on dirsync.field_block (next_probe_at);
 
-comment on table dirsync.field_block is
-  'Fields that are withheld from an enterprise''s employees because the platform says that they are '
-  'switched off. One dead letter of entity enterprise stands for each. The block goes when any employee '
-  'gets the field through.';
-comment on column dirsync.field_block.enterprise_code is 'Enterprise; empty for a single enterprise.';
-comment on column dirsync.field_block.field is 'Field that is not sent.';
-comment on column dirsync.field_block.codes is
-  'employee_attribute: lists of attributeCodes; values that have all of one list are withheld. Null: the '
-  'field as a whole.';
-comment on column dirsync.field_block.platform_code is 'Error code of the platform.';
-comment on column dirsync.field_block.message is 'What the platform said, for dirsync.in_language.';
-comment on column dirsync.field_block.since is 'Since when the field has been withheld.';
-comment on column dirsync.field_block.probe_userid is
-  'The employee who tries whether the field gets through, or tried last; the next one in order follows.';
-comment on column dirsync.field_block.probing is 'True while that employee is to try.';
-comment on column dirsync.field_block.probes is 'Probes that failed.';
-comment on column dirsync.field_block.next_probe_at is
-  'When to try again, whatever a person decided about the dead letter.';
-
+-- Refusals that may mean that a field is switched off for all: the latest one per field and employee.
 create table dirsync.field_refusal (
-  enterprise_code text not null default '',
-  field           text not null,
-  userid          text not null,
+  enterprise_code text not null default '',            -- Enterprise; empty for a single enterprise.
+  field           text not null,                       -- The field that the platform refused.
+  userid          text not null,                       -- The employee whose value it was.
+  -- Hash of the value. Refusals of different values speak against the field, not the value.
   value_hash      text not null,
+  -- employee_attribute: the attributeCodes that the value had; else null.
   codes           text[],
-  run_id          bigint,
-  refused_at      timestamptz not null default now(),
+  run_id          bigint,                              -- Run in which it was refused.
+  refused_at      timestamptz not null default now(),  -- When.
   primary key (enterprise_code, field, userid)
 );
-
-comment on table dirsync.field_refusal is
-  'Refusals that may mean that a field is switched off for all: the latest one per field and employee.';
-comment on column dirsync.field_refusal.enterprise_code is 'Enterprise; empty for a single enterprise.';
-comment on column dirsync.field_refusal.field is 'The field that the platform refused.';
-comment on column dirsync.field_refusal.userid is 'The employee whose value it was.';
-comment on column dirsync.field_refusal.value_hash is
-  'Hash of the value. Refusals of different values speak against the field, not the value.';
-comment on column dirsync.field_refusal.codes is
-  'employee_attribute: the attributeCodes that the value had; else null.';
-comment on column dirsync.field_refusal.run_id is 'Run in which it was refused.';
-comment on column dirsync.field_refusal.refused_at is 'When.';

@@ -1,135 +1,28 @@
 -- Figures that cost the same however many rows there are: triggers keep them as rows are written,
 -- and the tables are never counted.
 
+-- Row counts of some tables, by the columns that figures are shown for: the sum of n over rows that are
+-- otherwise alike. Triggers add a row per change; the scheduler sums rows up. The tables are never counted
+-- themselves.
 create table dirsync.tally (
+  -- The table whose rows are counted: pending, employee, dead_letter (without resolved ones) or sync_run.
   source          text not null check (source in ('pending', 'employee', 'dead_letter', 'sync_run')),
-  operation       text,
-  enterprise_code text,
-  run_id          bigint,
-  priority        smallint,
-  enqueued        boolean,
-  since           timestamptz,
-  category        text,
-  state           text,
-  n               bigint not null,
-  platform_code   bigint,
+  operation       text,             -- pending: its operation.
+  enterprise_code text,             -- pending, employee: the enterprise.
+  run_id          bigint,           -- pending: the run that asked last.
+  priority        smallint,         -- pending: its priority.
+  enqueued        boolean,          -- pending: whether it is in the queue.
+  since           timestamptz,      -- pending: since when the entities have been out of sync, to the second.
+  category        text,             -- dead_letter: its category.
+  state           text,             -- dead_letter, sync_run: the state; employee: its status.
+  n               bigint not null,  -- Rows gained less rows lost.
+  platform_code   bigint,           -- dead_letter: its error code of the platform.
+  -- dead_letter: how often the cases have failed in all: occurrences gained less occurrences lost.
   failures        bigint not null default 0
 )
 -- Read whole and often, written with every outcome: vacuumed by its changes, whatever its size.
 with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
       autovacuum_analyze_scale_factor = 1);
-
-comment on table dirsync.tally is
-  'Row counts of some tables, by the columns that figures are shown for: the sum of n over rows that are '
-  'otherwise alike. Triggers add a row per change; the scheduler sums rows up. The tables are never counted '
-  'themselves.';
-comment on column dirsync.tally.source is
-  'The table whose rows are counted: pending, employee, dead_letter (without resolved ones) or sync_run.';
-comment on column dirsync.tally.operation is 'pending: its operation.';
-comment on column dirsync.tally.enterprise_code is 'pending, employee: the enterprise.';
-comment on column dirsync.tally.run_id is 'pending: the run that asked last.';
-comment on column dirsync.tally.priority is 'pending: its priority.';
-comment on column dirsync.tally.enqueued is 'pending: whether it is in the queue.';
-comment on column dirsync.tally.since is
-  'pending: since when the entities have been out of sync, to the second.';
-comment on column dirsync.tally.category is 'dead_letter: its category.';
-comment on column dirsync.tally.state is 'dead_letter, sync_run: the state; employee: its standing.';
-comment on column dirsync.tally.n is 'Rows gained less rows lost.';
-comment on column dirsync.tally.platform_code is 'dead_letter: its error code of the platform.';
-comment on column dirsync.tally.failures is
-  'dead_letter: how often the cases have failed in all: occurrences gained less occurrences lost.';
-
-create function dirsync.tally_pending() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  case tg_op
-  when 'INSERT' then
-    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
-    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
-           date_trunc('second', created_at), count(*)
-    from added group by 2, 3, 4, 5, 6, 7;
-  when 'DELETE' then
-    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
-    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
-           date_trunc('second', created_at), -count(*)
-    from removed group by 2, 3, 4, 5, 6, 7;
-  else
-    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
-    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
-           date_trunc('second', created_at), sum(n)
-    from (select operation, enterprise_code, run_id, priority, enqueued_at, created_at, 1 as n from added
-          union all
-          select operation, enterprise_code, run_id, priority, enqueued_at, created_at, -1
-          from removed) changed
-    group by 2, 3, 4, 5, 6, 7 having sum(n) <> 0;
-  end case;
-  return null;
-end $$;
-comment on function dirsync.tally_pending is 'Keeps the tally of the outbox.';
-
-create function dirsync.tally_employee() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  case tg_op
-  when 'INSERT' then
-    insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code, standing, count(*) from added group by 2, 3;
-  when 'DELETE' then
-    insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code, standing, -count(*) from removed group by 2, 3;
-  else
-    insert into dirsync.tally (source, enterprise_code, state, n)
-    select 'employee', enterprise_code, standing, sum(n)
-    from (select enterprise_code, standing, 1 as n from added
-          union all
-          select enterprise_code, standing, -1 from removed) changed
-    group by 2, 3 having sum(n) <> 0;
-  end case;
-  return null;
-end $$;
-comment on function dirsync.tally_employee is 'Keeps the tally of employees.';
-
-create function dirsync.tally_dead_letter() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  case tg_op
-  when 'INSERT' then
-    insert into dirsync.tally (source, category, platform_code, state, n, failures)
-    select 'dead_letter', category, platform_code, state, count(*), sum(occurrences)
-    from added where state <> 'resolved' group by 2, 3, 4;
-  when 'DELETE' then
-    insert into dirsync.tally (source, category, platform_code, state, n, failures)
-    select 'dead_letter', category, platform_code, state, -count(*), -sum(occurrences)
-    from removed where state <> 'resolved' group by 2, 3, 4;
-  else
-    insert into dirsync.tally (source, category, platform_code, state, n, failures)
-    select 'dead_letter', category, platform_code, state, sum(n), sum(n * occurrences)
-    from (select category, platform_code, state, occurrences, 1 as n from added
-          union all
-          select category, platform_code, state, occurrences, -1 from removed) changed
-    where state <> 'resolved' group by 2, 3, 4 having sum(n) <> 0 or sum(n * occurrences) <> 0;
-  end case;
-  return null;
-end $$;
-comment on function dirsync.tally_dead_letter is 'Keeps the tally of cases that are not resolved.';
-
-create function dirsync.tally_sync_run() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  case tg_op
-  when 'INSERT' then
-    insert into dirsync.tally (source, state, n) select 'sync_run', state, count(*) from added group by 2;
-  when 'DELETE' then
-    insert into dirsync.tally (source, state, n) select 'sync_run', state, -count(*) from removed group by 2;
-  else
-    insert into dirsync.tally (source, state, n)
-    select 'sync_run', state, sum(n)
-    from (select state, 1 as n from added union all select state, -1 from removed) changed
-    group by 2 having sum(n) <> 0;
-  end case;
-  return null;
-end $$;
-comment on function dirsync.tally_sync_run is 'Keeps the tally of runs.';
 
 create function dirsync.tally_truncated() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -141,20 +34,53 @@ begin
 end $$;
 comment on function dirsync.tally_truncated is 'Forgets the tally of a table that was emptied.';
 
+-- The columns of the tally for each table, the values that its rows count under, and which rows are counted.
 do $$
 declare
-  _table text;
+  counted record;
 begin
-  foreach _table in array array['pending', 'employee', 'dead_letter', 'sync_run'] loop
-    execute format('create trigger tally_added after insert on dirsync.%1$I referencing new table as added
-                    for each statement execute function dirsync.tally_%1$s()', _table);
-    execute format('create trigger tally_removed after delete on dirsync.%1$I referencing old table as removed
-                    for each statement execute function dirsync.tally_%1$s()', _table);
-    execute format('create trigger tally_changed after update on dirsync.%1$I
-                    referencing old table as removed new table as added
-                    for each statement execute function dirsync.tally_%1$s()', _table);
-    execute format('create trigger tally_truncated after truncate on dirsync.%I
-                    for each statement execute function dirsync.tally_truncated()', _table);
+  for counted in
+    select * from (values
+      ('pending', 'operation, enterprise_code, run_id, priority, enqueued, since',
+       'operation, enterprise_code, run_id, priority, enqueued_at is not null,
+        date_trunc(''second'', created_at)', '0', 'true'),
+      ('employee', 'enterprise_code, state', 'enterprise_code, status', '0', 'true'),
+      ('dead_letter', 'category, platform_code, state', 'category, platform_code, state', 'occurrences',
+       'state <> ''resolved'''),
+      ('sync_run', 'state', 'state', '0', 'true')
+    ) as c (name, columns, expressions, failures, condition)
+  loop
+    execute format($function$
+create function dirsync.tally_%1$s() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $body$
+begin
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, %2$s, n, failures)
+    select %1$L, %3$s, count(*), sum(%4$s) from added where %5$s group by %3$s;
+  when 'DELETE' then
+    insert into dirsync.tally (source, %2$s, n, failures)
+    select %1$L, %3$s, -count(*), -sum(%4$s) from removed where %5$s group by %3$s;
+  else
+    insert into dirsync.tally (source, %2$s, n, failures)
+    select %1$L, %2$s, sum(n), sum(failures)
+    from (select %3$s, 1, %4$s from added where %5$s
+          union all
+          select %3$s, -1, -%4$s from removed where %5$s) as changed (%2$s, n, failures)
+    group by %2$s having sum(n) <> 0 or sum(failures) <> 0;
+  end case;
+  return null;
+end $body$;
+comment on function dirsync.tally_%1$s is 'Keeps the tally of table %1$s.';
+create trigger tally_added after insert on dirsync.%1$I referencing new table as added
+for each statement execute function dirsync.tally_%1$s();
+create trigger tally_removed after delete on dirsync.%1$I referencing old table as removed
+for each statement execute function dirsync.tally_%1$s();
+create trigger tally_changed after update on dirsync.%1$I referencing old table as removed new table as added
+for each statement execute function dirsync.tally_%1$s();
+create trigger tally_truncated after truncate on dirsync.%1$I
+for each statement execute function dirsync.tally_truncated();
+$function$, counted.name, counted.columns, counted.expressions, counted.failures, counted.condition);
   end loop;
 end $$;
 
@@ -202,7 +128,7 @@ language sql stable as $$
     select outcome, count(*) as n from last_attempt group by outcome
   ), calls as (
     select c.key as operation, sum(c.value::int) as n, sum((a.waited_ms ->> c.key)::bigint) as waited_ms,
-           sum((a.too_fast ->> c.key)::int) as too_fast
+           sum((a.rate_limited ->> c.key)::int) as rate_limited
     from dirsync.attempt a, jsonb_each_text(a.calls) c where a.run_id = run group by c.key
   ), cases as (
     select category, count(*) as n from dirsync.dead_letter
@@ -213,7 +139,8 @@ language sql stable as $$
     'calls', coalesce((select jsonb_object_agg(operation, n) from calls), '{}'),
     'waitedMs', coalesce((select jsonb_object_agg(operation, waited_ms) from calls
                           where waited_ms is not null), '{}'),
-    'tooFast', coalesce((select jsonb_object_agg(operation, too_fast) from calls where too_fast > 0), '{}'),
+    'rateLimited', coalesce((select jsonb_object_agg(operation, rate_limited) from calls
+                             where rate_limited > 0), '{}'),
     'deadLetters', coalesce((select jsonb_object_agg(category, n) from cases), '{}'))
 $$;
 comment on function dirsync.run_result is
@@ -222,53 +149,36 @@ comment on function dirsync.run_result is
 
 -- History for curves ----------------------------------------------------------
 
-create table dirsync.standing_history (
-  at                     timestamptz primary key,
-  in_step                integer not null,
-  awaiting_activation    integer not null,
-  dead_lettered          integer not null,
-  halted                 integer not null,
-  waiting                integer not null,
-  open_cases             jsonb not null,
-  cases                  integer not null,
-  pending                integer not null,
-  oldest_pending_seconds integer not null,
-  is_halted              boolean not null,
-  held                   integer not null default 0,
-  rejected               integer not null default 0,
-  accepted               integer not null default 0
+-- How everything stood, every five minutes; kept for 35 days.
+create table dirsync.status_history (
+  at                     timestamptz primary key,     -- The five minutes that had begun.
+  in_sync                integer not null,            -- Employees whose every field the platform confirmed.
+  awaiting_activation    integer not null,            -- Employees not yet on the platform.
+  dead_lettered          integer not null,            -- Employees of whom a field or the whole is in review.
+  halted                 integer not null,            -- Employees to be sent while work stands still.
+  waiting                integer not null,            -- Employees to be sent.
+  open_cases             jsonb not null,              -- Cases neither resolved nor ignored, by category.
+  cases                  integer not null,            -- The sum of them.
+  pending                integer not null,            -- Rows in the outbox.
+  oldest_pending_seconds integer not null,            -- Age of the oldest of them; 0 where there is none.
+  is_halted              boolean not null,            -- Whether everything stood still, or was paused.
+  held                   integer not null default 0,  -- Employees whose change in HR waits for a decision.
+  rejected               integer not null default 0,  -- Employees whose change in HR a person rejected.
+  accepted               integer not null default 0   -- Employees whose difference a person accepted.
 );
 
-comment on table dirsync.standing_history is 'How everything stood, every five minutes; kept for 35 days.';
-comment on column dirsync.standing_history.at is 'The five minutes that had begun.';
-comment on column dirsync.standing_history.in_step is 'Employees whose every field the platform confirmed.';
-comment on column dirsync.standing_history.awaiting_activation is 'Employees not yet on the platform.';
-comment on column dirsync.standing_history.dead_lettered is
-  'Employees of whom a field or the whole is in review.';
-comment on column dirsync.standing_history.halted is 'Employees to be sent while work stands still.';
-comment on column dirsync.standing_history.waiting is 'Employees to be sent.';
-comment on column dirsync.standing_history.open_cases is 'Cases neither resolved nor ignored, by category.';
-comment on column dirsync.standing_history.cases is 'The sum of them.';
-comment on column dirsync.standing_history.pending is 'Rows in the outbox.';
-comment on column dirsync.standing_history.oldest_pending_seconds is
-  'Age of the oldest of them; 0 where there is none.';
-comment on column dirsync.standing_history.is_halted is 'Whether everything stood still, or was paused.';
-comment on column dirsync.standing_history.held is 'Employees whose change in HR waits for a decision.';
-comment on column dirsync.standing_history.rejected is 'Employees whose change in HR a person rejected.';
-comment on column dirsync.standing_history.accepted is 'Employees whose difference a person accepted.';
-
-create function dirsync.note_standing() returns timestamptz
+create function dirsync.note_statuses() returns timestamptz
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   _at timestamptz := to_timestamp(floor(extract(epoch from now()) / 300) * 300);
 begin
-  insert into dirsync.standing_history
-    (at, in_step, awaiting_activation, dead_lettered, halted, waiting, held, rejected, accepted, open_cases,
+  insert into dirsync.status_history
+    (at, in_sync, awaiting_activation, dead_lettered, halted, waiting, held, rejected, accepted, open_cases,
      cases, pending, oldest_pending_seconds, is_halted)
   with employees as (
     select case when state = 'waiting'
                      and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
-                then 'halted' else state end as standing, sum(n) as n
+                then 'halted' else state end as status, sum(n) as n
     from dirsync.tally t where source = 'employee' group by 1
   ), outbox as (
     select since, sum(n) as n
@@ -278,14 +188,14 @@ begin
     from dirsync.tally where source = 'dead_letter' and state <> 'ignored' group by 1 having sum(n) > 0
   )
   select _at,
-         coalesce(sum(n) filter (where standing = 'in_step'), 0),
-         coalesce(sum(n) filter (where standing = 'awaiting_activation'), 0),
-         coalesce(sum(n) filter (where standing = 'dead_lettered'), 0),
-         coalesce(sum(n) filter (where standing = 'halted'), 0),
-         coalesce(sum(n) filter (where standing = 'waiting'), 0),
-         coalesce(sum(n) filter (where standing = 'held'), 0),
-         coalesce(sum(n) filter (where standing = 'rejected'), 0),
-         coalesce(sum(n) filter (where standing = 'accepted'), 0),
+         coalesce(sum(n) filter (where status = 'in_sync'), 0),
+         coalesce(sum(n) filter (where status = 'awaiting_activation'), 0),
+         coalesce(sum(n) filter (where status = 'dead_lettered'), 0),
+         coalesce(sum(n) filter (where status = 'halted'), 0),
+         coalesce(sum(n) filter (where status = 'waiting'), 0),
+         coalesce(sum(n) filter (where status = 'held'), 0),
+         coalesce(sum(n) filter (where status = 'rejected'), 0),
+         coalesce(sum(n) filter (where status = 'accepted'), 0),
          (select coalesce(jsonb_object_agg(category, n), '{}') from cases),
          (select coalesce(sum(n), 0) from cases),
          (select coalesce(sum(n), 0) from outbox),
@@ -295,14 +205,14 @@ begin
   on conflict (at) do nothing;
 
   -- Hours may have been missed, and the last one went on after it was summed up.
-  insert into dirsync.call_hour as h (hour, operation, calls, too_fast)
-  select date_trunc('hour', minute), operation, sum(calls), sum(too_fast)
+  insert into dirsync.call_hour as h (hour, operation, calls, rate_limited)
+  select date_trunc('hour', minute), operation, sum(calls), sum(rate_limited)
   from dirsync.call_minute
   where minute >= coalesce((select max(hour) from dirsync.call_hour), '-infinity')
   group by 1, 2 order by 1, 2
-  on conflict (hour, operation) do update set calls = excluded.calls, too_fast = excluded.too_fast;
+  on conflict (hour, operation) do update set calls = excluded.calls, rate_limited = excluded.rate_limited;
   return _at;
 end $$;
-comment on function dirsync.note_standing is
+comment on function dirsync.note_statuses is
   'Writes down how everything stands, once per five minutes, and sums up the calls by hour. Returns the '
   'moment that it stands for.';

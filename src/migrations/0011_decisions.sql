@@ -8,13 +8,14 @@ begin
   if sources_for.source is not null and not exists (
     select from dirsync.hr_source s where s.name = sources_for.source
   ) then
-    raise exception 'there is no HR source %', quote_literal(sources_for.source) using errcode = '22023',
-      hint = 'select name, enterprise_codes from dirsync.hr_source order by position';
+    perform dirsync.refuse('22023', 'said.no_such_source',
+      jsonb_build_object('name', quote_literal(sources_for.source)),
+      hint => 'select name, enterprise_codes from dirsync.hr_source order by position');
   end if;
   if sources_for.kind not in ('changes', 'full', 'departments') then
     if sources_for.source is not null then
-      raise exception 'a run of kind % looks through all sources of HR', sources_for.kind
-        using errcode = '22023';
+      perform dirsync.refuse('22023', 'said.kind_of_all_sources',
+        jsonb_build_object('kind', sources_for.kind));
     end if;
     return next '';
     return;
@@ -72,24 +73,23 @@ begin
   if wanted is null
      or wanted not in ('changes', 'full', 'employees', 'departments', 'openids',
                        'orders', 'accounts', 'taxpayers') then
-    raise exception 'there is no run of kind %', coalesce(quote_literal(kind), 'null')
-      using errcode = '22023',
-      hint = 'changes, full, employees, departments, openids, orders, accounts or taxpayers';
+    perform dirsync.refuse('22023', 'said.no_such_kind', jsonb_build_object('text', quote_literal(kind)),
+      hint => 'changes, full, employees, departments, openids, orders, accounts or taxpayers');
   end if;
   if wanted = 'employees' and coalesce(btrim(key), '') = '' then
-    raise exception 'a run of kind employees needs the user id as key' using errcode = '22023',
-      hint = 'select dirsync.resync(''employees'', ''e10001'')';
+    perform dirsync.refuse('22023', 'said.kind_needs_key',
+      hint => 'select dirsync.resync(''employees'', ''e10001'')');
   end if;
   if wanted <> 'employees' and key is not null then
-    raise exception 'a run of kind % takes no key', wanted using errcode = '22023';
+    perform dirsync.refuse('22023', 'said.kind_takes_no_key', jsonb_build_object('kind', wanted));
   end if;
   if wanted <> 'full' and max_age is not null then
-    raise exception 'a run of kind % takes no max_age', wanted using errcode = '22023',
-      hint = 'select dirsync.resync(''full'', max_age => ''6 hours'')';
+    perform dirsync.refuse('22023', 'said.kind_takes_no_max_age', jsonb_build_object('kind', wanted),
+      hint => 'select dirsync.resync(''full'', max_age => ''6 hours'')');
   end if;
   if max_age <= interval '0' then
-    raise exception 'max_age is %: it has to be longer than nothing', max_age using errcode = '22023',
-      hint = 'select dirsync.resync(''full'', max_age => ''6 hours'')';
+    perform dirsync.refuse('22023', 'said.max_age_too_short', jsonb_build_object('period', max_age),
+      hint => 'select dirsync.resync(''full'', max_age => ''6 hours'')');
   end if;
   return query
     select dirsync.request_run(
@@ -111,12 +111,14 @@ begin
   if run.decided_by is null then
     return;
   end if;
-  raise exception 'run % was % by % at %', run.id,
-    case when run.state = 'rejected' then 'rejected'
-         when run.cancelled_at is not null or run.state = 'cancelled' then 'cancelled'
-         else 'approved' end,
-    run.decided_by || coalesce(' (' || run.decision_reason || ')', ''), dirsync.moment(run.decided_at)
-    using errcode = 'DS409', hint = 'Look at it again before you decide.';
+  perform dirsync.refuse('DS409',
+    case when run.state = 'rejected' then 'said.run_was_rejected'
+         when run.cancelled_at is not null or run.state = 'cancelled' then 'said.run_was_cancelled'
+         else 'said.run_was_approved' end,
+    jsonb_build_object('run', run.id,
+                       'name', run.decided_by || coalesce(' (' || run.decision_reason || ')', ''),
+                       'time', dirsync.moment(run.decided_at)),
+    hint => 'Look at it again before you decide.');
 end $$;
 comment on function dirsync.refuse_decided is
   'Fails if another person has decided about a run, and says what; else does nothing.';
@@ -131,9 +133,9 @@ begin
   select * into was from dirsync.sync_run r where r.id = run for no key update;
   if was.state is distinct from 'held' then
     perform dirsync.refuse_decided(was);
-    raise exception 'there is no held run %', coalesce(run::text, 'null') using errcode = 'P0002',
-      hint = 'select id, kind, dirsync.in_language(''en'', message) from dirsync.sync_run '
-             'where state = ''held''';
+    perform dirsync.refuse('P0002', 'said.no_held_run', jsonb_build_object('run', run),
+      hint => 'select id, kind, dirsync.in_language(''en'', message) from dirsync.sync_run '
+              'where state = ''held''');
   end if;
   perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
                                jsonb_build_object('run', run, 'reason', said));
@@ -155,7 +157,7 @@ begin
       and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code;
   end if;
   update dirsync.sync_run r
-  set state = case when approve then 'requested' else 'rejected' end, approved = approve, rejudge_at = null,
+  set state = case when approve then 'requested' else 'rejected' end, approved = approve, recheck_at = null,
       decided_by = dirsync.actor(), decided_at = now(), decision_reason = said,
       finished_at = case when approve then null else now() end
   where r.id = run;
@@ -214,11 +216,11 @@ $$;
 comment on function dirsync.take_back is
   'Takes the waiting work of a cancelled run out of the outbox. Work in hand is not touched.';
 
-create function dirsync.rest_cases() returns bigint
+create function dirsync.end_lost_retries() returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   ids    bigint[];
-  rested bigint;
+  ended bigint;
 begin
   -- Looked for twice: during the first look another transaction may mark one anew and ask for its work. Once
   -- they are locked that has to wait, so the second look sees how they are.
@@ -242,10 +244,10 @@ begin
       next_retry_at = now() + case d.entity when 'mirror' then interval '1 hour' else interval '7 days' end,
       version = d.version + 1
   where d.id = any (ids);
-  get diagnostics rested = row_count;
-  return rested;
+  get diagnostics ended = row_count;
+  return ended;
 end $$;
-comment on function dirsync.rest_cases is
+comment on function dirsync.end_lost_retries is
   'Lets the cases wait for their next turn that are being retried although their work is gone: it was taken '
   'back, or ended before it came to them. Returns how many there were.';
 
@@ -257,19 +259,19 @@ declare
 begin
   select * into was from dirsync.sync_run r where r.id = run for no key update;
   if was.state = 'held' then
-    raise exception 'run % is held, so nothing of it is under way: reject it instead', run
-      using errcode = 'P0002', hint = format('select dirsync.reject(%s, ''reason'')', run);
+    perform dirsync.refuse('P0002', 'said.run_is_held', jsonb_build_object('run', run),
+      hint => format('select dirsync.reject(%s, ''reason'')', run));
   end if;
   if was.state is null then
-    raise exception 'there is no run %', coalesce(run::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_run', jsonb_build_object('run', run));
   end if;
   if was.state not in ('requested', 'planning', 'running') then
     if was.state in ('rejected', 'cancelled') then
       perform dirsync.refuse_decided(was);
     end if;
-    raise exception 'run % is %, so nothing of it is under way', run, was.state
-      using errcode = 'P0002',
-      hint = 'select id, kind, state from dirsync.sync_run where finished_at is null';
+    perform dirsync.refuse('P0002', 'said.run_is_over',
+      jsonb_build_object('run', run, 'run_state', was.state),
+      hint => 'select id, kind, state from dirsync.sync_run where finished_at is null');
   end if;
   perform dirsync.note_command('cancel', run, jsonb_build_object('run', run, 'reason', said));
 
@@ -283,7 +285,7 @@ begin
       finished_at = case when was.state = 'running' and r.kind not in ('orders', 'accounts', 'taxpayers')
                          then null else now() end
   where r.id = run;
-  perform dirsync.rest_cases();
+  perform dirsync.end_lost_retries();
   perform pg_notify('dirsync', 'run');
   return run;
 end $$;
@@ -298,8 +300,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform from dirsync.dead_letter d where d.id = retry.id and d.state <> 'resolved';
   if not found then
-    raise exception 'there is no unresolved dead letter %', coalesce(retry.id::text, 'null')
-      using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_unresolved_case', jsonb_build_object('ids', retry.id));
   end if;
   return dirsync.request_run('retry', array[retry.id::text], 'retry', jsonb_build_object('id', retry.id));
 end $$;
@@ -314,8 +315,9 @@ begin
   select array_agg(d.id::text order by d.id) into ids from dirsync.dead_letter d
   where d.category = retry_category.category and d.state not in ('resolved', 'ignored');
   if ids is null then
-    raise exception 'there is no open dead letter of category %', coalesce(quote_literal(category), 'null')
-      using errcode = 'P0002', hint = 'select distinct category from dirsync.failed_syncs';
+    perform dirsync.refuse('P0002', 'said.no_open_case_of',
+      jsonb_build_object('text', quote_literal(category)),
+      hint => 'select distinct category from dirsync.failed_syncs');
   end if;
   return dirsync.request_run('retry', ids, 'retry_category', jsonb_build_object('category', category));
 end $$;
@@ -328,8 +330,8 @@ declare
   said text := dirsync.text_of(reason, 'reason', 2000);
 begin
   if said is null then
-    raise exception 'ignore needs a reason' using errcode = '22023',
-      hint = 'select dirsync.ignore(17, ''shared phone, agreed with the works council'')';
+    perform dirsync.refuse('22023', 'said.needs_reason', jsonb_build_object('name', 'ignore'),
+      hint => 'select dirsync.ignore(17, ''shared phone, agreed with the works council'')');
   end if;
   perform dirsync.note_command('ignore', null, jsonb_build_object('id', id, 'reason', said), id);
   perform dirsync.set_ignored(id, said);
@@ -349,8 +351,7 @@ begin
   perform dirsync.set_snoozed(id, until, said);
   return id;
 end $$;
-comment on function dirsync.snooze is
-  'Snoozes a case until a time; then it is retried. Returns its number.';
+comment on function dirsync.snooze is 'Snoozes a case until a time; then it is retried. Returns its number.';
 
 create function dirsync.assign(id bigint, assignee text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -362,8 +363,7 @@ begin
   return id;
 end $$;
 comment on function dirsync.assign is
-  'Assigns a case to a person, assign(17, ''mei''), or to no one, assign(17, null). Returns its '
-  'number.';
+  'Assigns a case to a person, assign(17, ''mei''), or to no one, assign(17, null). Returns its number.';
 
 create function dirsync.comment(id bigint, text text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -371,8 +371,8 @@ declare
   said text := dirsync.text_of(text, 'comment', 2000);
 begin
   if said is null then
-    raise exception 'comment needs a text' using errcode = '22023',
-      hint = 'select dirsync.comment(17, ''called him: new number on Monday'')';
+    perform dirsync.refuse('22023', 'said.comment_needs_text',
+      hint => 'select dirsync.comment(17, ''called him: new number on Monday'')');
   end if;
   perform dirsync.note_command('comment', null, jsonb_build_object('id', id, 'text', said), id);
   perform dirsync.add_comment(id, said);

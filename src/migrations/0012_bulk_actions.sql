@@ -1,89 +1,61 @@
 -- Acting on many cases at once.
 
+-- Actions on many cases at once: first a preview that names the cases, then, once a person has confirmed it,
+-- carried out in the background.
 create table dirsync.bulk_action (
+  -- Number of the action.
   id           bigint generated always as identity primary key,
+  -- retry, snooze, ignore, assign or comment.
   action       text not null check (action in ('retry', 'snooze', 'ignore', 'assign', 'comment')),
+  -- What the cases had to match when the preview was made; null: they were chosen one by one.
   filter       jsonb,
-  arguments    jsonb not null default '{}',
+  arguments    jsonb not null default '{}',            -- until and reason, assignee, or text.
+  -- preview: not confirmed yet; requested: waits for a process; running; done; stopped: by a person.
   state        text not null default 'preview'
                check (state in ('preview', 'requested', 'running', 'done', 'stopped')),
-  total        integer not null default 0,
+  total        integer not null default 0,             -- Cases that it is about.
+  -- Whether more cases matched than one action takes; the rest is left out.
   more         boolean not null default false,
-  categories   jsonb not null default '{}',
-  states       jsonb not null default '{}',
-  done         integer not null default 0,
+  categories   jsonb not null default '{}',            -- Cases by category, when the preview was made.
+  states       jsonb not null default '{}',            -- Cases by state, when the preview was made.
+  done         integer not null default 0,             -- Cases that it was done to.
+  -- Cases that had changed since the preview, or were closed.
   skipped      integer not null default 0,
-  failed       integer not null default 0,
+  failed       integer not null default 0,             -- Cases where it went wrong.
+  -- Whom the console or the shell named: what is done is done in their name.
   actor        text,
-  requested_by text not null default dirsync.actor(),
-  address      text default dirsync.address(),
-  reason       text,
-  created_at   timestamptz not null default now(),
-  confirmed_at timestamptz,
-  started_at   timestamptz,
+  requested_by text not null default dirsync.actor(),  -- Who made the preview; then who confirmed it.
+  address      text default dirsync.address(),         -- From where.
+  reason       text,                                   -- Why, where a reason was given.
+  created_at   timestamptz not null default now(),     -- When the preview was made.
+  confirmed_at timestamptz,                            -- When a person confirmed it.
+  started_at   timestamptz,                            -- When a process began.
+  -- When a process last worked on it: whichever has waited longest is next.
   worked_at    timestamptz,
-  finished_at  timestamptz,
-  version      integer not null default 1
+  finished_at  timestamptz,                            -- When it was done or stopped.
+  version      integer not null default 1              -- Raised at every change.
 );
 create index bulk_action_waiting on dirsync.bulk_action (worked_at nulls first, id)
   where state in ('requested', 'running');
 create index bulk_action_created_at on dirsync.bulk_action (created_at);
 
-comment on table dirsync.bulk_action is
-  'Actions on many cases at once: first a preview that names the cases, then, once a person has confirmed '
-  'it, carried out in the background.';
-comment on column dirsync.bulk_action.id is 'Number of the action.';
-comment on column dirsync.bulk_action.action is 'retry, snooze, ignore, assign or comment.';
-comment on column dirsync.bulk_action.filter is
-  'What the cases had to match when the preview was made; null: they were chosen one by one.';
-comment on column dirsync.bulk_action.arguments is 'until and reason, assignee, or text.';
-comment on column dirsync.bulk_action.state is
-  'preview: not confirmed yet; requested: waits for a process; running; done; stopped: by a person.';
-comment on column dirsync.bulk_action.total is 'Cases that it is about.';
-comment on column dirsync.bulk_action.more is
-  'Whether more cases matched than one action takes; the rest is left out.';
-comment on column dirsync.bulk_action.categories is 'Cases by category, when the preview was made.';
-comment on column dirsync.bulk_action.states is 'Cases by state, when the preview was made.';
-comment on column dirsync.bulk_action.done is 'Cases that it was done to.';
-comment on column dirsync.bulk_action.skipped is 'Cases that had changed since the preview, or were closed.';
-comment on column dirsync.bulk_action.failed is 'Cases where it went wrong.';
-comment on column dirsync.bulk_action.actor is
-  'Whom the console or the shell named: what is done is done in their name.';
-comment on column dirsync.bulk_action.requested_by is 'Who made the preview; then who confirmed it.';
-comment on column dirsync.bulk_action.address is 'From where.';
-comment on column dirsync.bulk_action.reason is 'Why, where a reason was given.';
-comment on column dirsync.bulk_action.created_at is 'When the preview was made.';
-comment on column dirsync.bulk_action.confirmed_at is 'When a person confirmed it.';
-comment on column dirsync.bulk_action.started_at is 'When a process began.';
-comment on column dirsync.bulk_action.worked_at is
-  'When a process last worked on it: whichever has waited longest is next.';
-comment on column dirsync.bulk_action.finished_at is 'When it was done or stopped.';
-comment on column dirsync.bulk_action.version is 'Raised at every change.';
-
+-- The cases of a bulk action, and what came of each.
 create table dirsync.bulk_item (
-  bulk_id        bigint not null references dirsync.bulk_action on delete cascade,
-  dead_letter_id bigint not null,
+  bulk_id        bigint not null references dirsync.bulk_action on delete cascade,  -- The action.
+  dead_letter_id bigint not null,                                                   -- The case.
+  -- Version of the case when the preview was made. A case that has another one is skipped.
   version        integer not null,
+  -- done, skipped or failed; null: its turn has not come.
   outcome        text check (outcome in ('done', 'skipped', 'failed')),
+  -- Why it was not done: changed since the preview, closed, gone (deleted), or an error.
   code           text check (code in ('changed', 'closed', 'gone', 'error')),
-  message        text,
+  message        text,                                                              -- The same in a sentence.
+  -- The run that tries it again.
   run_id         bigint,
-  at             timestamptz,
+  at             timestamptz,                                                       -- When its turn came.
   primary key (bulk_id, dead_letter_id)
 );
 create index bulk_item_outcome on dirsync.bulk_item (bulk_id, outcome, dead_letter_id);
-
-comment on table dirsync.bulk_item is 'The cases of a bulk action, and what came of each.';
-comment on column dirsync.bulk_item.bulk_id is 'The action.';
-comment on column dirsync.bulk_item.dead_letter_id is 'The case.';
-comment on column dirsync.bulk_item.version is
-  'Version of the case when the preview was made. A case that has another one is skipped.';
-comment on column dirsync.bulk_item.outcome is 'done, skipped or failed; null: its turn has not come.';
-comment on column dirsync.bulk_item.code is
-  'Why it was not done: changed since the preview, closed, gone (deleted), or an error.';
-comment on column dirsync.bulk_item.message is 'The same in a sentence.';
-comment on column dirsync.bulk_item.run_id is 'The run that tries it again.';
-comment on column dirsync.bulk_item.at is 'When its turn came.';
 
 create function dirsync.bulk_begin(
   action text, filter jsonb, arguments jsonb, actor text
@@ -97,13 +69,13 @@ declare
   said   text := dirsync.text_of(arguments ->> 'text', 'comment', 2000);
 begin
   if action = 'ignore' and reason is null then
-    raise exception 'ignore needs a reason' using errcode = '22023';
+    perform dirsync.refuse('22023', 'said.needs_reason', jsonb_build_object('name', 'ignore'));
   end if;
   if action = 'comment' and said is null then
-    raise exception 'comment needs a text' using errcode = '22023';
+    perform dirsync.refuse('22023', 'said.comment_needs_text');
   end if;
   if action = 'snooze' and (until is null or until <= now()) then
-    raise exception 'snooze needs a time in the future' using errcode = '22023';
+    perform dirsync.refuse('22023', 'said.snooze_needs_time');
   end if;
   insert into dirsync.bulk_action (action, filter, arguments, actor, reason)
   values (action, filter,
@@ -122,8 +94,7 @@ declare
 begin
   select * into bulk from dirsync.bulk_action b where b.id = bulk_locked.id for no key update;
   if bulk.id is null then
-    raise exception 'there is no bulk action % (any more)', coalesce(id::text, 'null')
-      using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_bulk_action', jsonb_build_object('id', id));
   end if;
   return bulk;
 end $$;
@@ -135,10 +106,11 @@ declare
   bulk dirsync.bulk_action := dirsync.bulk_locked(id);
 begin
   if bulk.state <> 'preview' then
-    raise exception 'bulk action % was % by % at %', id,
-      case when bulk.confirmed_at is null then 'thrown away' else 'started' end, bulk.requested_by,
-      dirsync.moment(coalesce(bulk.confirmed_at, bulk.finished_at))
-      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+    perform dirsync.refuse('DS409',
+      case when bulk.confirmed_at is null then 'said.bulk_was_thrown_away' else 'said.bulk_was_started' end,
+      jsonb_build_object('id', id, 'name', bulk.requested_by,
+                         'time', dirsync.moment(coalesce(bulk.confirmed_at, bulk.finished_at))),
+      hint => 'Look at it again before you decide.');
   end if;
   perform dirsync.note_command(
     'bulk_' || bulk.action, null,
@@ -157,8 +129,9 @@ declare
   bulk dirsync.bulk_action := dirsync.bulk_locked(id);
 begin
   if bulk.finished_at is not null then
-    raise exception 'bulk action % is % since %', id, bulk.state, dirsync.moment(bulk.finished_at)
-      using errcode = 'DS409', hint = 'Look at it again before you decide.';
+    perform dirsync.refuse('DS409', 'said.bulk_is_over',
+      jsonb_build_object('id', id, 'bulk_state', bulk.state, 'time', dirsync.moment(bulk.finished_at)),
+      hint => 'Look at it again before you decide.');
   end if;
   -- A preview that is thrown away has done nothing.
   if bulk.state <> 'preview' then
@@ -171,7 +144,7 @@ end $$;
 comment on function dirsync.bulk_stop is
   'Stops a bulk action after the batch in hand, or throws a preview away. What is done stays done.';
 
-create function dirsync.bulk_judge(item dirsync.bulk_item, d dirsync.dead_letter, action text)
+create function dirsync.bulk_skip_reason(item dirsync.bulk_item, d dirsync.dead_letter, action text)
 returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
   select case when d.id is null then 'gone'
@@ -179,20 +152,22 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
               when d.state = 'resolved' and action in ('retry', 'snooze', 'ignore')
                 or d.state = 'ignored' and action in ('snooze', 'ignore') then 'closed' end
 $$;
-comment on function dirsync.bulk_judge is
+comment on function dirsync.bulk_skip_reason is
   'Why a bulk action leaves a case alone, as the code of its item; null when it does not.';
 
 create function dirsync.bulk_skip(item dirsync.bulk_item, why text) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
   update dirsync.bulk_item i
   set outcome = 'skipped', code = why, at = clock_timestamp(),
       message = case why
         when 'gone' then 'it is not kept any more'
         when 'changed'
-          then 'it has changed since the preview: ' || dirsync.last_change(i.dead_letter_id)
+          then 'it has changed since the preview: '
+               || dirsync.in_language('en', dirsync.last_change(i.dead_letter_id))
         else 'it is ' || (select d.state from dirsync.dead_letter d where d.id = i.dead_letter_id) end
-  where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id
-$$;
+  where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
+end $$;
 comment on function dirsync.bulk_skip is 'Writes down that a bulk action has left a case alone, and why.';
 
 create function dirsync.bulk_retry(
@@ -204,7 +179,7 @@ declare
   until bigint;
   run   bigint;
 begin
-  select array_agg(i.dead_letter_id) filter (where dirsync.bulk_judge(i, d, bulk.action) is null),
+  select array_agg(i.dead_letter_id) filter (where dirsync.bulk_skip_reason(i, d, bulk.action) is null),
          max(i.dead_letter_id)
   into ids, until
   from (select t.dead_letter_id from dirsync.bulk_item t where t.bulk_id = bulk.id and t.outcome is null
@@ -220,7 +195,7 @@ begin
     where i.bulk_id = bulk.id and i.dead_letter_id = tried.id;
   end if;
   -- One that was as it should be a moment later has changed in between.
-  perform dirsync.bulk_skip(i, coalesce(dirsync.bulk_judge(i, d, bulk.action), 'changed'))
+  perform dirsync.bulk_skip(i, coalesce(dirsync.bulk_skip_reason(i, d, bulk.action), 'changed'))
   from dirsync.bulk_item i left join dirsync.dead_letter d on d.id = i.dead_letter_id
   where i.bulk_id = bulk.id and i.outcome is null and i.dead_letter_id <= until;
   get diagnostics skipped = row_count;
@@ -236,7 +211,7 @@ declare
   why text;
 begin
   select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
-  why := dirsync.bulk_judge(item, d, bulk.action);
+  why := dirsync.bulk_skip_reason(item, d, bulk.action);
   if why is not null then
     perform dirsync.bulk_skip(item, why);
     return 'skipped';

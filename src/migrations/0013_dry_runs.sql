@@ -1,75 +1,52 @@
 -- What another SELECT would change.
 
+-- What another SELECT of employees would change, found out without writing anything; kept for 30 days.
 create table dirsync.dry_run (
-  id           bigint generated always as identity primary key,
-  requested_by text not null default dirsync.actor(),
-  requested_at timestamptz not null default now(),
+  id           bigint generated always as identity primary key,  -- Number of the dry run.
+  requested_by text not null default dirsync.actor(),            -- Database user, and who asked.
+  requested_at timestamptz not null default now(),               -- When it was asked for.
+  -- Where the person who asked was; null: at a shell, or not known.
   address      text,
-  mapping      text not null,
+  mapping      text not null,                                    -- The SELECT that is tried out.
+  -- requested; running; done; failed: the SELECT is wrong, or HR could not be read, see message; cancelled.
   state        text not null default 'requested'
                check (state in ('requested', 'running', 'done', 'failed', 'cancelled')),
+  -- How often it was begun: one whose process has ended three times has failed.
   starts       smallint not null default 0,
+  -- What it does: plan as a run would, read the new rows, read those of today's mapping, compare them.
   phase        text check (phase in ('plan', 'new', 'today', 'compare')),
-  rows_read    integer not null default 0,
-  started_at   timestamptz,
-  finished_at  timestamptz,
-  message      jsonb,
+  rows_read    integer not null default 0,                       -- Rows read from HR so far, over all phases.
+  started_at   timestamptz,                                      -- When it began.
+  finished_at  timestamptz,                                      -- When it ended.
+  message      jsonb,                                            -- failed: why, for dirsync.in_language.
+  -- Line of the SELECT that is wrong, from 1; null: not known.
   error_line   integer,
-  error_column integer,
+  error_column integer,                                          -- Column of that line, from 1.
+  -- done: what a run would plan and whether it would be held; employees by what becomes of them, changed
+  -- fields, departments and rule breaks, counted over all of them.
   summary      jsonb,
+  -- The HR source that it reads; empty where there is only one.
   hr_source    text not null default '',
   constraint dry_run_finished_check
     check ((state in ('done', 'failed', 'cancelled')) = (finished_at is not null))
 );
 create index dry_run_unfinished on dirsync.dry_run (id) where state in ('requested', 'running');
 
-comment on table dirsync.dry_run is
-  'What another SELECT of employees would change, found out without writing anything; kept for 30 days.';
-comment on column dirsync.dry_run.id is 'Number of the dry run.';
-comment on column dirsync.dry_run.requested_by is 'Database user, and who asked.';
-comment on column dirsync.dry_run.requested_at is 'When it was asked for.';
-comment on column dirsync.dry_run.address is
-  'Where the person who asked was; null: at a shell, or not known.';
-comment on column dirsync.dry_run.mapping is 'The SELECT that is tried out.';
-comment on column dirsync.dry_run.state is
-  'requested; running; done; failed: the SELECT is wrong, or HR could not be read, see message; cancelled.';
-comment on column dirsync.dry_run.starts is
-  'How often it was begun: one whose process has ended three times has failed.';
-comment on column dirsync.dry_run.phase is
-  'What it does: plan as a run would, read the new rows, read those of today''s mapping, compare them.';
-comment on column dirsync.dry_run.rows_read is 'Rows read from HR so far, over all phases.';
-comment on column dirsync.dry_run.started_at is 'When it began.';
-comment on column dirsync.dry_run.finished_at is 'When it ended.';
-comment on column dirsync.dry_run.message is 'failed: why, for dirsync.in_language.';
-comment on column dirsync.dry_run.error_line is 'Line of the SELECT that is wrong, from 1; null: not known.';
-comment on column dirsync.dry_run.error_column is 'Column of that line, from 1.';
-comment on column dirsync.dry_run.summary is
-  'done: what a run would plan and whether it would be held; employees by what becomes of them, changed '
-  'fields, departments and rule breaks, counted over all of them.';
-comment on column dirsync.dry_run.hr_source is 'The HR source that it reads; empty where there is only one.';
-
+-- Employees for whom the SELECT of a dry run makes a difference, 10,000 at most, of each kind its share.
 create table dirsync.dry_run_entity (
+  -- The dry run.
   dry_run_id      bigint not null references dirsync.dry_run on delete cascade,
-  enterprise_code text not null,
-  entity_key      text not null,
+  enterprise_code text not null,               -- Enterprise; empty for a single enterprise.
+  entity_key      text not null,               -- User id.
+  -- Against today's mapping: appears or disappears among the active employees; changes; breaks a rule that it
+  -- does not break today; mends: breaks none any more.
   reason          text not null check (reason in ('appears', 'disappears', 'changes', 'breaks', 'mends')),
-  department      text,
+  department      text,                        -- Department that the SELECT has, else that of today.
+  -- The fields concerned: [{field, from, to}], values masked; of one that breaks a rule hidden.
   changed         jsonb not null default '[]'
 );
 create unique index dry_run_entity_key
   on dirsync.dry_run_entity (dry_run_id, entity_key collate "C", enterprise_code);
-
-comment on table dirsync.dry_run_entity is
-  'Employees for whom the SELECT of a dry run makes a difference, 10,000 at most, of each kind its share.';
-comment on column dirsync.dry_run_entity.dry_run_id is 'The dry run.';
-comment on column dirsync.dry_run_entity.enterprise_code is 'Enterprise; empty for a single enterprise.';
-comment on column dirsync.dry_run_entity.entity_key is 'User id.';
-comment on column dirsync.dry_run_entity.reason is
-  'Against today''s mapping: appears or disappears among the active employees; changes; breaks a rule that '
-  'it does not break today; mends: breaks none any more.';
-comment on column dirsync.dry_run_entity.department is 'Department that the SELECT has, else that of today.';
-comment on column dirsync.dry_run_entity.changed is
-  'The fields concerned: [{field, from, to}], values masked; of one that breaks a rule hidden.';
 
 create function dirsync.cancel_dry_run(dry_run bigint) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -78,10 +55,11 @@ declare
 begin
   select d.state into was from dirsync.dry_run d where d.id = cancel_dry_run.dry_run for no key update;
   if was is null then
-    raise exception 'there is no dry run %', coalesce(dry_run::text, 'null') using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.no_such_dry_run', jsonb_build_object('id', dry_run));
   end if;
   if was not in ('requested', 'running') then
-    raise exception 'dry run % is %, so nothing of it is under way', dry_run, was using errcode = 'P0002';
+    perform dirsync.refuse('P0002', 'said.dry_run_is_over',
+      jsonb_build_object('id', dry_run, 'dry_run_state', was));
   end if;
   perform dirsync.note_command('cancel_dry_run', null, jsonb_build_object('dry_run', dry_run));
   update dirsync.dry_run d set state = 'cancelled', finished_at = now(), phase = null

@@ -1,159 +1,105 @@
 -- Who may use the console and the API, and who is signed in. No secret stands here as such: passwords as
 -- scrypt, everything that dirsync makes up itself (sessions, tokens, keys) as SHA-256.
 
+-- People who may use the console, or have used it. dirsync users adds and disables them; those who sign in
+-- through OIDC are added by it.
 create table dirsync.console_user (
-  name            text primary key,
+  name            text primary key,                       -- Name, in lower case; the audit shows it.
+  -- How they sign in. password: with the one kept here. oidc: at the identity provider. key: with one-time
+  -- keys; there is one such user, local.
   source          text not null check (source in ('password', 'oidc', 'key')),
+  -- What they may do: viewer, reviewer, operator or admin. oidc: as their claims said at the last sign-in.
   role            text not null check (role in ('viewer', 'reviewer', 'operator', 'admin')),
+  -- scrypt of the password, with its parameters and salt: $scrypt$ln=…,r=…,p=…$salt$hash.
   password_hash   text check ((password_hash is not null) = (source = 'password')),
-  issuer          text,
+  issuer          text,                                   -- oidc: the identity provider that knows them.
+  -- oidc: their permanent id there (the claim sub). A name may pass to another person, this may not.
   subject         text,
+  -- The language that they chose: en or zh-CN; null: as their browser asks.
   language        text,
-  created_at      timestamptz not null default now(),
-  created_by      text not null default dirsync.actor(),
+  created_at      timestamptz not null default now(),     -- When they were added.
+  created_by      text not null default dirsync.actor(),  -- Who added them.
+  -- Since when they may not sign in; null: they may. Their sessions have ended.
   disabled_at     timestamptz,
-  last_sign_in_at timestamptz,
+  last_sign_in_at timestamptz,                            -- Their last sign-in.
   check ((source = 'oidc') = (issuer is not null and subject is not null))
 );
 create unique index console_user_subject on dirsync.console_user (issuer, subject) where source = 'oidc';
 
-comment on table dirsync.console_user is
-  'People who may use the console, or have used it. dirsync users adds and disables them; those who sign in '
-  'through OIDC are added by it.';
-comment on column dirsync.console_user.name is 'Name, in lower case; the audit shows it.';
-comment on column dirsync.console_user.source is
-  'How they sign in. password: with the one kept here. oidc: at the identity provider. key: with one-time '
-  'keys; there is one such user, local.';
-comment on column dirsync.console_user.role is
-  'What they may do: viewer, reviewer, operator or admin. oidc: as their claims said at the last sign-in.';
-comment on column dirsync.console_user.password_hash is
-  'scrypt of the password, with its parameters and salt: $scrypt$ln=…,r=…,p=…$salt$hash.';
-comment on column dirsync.console_user.issuer is 'oidc: the identity provider that knows them.';
-comment on column dirsync.console_user.subject is
-  'oidc: their permanent id there (the claim sub). A name may pass to another person, this may not.';
-comment on column dirsync.console_user.language is
-  'The language that they chose: en or zh-CN; null: as their browser asks.';
-comment on column dirsync.console_user.created_at is 'When they were added.';
-comment on column dirsync.console_user.created_by is 'Who added them.';
-comment on column dirsync.console_user.disabled_at is
-  'Since when they may not sign in; null: they may. Their sessions have ended.';
-comment on column dirsync.console_user.last_sign_in_at is 'Their last sign-in.';
-
+-- Who is signed in. A session is worth something while it is neither expired nor revoked and its user is not
+-- disabled.
 create table dirsync.console_session (
+  -- SHA-256 of the cookie. The cookie itself is kept nowhere.
   id_hash      bytea primary key,
+  -- Whose session it is; the role is read from there.
   user_name    text not null references dirsync.console_user (name) on delete cascade,
+  -- How they signed in.
   via          text not null check (via in ('password', 'oidc', 'key')),
-  created_at   timestamptz not null default now(),
+  created_at   timestamptz not null default now(),  -- When they signed in.
+  -- When it ends by itself: after 12 hours, through OIDC after one, so that a role taken away there is gone.
   expires_at   timestamptz not null,
-  last_seen_at timestamptz not null default now(),
-  address      text not null,
-  user_agent   text not null,
+  last_seen_at timestamptz not null default now(),  -- Their last request, to the minute.
+  address      text not null,                       -- The address that they signed in from.
+  user_agent   text not null,                       -- Their browser, as it called itself, shortened.
+  -- When it was ended: signed out, signed in anew, disabled, or the password changed.
   revoked_at   timestamptz,
+  -- oidc: the token that the identity provider wants to see at sign-out; null once it is signed out.
   id_token     text
 );
 create index console_session_user on dirsync.console_session (user_name, address);
 
-comment on table dirsync.console_session is
-  'Who is signed in. A session is worth something while it is neither expired nor revoked and its user is '
-  'not disabled.';
-comment on column dirsync.console_session.id_hash is
-  'SHA-256 of the cookie. The cookie itself is kept nowhere.';
-comment on column dirsync.console_session.user_name is 'Whose session it is; the role is read from there.';
-comment on column dirsync.console_session.via is 'How they signed in.';
-comment on column dirsync.console_session.created_at is 'When they signed in.';
-comment on column dirsync.console_session.expires_at is
-  'When it ends by itself: after 12 hours, through OIDC after one, so that a role taken away there is gone.';
-comment on column dirsync.console_session.last_seen_at is 'Their last request, to the minute.';
-comment on column dirsync.console_session.address is 'The address that they signed in from.';
-comment on column dirsync.console_session.user_agent is 'Their browser, as it called itself, shortened.';
-comment on column dirsync.console_session.revoked_at is
-  'When it was ended: signed out, signed in anew, disabled, or the password changed.';
-comment on column dirsync.console_session.id_token is
-  'oidc: the token that the identity provider wants to see at sign-out; null once it is signed out.';
-
+-- Bearer tokens of the API. dirsync tokens adds and revokes them.
 create table dirsync.api_token (
-  id           bigint generated always as identity primary key,
+  id           bigint generated always as identity primary key,  -- Number of the token.
+  -- What it is for. The audit shows token:NAME. One token of a name is good at a time.
   name         text not null,
+  -- SHA-256 of the token, which was shown once.
   hash         bytea not null unique,
+  -- What its holder may do.
   role         text not null check (role in ('viewer', 'reviewer', 'operator', 'admin')),
-  created_by   text not null default dirsync.actor(),
-  created_at   timestamptz not null default now(),
-  expires_at   timestamptz not null,
-  last_used_at timestamptz,
+  created_by   text not null default dirsync.actor(),            -- Who added it.
+  created_at   timestamptz not null default now(),               -- When it was added.
+  expires_at   timestamptz not null,                             -- Until when it is good.
+  last_used_at timestamptz,                                      -- Its last use, to the minute.
+  -- When it was revoked, or replaced by another of its name.
   revoked_at   timestamptz
 );
 create unique index api_token_name on dirsync.api_token (name) where revoked_at is null;
 
-comment on table dirsync.api_token is 'Bearer tokens of the API. dirsync tokens adds and revokes them.';
-comment on column dirsync.api_token.id is 'Number of the token.';
-comment on column dirsync.api_token.name is
-  'What it is for. The audit shows token:NAME. One token of a name is good at a time.';
-comment on column dirsync.api_token.hash is 'SHA-256 of the token, which was shown once.';
-comment on column dirsync.api_token.role is 'What its holder may do.';
-comment on column dirsync.api_token.created_by is 'Who added it.';
-comment on column dirsync.api_token.created_at is 'When it was added.';
-comment on column dirsync.api_token.expires_at is 'Until when it is good.';
-comment on column dirsync.api_token.last_used_at is 'Its last use, to the minute.';
-comment on column dirsync.api_token.revoked_at is 'When it was revoked, or replaced by another of its name.';
-
+-- One-time keys: the address that an embedded start or dirsync users link prints signs in as local, an admin,
+-- once.
 create table dirsync.sign_in_key (
-  hash       bytea primary key,
-  created_by text not null,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null,
-  used_at    timestamptz
+  hash       bytea primary key,                   -- SHA-256 of the key.
+  created_by text not null,                       -- Who asked for it. start: the embedded default.
+  created_at timestamptz not null default now(),  -- When it was made.
+  expires_at timestamptz not null,                -- Until when it is good.
+  used_at    timestamptz                          -- When it was used. It is good for nothing since then.
 );
 
-comment on table dirsync.sign_in_key is
-  'One-time keys: the address that an embedded start or dirsync users link prints signs in as local, an '
-  'admin, once.';
-comment on column dirsync.sign_in_key.hash is 'SHA-256 of the key.';
-comment on column dirsync.sign_in_key.created_by is 'Who asked for it. start: the embedded default.';
-comment on column dirsync.sign_in_key.created_at is 'When it was made.';
-comment on column dirsync.sign_in_key.expires_at is 'Until when it is good.';
-comment on column dirsync.sign_in_key.used_at is 'When it was used. It is good for nothing since then.';
-
+-- Sign-ins that are under way at the identity provider. The way back takes the row, once.
 create table dirsync.sign_in_flow (
-  hash          bytea primary key,
-  state         text not null,
-  nonce         text not null,
-  code_verifier text not null,
-  return_to     text not null,
-  expires_at    timestamptz not null
+  hash          bytea primary key,    -- SHA-256 of a cookie: only the browser that went there can come back.
+  state         text not null,        -- Has to come back in the address.
+  nonce         text not null,        -- Has to come back in the ID token.
+  code_verifier text not null,        -- Proves to the provider that the code is ours (PKCE).
+  return_to     text not null,        -- The page that was asked for.
+  expires_at    timestamptz not null  -- Until when they may come back.
 );
 create index sign_in_flow_end on dirsync.sign_in_flow (expires_at);
 
-comment on table dirsync.sign_in_flow is
-  'Sign-ins that are under way at the identity provider. The way back takes the row, once.';
-comment on column dirsync.sign_in_flow.hash is
-  'SHA-256 of a cookie: only the browser that went there can come back.';
-comment on column dirsync.sign_in_flow.state is 'Has to come back in the address.';
-comment on column dirsync.sign_in_flow.nonce is 'Has to come back in the ID token.';
-comment on column dirsync.sign_in_flow.code_verifier is
-  'Proves to the provider that the code is ours (PKCE).';
-comment on column dirsync.sign_in_flow.return_to is 'The page that was asked for.';
-comment on column dirsync.sign_in_flow.expires_at is 'Until when they may come back.';
-
+-- Failed sign-ins by address and by name, which slow the next ones. A row counts for 15 minutes after its
+-- last failure.
 create table dirsync.sign_in_failure (
-  kind          text not null check (kind in ('address', 'name')),
+  kind          text not null check (kind in ('address', 'name')),  -- address or name.
+  -- The address (of IPv6 its network), or SHA-256 of the name: people type passwords into the wrong field.
   key           text not null,
+  -- Attempts that failed or are under way: each is counted before its password is looked at.
   failures      integer not null,
-  last_at       timestamptz not null,
-  blocked_until timestamptz not null,
+  last_at       timestamptz not null,                               -- The last of them.
+  blocked_until timestamptz not null,                               -- No other attempt before.
   primary key (kind, key)
 );
 create index sign_in_failure_last on dirsync.sign_in_failure (last_at);
-
-comment on table dirsync.sign_in_failure is
-  'Failed sign-ins by address and by name, which slow the next ones. A row counts for 15 minutes after its '
-  'last failure.';
-comment on column dirsync.sign_in_failure.kind is 'address or name.';
-comment on column dirsync.sign_in_failure.key is
-  'The address (of IPv6 its network), or SHA-256 of the name: people type passwords into the wrong field.';
-comment on column dirsync.sign_in_failure.failures is
-  'Attempts that failed or are under way: each is counted before its password is looked at.';
-comment on column dirsync.sign_in_failure.last_at is 'The last of them.';
-comment on column dirsync.sign_in_failure.blocked_until is 'No other attempt before.';
 
 create function dirsync.sign_in_pause(kind text, failures integer) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -230,23 +176,15 @@ comment on function dirsync.forgive_sign_in is
   'Takes an admitted attempt off the failures again: it succeeded, which also forgives its name, or its '
   'password was not looked at.';
 
+-- Answers of /api/v1 to requests with an Idempotency-Key, so that a repeated request starts nothing twice.
+-- Kept for a day.
 create table dirsync.idempotency_key (
-  owner   text not null,
-  key     text not null,
-  request text not null,
-  answer  text,
+  owner   text not null,  -- Who sent the request.
+  key     text not null,  -- The key, as the caller made it.
+  request text not null,  -- Digest of route and input: another request needs another key.
+  answer  text,           -- The first answer, a JSON text; null while the work is under way.
+  -- When the first request came.
   at      timestamptz not null default now(),
   primary key (owner, key)
 );
 create index idempotency_key_at on dirsync.idempotency_key (at);
-
-comment on table dirsync.idempotency_key is
-  'Answers of /api/v1 to requests with an Idempotency-Key, so that a repeated request starts nothing twice. '
-  'Kept for a day.';
-comment on column dirsync.idempotency_key.owner is 'Who sent the request.';
-comment on column dirsync.idempotency_key.key is 'The key, as the caller made it.';
-comment on column dirsync.idempotency_key.request is
-  'Digest of route and input: another request needs another key.';
-comment on column dirsync.idempotency_key.answer is
-  'The first answer, a JSON text; null while the work is under way.';
-comment on column dirsync.idempotency_key.at is 'When the first request came.';

@@ -1,22 +1,17 @@
 -- What operators read, for SQL: the catalogue of texts, and the view that a reviewer reads first.
 
+-- The texts that operators read, by language: written anew at each migrate and start, from the catalogue of
+-- the version that ran it. Changing a row changes nothing for long.
 create table dirsync.text (
-  language text not null,
+  language text not null,  -- en or zh-CN.
+  -- Name of the text: what it is a name of, a dot, and the value, such as category.duplicate_mobile.
   key      text not null,
-  text     text not null,
+  text     text not null,  -- The text, with parameters in braces.
+  -- Of a text that takes values: what stands before them; then for each its name, the list that names it
+  -- (empty: it is said as it is) and what stands after it.
   parts    text[],
   primary key (language, key)
 );
-
-comment on table dirsync.text is
-  'The texts that operators read, by language: written anew at each migrate and start, from the catalogue '
-  'of the version that ran it. Changing a row changes nothing for long.';
-comment on column dirsync.text.language is 'en or zh-CN.';
-comment on column dirsync.text.key is
-  'Name of the text: what it is a name of, a dot, and the value, such as category.duplicate_mobile.';
-comment on column dirsync.text.text is 'The text, with parameters in braces.';
-comment on column dirsync.text.parts is
-  'Of a text that takes values: what stands before, between and after them, and their names, in turn.';
 
 create function dirsync.name_of(language text, list text, value text) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -27,57 +22,66 @@ comment on function dirsync.name_of is
   'The name of a value in a language, such as name_of(''zh-CN'', ''state'', ''open''); the value itself '
   'where the catalogue has no name for it.';
 
+-- Reviewers call this one. What it calls has its rights, and so costs little for each row of a view.
 create function dirsync.in_language(language text, said jsonb) returns text
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  sentence dirsync.text;
 begin
-  if jsonb_typeof(said) = 'array' then
-    return coalesce((select string_agg(dirsync.in_language(in_language.language, m.one),
-                                       case when in_language.language = 'en' then ' ' else '' end order by m.n)
-                     from jsonb_array_elements(said) with ordinality m (one, n)
-                     where m.one <> '[]'), '');
-  end if;
-  select * into sentence from dirsync.text t
-  where t.language = in_language.language and t.key = said ->> 'key';
-  if not found then
-    return coalesce(said #>> '{values,words}', said ->> 'key');
-  end if;
-  return case when sentence.parts is null then sentence.text else (
-    select string_agg(
-             case when p.n % 2 = 1 then p.part
-                  else dirsync.value_text(in_language.language, p.part, said -> 'values' -> p.part) end,
-             '' order by p.n)
-    from unnest(sentence.parts) with ordinality p (part, n)) end;
+  return dirsync.worded(language, said);
 end $$;
 comment on function dirsync.in_language is
   'A message as dirsync stores it, in words: in_language(''en'', message). It is the key of a text and its '
   'values, or a list of such. src/texts/message.ts does the same for console and shell, held to this by a '
   'test.';
 
-create function dirsync.value_text(language text, name text, value jsonb) returns text
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+create function dirsync.worded(language text, said jsonb) returns text
+language plpgsql stable as $$
+declare
+  sentence dirsync.text;
+  words text;
+begin
+  if jsonb_typeof(said) = 'array' then
+    for i in 0 .. jsonb_array_length(said) - 1 loop
+      continue when said -> i = '[]';
+      words := coalesce(words || case when language = 'en' then ' ' else '' end, '')
+               || dirsync.worded(language, said -> i);
+    end loop;
+    return coalesce(words, '');
+  end if;
+  select * into sentence from dirsync.text t where t.language = worded.language and t.key = said ->> 'key';
+  if not found then
+    return coalesce(said #>> '{values,words}', said ->> 'key');
+  elsif sentence.parts is null then
+    return sentence.text;
+  end if;
+  words := sentence.parts[1];
+  for i in 2 .. array_length(sentence.parts, 1) by 3 loop
+    words := words || dirsync.value_text(language, sentence.parts[i + 1],
+                                         said -> 'values' -> sentence.parts[i]) || sentence.parts[i + 2];
+  end loop;
+  return words;
+end $$;
+comment on function dirsync.worded is 'in_language, for one who may read dirsync.text.';
+
+create function dirsync.value_text(language text, list text, value jsonb) returns text
+language plpgsql stable as $$
+declare
+  words text;
 begin
   if jsonb_typeof(value) = 'array' then
-    return coalesce((
-      select string_agg(case when jsonb_typeof(v.one) = 'array'
-                             then dirsync.in_language(value_text.language, v.one)
-                             else dirsync.value_text(value_text.language, name, v.one) end,
-                        case when jsonb_typeof(v.one) = 'string'
-                             then case when value_text.language = 'en' then ', ' else '、' end
-                             else case when value_text.language = 'en' then '; ' else '；' end end
-                        order by v.n)
-      from jsonb_array_elements(value) with ordinality v (one, n)), '');
+    for i in 0 .. jsonb_array_length(value) - 1 loop
+      words := coalesce(words || case when jsonb_typeof(value -> i) = 'string'
+                                      then case when language = 'en' then ', ' else '、' end
+                                      else case when language = 'en' then '; ' else '；' end end, '')
+               || case when jsonb_typeof(value -> i) = 'array' then dirsync.worded(language, value -> i)
+                       else dirsync.value_text(language, list, value -> i) end;
+    end loop;
+    return coalesce(words, '');
   elsif jsonb_typeof(value) = 'object' then
-    return dirsync.in_language(value_text.language, value);
-  elsif value_text.language = 'en' then
-    return coalesce(value #>> '{}', '');
+    return dirsync.worded(language, value);
+  elsif list <> '' then
+    return coalesce(dirsync.name_of(language, list, value #>> '{}'), '');
   end if;
-  return coalesce(dirsync.name_of(
-    value_text.language,
-    case name when 'columns' then 'field' when 'kind' then 'run_kind' when 'operation' then 'call'
-              when 'field' then name when 'category' then name when 'money_state' then name end,
-    value #>> '{}'), value #>> '{}', '');
+  return coalesce(value #>> '{}', '');
 end $$;
 comment on function dirsync.value_text is
   'A value of a message in words: of a list, names are set apart by commas and messages by semicolons.';

@@ -1,14 +1,9 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorTask } from './mirror.ts'
-import {
-  type CountedCalls,
-  enterpriseParameter,
-  type MirrorReader,
-  type Reading,
-  type ReadingPlan,
-} from './mirror-reader.ts'
+import type { CountedCalls, MirrorReader, Reading, ReadingPlan } from './mirror-reader.ts'
 
 const OPERATION = 'assets/limit/enterprise/get'
 
@@ -30,7 +25,7 @@ export class AccountReader implements MirrorReader {
 
   async read({ enterpriseCode }: MirrorTask, calls: CountedCalls): Promise<Reading> {
     const accounts = await calls.make((client, options) =>
-      client.limitAccounts.list(enterpriseParameter(enterpriseCode), options),
+      client.limitAccounts.list(enterpriseParams(enterpriseCode), options),
     )
     // A row without an id cannot be stored.
     const kept = accounts.flatMap(account =>

@@ -34,7 +34,7 @@ export async function settleFailure(
   const { result, again, dropped, lesson } =
     thrown instanceof DatabaseError
       ? unfit(thrown, part, cases)
-      : await judged(deps, mirror, task, thrown, cases)
+      : await decide(deps, mirror, task, thrown, cases)
   const { outcome, platformCode, traceId, error } = result
   const calls = execution.calls + (again === null ? task.calls : 0)
   await transaction(pool, async db => {
@@ -58,20 +58,20 @@ export async function settleFailure(
 type Cases = Parameters<typeof resultOfRefusal>[0]['claim']['cases']
 
 /** The result of a failure; unless it is retried, what is given up, and why. */
-interface Judged {
+interface Decision {
   result: JobResult
   again: Again | null
   dropped: 'part' | 'run'
   lesson: Said
 }
 
-async function judged(
+async function decide(
   deps: Dependencies,
   mirror: Mirror,
   { enterpriseCode, part, attempts }: MirrorTask,
   thrown: unknown,
   cases: Cases,
-): Promise<Judged> {
+): Promise<Decision> {
   const { error, verdict: general } = refusalOf(thrown)
   const verdict =
     mirror === 'taxpayers' && general.category === 'invalid_parameter'
@@ -111,7 +111,7 @@ function failuresOf(result: JobResult) {
 }
 
 /** The platform sent a value that does not fit any column. */
-function unfit(error: DatabaseError, part: string, cases: Cases): Judged {
+function unfit(error: DatabaseError, part: string, cases: Cases): Decision {
   const what = message('said.unfit', { state: error.code ?? '' })
   const remedy = message('said.unfit_remedy')
   const refused = failure({

@@ -66,11 +66,6 @@ export class CountedCalls {
   }
 }
 
-/** The enterprise as a parameter of a call; omitted for a single enterprise. */
-export function enterpriseParameter(enterpriseCode: string): { enterprise_code?: string } {
-  return enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }
-}
-
 export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0 }
 
 /** Passes over the pages of one list, however often it changes. */

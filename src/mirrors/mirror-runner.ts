@@ -1,10 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { MIRRORS, type Mirror } from '../sync/mirror-kind.ts'
+import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
+import { probeDelay } from '../sync/backoff.ts'
+import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
+import { enterpriseCodes } from '../sync/employee.ts'
+import { forbidding, type Halt, liftHaltsAndLog } from '../sync/halts.ts'
+import {
+  enterprisesToAsk,
+  MIRRORS,
+  type Mirror,
+  type MirrorOperation,
+  mirrorOperation,
+} from '../sync/mirror-kind.ts'
+import { runSpan, traceRun } from '../sync/run-trace.ts'
+import { isUnfit } from '../sync/settlement.ts'
+import { message } from '../texts/message.ts'
 import { AccountReader } from './accounts.ts'
-import { isWanted } from './mirror.ts'
-import type { MirrorReader, MirrorWorkDependencies } from './mirror-reader.ts'
-import { MirrorWork } from './mirror-work.ts'
+import { settleFailure } from './failure.ts'
+import {
+  begunMirrorRun,
+  claimMirrorRun,
+  dropMirrorTasks,
+  finishMirrorRun,
+  isPartRead,
+  isWanted,
+  type MirrorRun,
+  type MirrorTask,
+  moveCursor,
+  nextMirrorTask,
+  noteMirrorAttempt,
+  writeMirrorPlan,
+} from './mirror.ts'
+import {
+  CountedCalls,
+  type MirrorReader,
+  type MirrorWorkDependencies,
+  type Reading,
+} from './mirror-reader.ts'
 import { OrderReader } from './orders.ts'
 import { TaxpayerReader } from './taxpayers.ts'
 
@@ -57,4 +91,174 @@ async function carryOut(
     // Not awaited: a process that ends releases its locks anyway.
     void locks.unlock(lock)
   }
+}
+
+/** Categories of halts that are not the platform's. */
+const HALTS_OF_OTHERS = ['hr_unavailable']
+/** How often to check whether a halt of everything may be probed. */
+const HALTED_MS = 500
+/** States of cases that dirsync does not retry by itself, except by the slow probe. */
+const RESTING = ['open', 'snoozed', 'ignored']
+
+/** The start of the reading of a task, across all its pages. */
+interface Execution {
+  position: number
+  startedAt: Date
+  begun: number
+}
+
+/**
+ * Carries out the runs of one mirror. The caller ensures that no other process does so at the same time. If this process dies
+ * during a run, the next one continues at its cursor.
+ */
+class MirrorWork {
+  readonly #mirror: Mirror
+  readonly #operation: MirrorOperation
+  readonly #reader: MirrorReader
+  readonly #deps: MirrorWorkDependencies
+
+  constructor(mirror: Mirror, reader: MirrorReader, deps: MirrorWorkDependencies) {
+    this.#mirror = mirror
+    this.#operation = mirrorOperation(mirror)
+    this.#reader = reader
+    this.#deps = deps
+  }
+
+  /** Resumes the current run, or begins the next one, and works until it has ended. @throws when the signal aborts */
+  async next(signal: AbortSignal): Promise<void> {
+    const { pool, logger, tracing = UNTRACED } = this.#deps
+    const begun = await begunMirrorRun(pool, this.#mirror)
+    const run = begun ?? (await this.#begin())
+    if (run === null) return
+    const log = logger.child({ runId: run.id, kind: run.kind })
+    if (begun) log.info('run taken up where it was left')
+    await this.#readAll(run, signal)
+    const ended = await transaction(pool, async db => {
+      await this.#reader.conclude?.(db, run)
+      return finishMirrorRun(db, run)
+    })
+    if (!ended) return
+    log.info({ state: ended.state, message: ended.message }, 'run ended')
+    await traceRun(pool, tracing, run.id)
+  }
+
+  async #begin(): Promise<MirrorRun | null> {
+    const { pool, ownEnterprise, logger } = this.#deps
+    return transaction(pool, async db => {
+      const run = await claimMirrorRun(db, this.#mirror)
+      if (run === null) return null
+      const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
+      const plan = await this.#reader.plan(db, codes, run.startedAt)
+      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts: plan.parts }, run.id)
+      // A scheduled run does not ask again at every tick for what the platform refused.
+      const resting =
+        run.requestedBy === 'cron'
+          ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
+          : []
+      const tasks = plan.tasks.filter(
+        ({ enterpriseCode, part }) =>
+          !resting.some(rests => rests.enterpriseCode === enterpriseCode && rests.field === part),
+      )
+      const nothing =
+        resting.length > 0
+          ? message('said.refused_before', { cases: resting.map(({ id }) => String(id)) })
+          : (plan.nothing ?? null)
+      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, nothing })
+      logger.info({ runId: run.id, kind: run.kind, tasks: tasks.length }, 'run planned')
+      return tasks.length > 0 ? run : null
+    })
+  }
+
+  async #readAll(run: MirrorRun, signal: AbortSignal): Promise<void> {
+    const { pool, tracing = UNTRACED } = this.#deps
+    let execution: Execution | undefined
+    for (;;) {
+      signal.throwIfAborted()
+      const task = await nextMirrorTask(pool, run.id)
+      if (task === null) return
+      if (task.waitMs > 0) {
+        await delay(task.waitMs, undefined, { signal })
+        continue
+      }
+      const { halt, isProbe } = await forbidding(pool, task.enterpriseCode, HALTS_OF_OTHERS, probes =>
+        probeDelay(probes + 1, Math.random()),
+      )
+      if (halt?.scope === '*') await delay(HALTED_MS, undefined, { signal })
+      else if (halt) await this.#leave(run, task, halt)
+      else {
+        const { position, handedOutAt: startedAt } = task
+        if (execution?.position !== position) execution = { position, startedAt, begun: performance.now() }
+        const present = execution
+        const about = { partOf: runSpan(run.id), attributes: { 'dirsync.run': run.id } }
+        await tracing.trace('read', about, () => this.#read(task, present, isProbe, signal))
+      }
+    }
+  }
+
+  async #read(task: MirrorTask, execution: Execution, isProbe: boolean, signal: AbortSignal): Promise<void> {
+    const calls = new CountedCalls(this.#deps.client, signal)
+    try {
+      const reading = await this.#reader.read(task, calls)
+      annotate({ 'dirsync.rows': reading.rows })
+      await traced('store', () => repeatOnDeadlock(() => this.#store(task, reading, calls.count, execution)))
+    } catch (error) {
+      if (signal.aborted || isOurTrouble(error)) throw error
+      await settleFailure(this.#deps, this.#mirror, task, error, {
+        ...timesOf(execution),
+        operation: this.#reader.operation(task),
+        calls: calls.count,
+      })
+      return
+    }
+    if (isProbe) await liftHaltsAndLog(this.#deps, task.enterpriseCode, task.handedOutAt, HALTS_OF_OTHERS)
+  }
+
+  async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
+    await transaction(this.#deps.pool, async db => {
+      const { changed, next } = await reading.store(db)
+      await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
+      if (next) return
+      const outcome = task.changed + changed > 0 ? 'updated' : 'in_sync'
+      await noteMirrorAttempt(db, this.#operation, task, {
+        ...timesOf(execution),
+        outcome,
+        calls: { [this.#reader.operation(task)]: task.calls + calls },
+      })
+      const { enterpriseCode, part, runId } = task
+      const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail: part }
+      if (await isPartRead(db, task))
+        await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', stored: null, outcome }])
+    })
+  }
+
+  /** The enterprise is halted: its remaining tasks are given up, so that the run can end. */
+  async #leave(run: MirrorRun, task: MirrorTask, halt: Halt): Promise<void> {
+    const { enterpriseCode } = task
+    const what =
+      enterpriseCode === ''
+        ? message('said.only_enterprise_halted')
+        : message('said.enterprise_halted', { code: enterpriseCode })
+    await transaction(this.#deps.pool, async db => {
+      await noteMirrorAttempt(db, this.#operation, task, {
+        startedAt: task.handedOutAt,
+        durationMs: 0,
+        outcome: 'halted',
+        calls: {},
+        platformCode: halt.platformCode,
+        error: halt.message,
+      })
+      const { message: meaning, remedy } = halt
+      const why = message('said.halted_because', { what, meaning: [meaning], remedy: [remedy] })
+      await dropMirrorTasks(db, run.id, { enterpriseCode }, why)
+    })
+  }
+}
+
+function timesOf({ startedAt, begun }: Execution): { startedAt: Date; durationMs: number } {
+  return { startedAt, durationMs: Math.round(performance.now() - begun) }
+}
+
+/** PostgreSQL is away, or another process has taken the run. The platform's values may still not fit their columns. */
+function isOurTrouble(error: unknown): boolean {
+  return !isUnfit(error) && !(error instanceof Error && error.name === 'PlatformError')
 }

@@ -1,5 +1,5 @@
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import { restLostCases } from '../sync/cases.ts'
+import { endLostRetries } from '../sync/cases.ts'
 import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
 import { type Said, toStore } from '../texts/message.ts'
 
@@ -259,13 +259,13 @@ export async function finishMirrorRun(
            when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked') then 'failed'
            when message is not null
                 and not exists (select from dirsync.attempt
-                                where run_id = sync_run.id and outcome in ('in_step', 'updated')) then 'failed'
+                                where run_id = sync_run.id and outcome in ('in_sync', 'updated')) then 'failed'
            else 'done' end,
          finished_at = now(), result = dirsync.run_result(id) || coalesce(result, '{}')
      where id = $1 and state = 'running' and not exists (select from dirsync.mirror_task where run_id = $1)
      returning state, message`,
     [id],
   )
-  await restLostCases(db)
+  await endLostRetries(db)
   return rows[0] ?? null
 }

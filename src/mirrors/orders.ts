@@ -1,9 +1,9 @@
 import type { ClientBase } from '../lib/database.ts'
 import { PlatformError } from '../platform/errors.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,
-  enterpriseParameter,
   type MirrorReader,
   nextPage,
   type Reading,
@@ -78,7 +78,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
   const { enterpriseCode, entityKey: day, page } = task
   const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
   const { total_count, data_list } = await calls.make((client, options) =>
-    client.paymentOrders.page({ ...query, ...enterpriseParameter(enterpriseCode) }, options),
+    client.paymentOrders.page({ ...query, ...enterpriseParams(enterpriseCode) }, options),
   )
   // An order without a number cannot be stored.
   const orders = data_list.flatMap(order =>
@@ -103,7 +103,7 @@ async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading
   const { enterpriseCode, entityKey: trade_no } = task
   const order = await calls
     .make((client, options) =>
-      client.paymentOrders.get({ trade_no, ...enterpriseParameter(enterpriseCode) }, options),
+      client.paymentOrders.get({ trade_no, ...enterpriseParams(enterpriseCode) }, options),
     )
     .catch(error => {
       if (error instanceof PlatformError && error.platformCode === NO_SUCH_ORDER) return null

@@ -228,7 +228,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
          and not exists (select from dirsync.employee e
                          where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
          and exists (select from dirsync.sync_run
-                     where sweep and source is not null and state in ('running', 'done'))
+                     where read_all and source is not null and state in ('running', 'done'))
        order by o.enterprise_code, o.userid, o.created_at desc nulls last
      )
      select dirsync.record_failure(jsonb_build_object(

@@ -1,11 +1,11 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import { message } from '../texts/message.ts'
 import type { MirrorTask, PageCursor } from './mirror.ts'
 import {
   type CountedCalls,
-  enterpriseParameter,
   FIRST_PAGE,
   type MirrorReader,
   nextPage,
@@ -53,7 +53,7 @@ export class TaxpayerReader implements MirrorReader {
       identifier: entityKey,
       taxpayer_nature: nature,
       page_size: PAGE_SIZE,
-      ...enterpriseParameter(enterpriseCode),
+      ...enterpriseParams(enterpriseCode),
     }
     let next: PageCursor | null = FIRST_PAGE
     while (next !== null) {

@@ -89,28 +89,22 @@ export class Journal<Row extends Entry> {
     return rows[0] ?? null
   }
 
-  /** The rows sent last, latest first. */
-  async list(
-    db: Pool,
-    { state, limit }: { state?: Row['state'] | undefined; limit: number },
-  ): Promise<Row[]> {
-    const { rows } = await db.query<Row>(
-      `select * from ${this.#table} where $1::text is null or state = $1
-       order by sent_at desc, ${this.#kind.number} limit $2`,
-      [state ?? null, limit],
-    )
-    return rows
+  /** Says that dirsync never sent this number. */
+  noSuch(number: string): Said {
+    return message(`said.no_such_${this.#kind.table}`, { number })
   }
 
   /**
    * A page of rows: open outcomes first, then the latest first.
+   * @param page.number only the one of this number
    * @param page.since only those sent at or after this time
    * @param page.after number of the last row of the page before
    */
   async page(
     db: Pool,
     page: {
-      state?: Row['state'] | undefined
+      state?: EntryState | undefined
+      number?: string | undefined
       since?: Date | undefined
       after?: string | undefined
       limit: number
@@ -126,6 +120,7 @@ export class Journal<Row extends Entry> {
     const rank = `(${order.join(', ')})`
     const conditions = ['true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
+    if (page.number !== undefined) conditions.push(`t.${number} = ${place(page.number)}`)
     if (since !== undefined) {
       conditions.push(`t.sent_at >= ${place(since)}`)
       // The index begins with whether the outcome is open: the closed part has to stop at that time, too.
@@ -253,7 +248,7 @@ export class Journal<Row extends Entry> {
     })
     if (resolved) return resolved
     const row = await this.read(pool, number)
-    if (row === null) throw new JournalError('NOT_FOUND', message(`said.no_such_${table}`, { number }))
+    if (row === null) throw new JournalError('NOT_FOUND', this.noSuch(number))
     throw new JournalError(
       'NOT_UNKNOWN',
       row.state === 'requested'

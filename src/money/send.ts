@@ -239,7 +239,7 @@ async function sendOnce(
  */
 export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { state: 'accepted' }> | null {
   if (!(error instanceof PlatformError)) {
-    logger.error({ error }, 'a call that must not be repeated failed on our side')
+    logger.error({ error }, 'a call that must not be repeated failed in dirsync')
     return {
       state: 'unknown',
       platformCode: null,

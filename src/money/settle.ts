@@ -5,7 +5,7 @@ import type { PaymentOrderDetail } from '../platform/operations/payment-order.ts
 import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
-import { forbidding, healHalts } from '../sync/halts.ts'
+import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
 import { type Message, message } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
@@ -73,7 +73,7 @@ async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: Ab
   )
   if (halt) return
   const isAnswered = await settle(deps, refund, { priority: PRIORITY, signal })
-  if (isProbe && isAnswered) await healHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
+  if (isProbe && isAnswered) await liftHaltsAndLog(deps, enterprise_code, claimed_at, NOT_DISPROVED)
 }
 
 /**
@@ -146,8 +146,8 @@ async function ask(
       refundedNow === null
         ? message('said.record_shows_none', before)
         : message('said.record_shows', { refunded: refundedNow, ...before })
-    const judged = settleRefund({ ...facts, paymentOrders: [] })
-    if (judged.verdict !== 'not_carried_out') return { ...judged, shown, isAnswered: true }
+    const settled = settleRefund({ ...facts, paymentOrders: [] })
+    if (settled.verdict !== 'not_carried_out') return { ...settled, shown, isAnswered: true }
     unread = message('said.payment_order_unread', { shown })
     const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
     return {

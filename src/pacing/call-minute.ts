@@ -11,12 +11,12 @@ interface CountedCall {
   operation: string
   durationMs: number
   waitedMs: number
-  tooFast: boolean
+  rateLimited: boolean
   /** 0 is success. */
   code: number | string
 }
 
-const NONE = { calls: 0, tooFast: 0, failed: 0, waitedMs: 0, longestWaitMs: 0, durationMs: 0 }
+const NONE = { calls: 0, rateLimited: 0, failed: 0, waitedMs: 0, longestWaitMs: 0, durationMs: 0 }
 type Counts = typeof NONE
 
 /**
@@ -43,7 +43,7 @@ export class CallCounter {
     const waitedMs = Math.round(call.waitedMs)
     this.#add(call.operation, {
       calls: 1,
-      tooFast: call.tooFast ? 1 : 0,
+      rateLimited: call.rateLimited ? 1 : 0,
       failed: call.code === 0 ? 0 : 1,
       waitedMs,
       longestWaitMs: waitedMs,
@@ -79,7 +79,7 @@ export class CallCounter {
     const counts = this.#counts.get(operation) ?? NONE
     this.#counts.set(operation, {
       calls: counts.calls + more.calls,
-      tooFast: counts.tooFast + more.tooFast,
+      rateLimited: counts.rateLimited + more.rateLimited,
       failed: counts.failed + more.failed,
       waitedMs: counts.waitedMs + more.waitedMs,
       longestWaitMs: Math.max(counts.longestWaitMs, more.longestWaitMs),
@@ -114,13 +114,13 @@ function presentSecond(): number {
 /** Sorted, so that two processes never deadlock. */
 const WRITE = `
   insert into dirsync.call_minute as m
-    (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)
-  select date_trunc('minute', now()), operation, calls, "tooFast", failed, "waitedMs", "longestWaitMs", "durationMs"
-  from jsonb_to_recordset($1) as c (operation text, calls int, "tooFast" int, failed int, "waitedMs" bigint,
+    (minute, operation, calls, rate_limited, failed, waited_ms, longest_wait_ms, duration_ms)
+  select date_trunc('minute', now()), operation, calls, "rateLimited", failed, "waitedMs", "longestWaitMs", "durationMs"
+  from jsonb_to_recordset($1) as c (operation text, calls int, "rateLimited" int, failed int, "waitedMs" bigint,
                                     "longestWaitMs" int, "durationMs" bigint)
   order by operation
   on conflict (minute, operation) do update set
-    calls = m.calls + excluded.calls, too_fast = m.too_fast + excluded.too_fast,
+    calls = m.calls + excluded.calls, rate_limited = m.rate_limited + excluded.rate_limited,
     failed = m.failed + excluded.failed, waited_ms = m.waited_ms + excluded.waited_ms,
     longest_wait_ms = greatest(m.longest_wait_ms, excluded.longest_wait_ms),
     duration_ms = m.duration_ms + excluded.duration_ms`

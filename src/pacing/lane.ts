@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate as whatArrived } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { PaceRequest } from './pacer.ts'
 import type { Budget, Lease, WantedSlots } from './slots.ts'
@@ -155,7 +154,7 @@ export class Lane {
     }
     if (this.#isAway) log?.info('slots can be had again: calls go on')
     this.#isAway = false
-    await whatArrived() // a hold-off may have begun since the answer was sent
+    await allRead() // a hold-off may have begun since the answer was sent
     if (count > 0 && !this.#closed) this.#take(leased)
   }
 
@@ -206,18 +205,43 @@ export function isCapped({ spacingMs, ownSpacingMs }: Lease): boolean {
 const CLOCK: TurnstileClock = {
   now: () => performance.now(),
   after: (ms, run) => {
-    // Runs after incoming data was read: in a process that was held up, a hold-off may be among it.
-    let reading: NodeJS.Immediate | undefined
+    // In a process that was held up, a hold-off may be among what has arrived.
+    let cancelReading: (() => void) | undefined
     const read = () => {
-      reading = setImmediate(run)
+      cancelReading = afterReading(run)
     }
     const timer = setTimeout(read, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
     return () => {
       clearTimeout(timer)
-      clearImmediate(reading)
+      cancelReading?.()
     }
   },
 }
+
+/**
+ * Runs `run` once all that has arrived by now is read; returns a function that cancels it. Reading may itself take long, and what
+ * arrives meanwhile is read in another round, after Node.js's immediates: so the round before `run` is one that took hardly any time.
+ */
+function afterReading(run: () => void): () => void {
+  let begun = performance.now()
+  let rounds = 0
+  const read = () => {
+    const now = performance.now()
+    rounds += 1
+    if (now - begun < SHORT_ROUND_MS || rounds === MOST_ROUNDS) return run()
+    begun = now
+    reading = setImmediate(read)
+  }
+  let reading = setImmediate(read)
+  return () => clearImmediate(reading)
+}
+
+/** A round of reading that takes less leaves nothing of note unread. */
+const SHORT_ROUND_MS = 2
+/** In a process that is always busy, calls leave after as many rounds. */
+const MOST_ROUNDS = 5
+
+const allRead = () => new Promise<void>(resolve => afterReading(resolve))
 
 /** Decay of a slow answer's weight with each answer that follows. */
 const FORGETTING = 0.8

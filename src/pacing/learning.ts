@@ -85,10 +85,10 @@ export class RateLearner {
     return lease
   }
 
-  observe({ sentAt, tooFast }: CallOutcome): void {
+  observe({ sentAt, rateLimited }: CallOutcome): void {
     const { clock } = this.#parts
     this.#ended += 1
-    if (!tooFast) this.#acceptedAt = Math.max(this.#acceptedAt ?? sentAt, sentAt)
+    if (!rateLimited) this.#acceptedAt = Math.max(this.#acceptedAt ?? sentAt, sentAt)
     else if (this.#known !== null) {
       const acceptedAtMs = this.#acceptedAt === null ? null : clock.theirs(this.#acceptedAt)
       this.#learn({ kind: 'refused', sentAtMs: clock.theirs(sentAt), acceptedAtMs })

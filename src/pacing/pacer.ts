@@ -14,7 +14,7 @@ export interface CallOutcome {
   /** Monotonic milliseconds (`performance.now()`). */
   sentAt: number
   /** Whether the platform refused the call because of too many calls. */
-  tooFast: boolean
+  rateLimited: boolean
 }
 
 /** The state of a pacer. */

@@ -104,7 +104,7 @@ export class MemorySlots implements Slots {
       this.#leased += given
       if (budget) this.#budgets.set(budget.operation, startMs + budget.spacingMs)
     }
-    const standing = {
+    const common = {
       nowMs,
       heldUntilMs: this.#heldUntilMs,
       shared: false,
@@ -113,7 +113,7 @@ export class MemorySlots implements Slots {
       version,
     }
     // The rate of a process alone cannot be lowered by a person.
-    return { ...standing, startMs, count: given, spacingMs: spacing, ownSpacingMs: spacing, cap: null }
+    return { ...common, startMs, count: given, spacingMs: spacing, ownSpacingMs: spacing, cap: null }
   }
 
   async holdOff(ms: number): Promise<void> {

@@ -3,6 +3,8 @@ import type { Logger } from 'pino'
 import { Agent } from 'undici'
 import type { z } from 'zod'
 import { CallsPausedError, type Pacer } from '../pacing/pacer.ts'
+import { SlotPacer } from '../pacing/slot-pacer.ts'
+import { MemorySlots } from '../pacing/slots.ts'
 import { PlatformError } from './errors.ts'
 import {
   ExchangeError,
@@ -14,6 +16,7 @@ import {
   traceIdOf,
 } from './exchange.ts'
 import type { Operation } from './operation.ts'
+import { OPERATION_BUDGETS } from './operations/index.ts'
 import type { ParameterTexts, RequestBuilder } from './request.ts'
 
 export interface CallOptions {
@@ -40,7 +43,7 @@ export interface CallReport {
   /** How long it waited for its turn before it was sent, in milliseconds. */
   waitedMs: number
   /** Whether the platform refused it because of too many calls. */
-  tooFast: boolean
+  rateLimited: boolean
 }
 
 interface CallerParts {
@@ -48,7 +51,7 @@ interface CallerParts {
   pacer: Pacer
   clock: () => number
   clockOffset: ClockOffset
-  tooFastCodes: ReadonlySet<number>
+  rateLimitedCodes: ReadonlySet<number>
   limits: ExchangeLimits
   maxConnections: number
   log: Logger | undefined
@@ -72,7 +75,7 @@ export class PlatformCaller {
 
   /**
    * One attempt.
-   * @throws PlatformError, after telling the pacer if the platform asked us to wait
+   * @throws PlatformError, after telling the pacer if the platform asked to wait
    */
   async attempt<Response extends z.ZodType>(
     operation: Operation<string, z.ZodObject, Response>,
@@ -80,7 +83,7 @@ export class PlatformCaller {
     token: string | undefined,
     options: CallOptions,
   ): Promise<z.output<Response>> {
-    const { builder, clock, clockOffset, tooFastCodes } = this.#parts
+    const { builder, clock, clockOffset, rateLimitedCodes } = this.#parts
     const wantedAt = performance.now()
     await this.#turn(operation.name, options)
     const now = clock()
@@ -93,7 +96,7 @@ export class PlatformCaller {
     try {
       const answer = await this.#exchange(operation.name, request, options.signal)
       exchange.answer = answer
-      const data = readAnswer(operation, answer, clock(), tooFastCodes)
+      const data = readAnswer(operation, answer, clock(), rateLimitedCodes)
       this.#ended(exchange, null, options.onCall)
       return data
     } catch (error) {
@@ -141,11 +144,11 @@ export class PlatformCaller {
   #ended(exchange: Exchange, error: PlatformError | null, onCall: CallOptions['onCall']): void {
     const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
-    const tooFast = error?.retryAfterMs !== undefined
-    this.#parts.pacer.observe({ operation, sentAt, tooFast })
+    const rateLimited = error?.retryAfterMs !== undefined
+    this.#parts.pacer.observe({ operation, sentAt, rateLimited })
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
-    const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
+    const call: CallReport = { operation, durationMs, waitedMs, rateLimited, code }
     if (answer !== undefined) {
       call.httpStatus = answer.status
       const traceId = traceIdOf(answer)
@@ -156,7 +159,7 @@ export class PlatformCaller {
   }
 
   async #holdOff({ operation, platformCode, httpStatus }: PlatformError, waitMs: number): Promise<void> {
-    this.#parts.log?.warn({ operation, waitMs }, 'the platform asked us to wait')
+    this.#parts.log?.warn({ operation, waitMs }, 'the platform asked to wait')
     const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
     await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`)
   }
@@ -215,5 +218,16 @@ export class ClockOffset {
     if (this.#measuredMs === null) return false
     this.#appliedMs = this.#measuredMs
     return true
+  }
+}
+
+/** A pacer for one process alone. */
+export class LocalPacer extends SlotPacer {
+  /**
+   * @param ratePerSecond permitted calls per second
+   * @param budgets permitted calls per second of single operations; default: those of section 8
+   */
+  constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
+    super({ slots: new MemorySlots(), rate: ratePerSecond, budgets })
   }
 }

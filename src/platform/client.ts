@@ -9,8 +9,9 @@ import {
   type TaxpayerPageQuery,
   taxpayerList,
 } from './operations/account.ts'
-import { type DepartmentDeletion, departmentDelete } from './operations/department-delete.ts'
 import {
+  type DepartmentDeletion,
+  departmentDelete,
   type EmployeeQuery,
   type EmployeeUpdate,
   employeeGet,

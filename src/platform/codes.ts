@@ -3,7 +3,7 @@ import type { Message } from '../texts/message.ts'
 
 /**
  * What to do about a failure: `retry` with growing delays, `wait` without spending an attempt, `refresh-token`, `park` it for
- * review, `done` (the goal is reached), or `halt` everything.
+ * review, `done` (the goal is reached), or `halt` the work: all of it, or that of one enterprise (`scope`).
  */
 export type Disposition = 'retry' | 'wait' | 'refresh-token' | 'park' | 'done' | 'halt'
 
@@ -44,7 +44,7 @@ export interface CatalogueEntry {
   /** What happened, in one sentence. */
   readonly meaning: string
   readonly disposition: Disposition
-  /** The disposition once the client has done what `disposition` says (once per call) in vain. */
+  /** The disposition if what `disposition` says, tried once per call, did not help. */
   readonly persisting?: Disposition
   readonly category: FailureCategory
   /** What the reviewer should do, in one sentence. */
@@ -75,7 +75,7 @@ const FEATURE_REMEDY = 'or leave the column out of the mapping.'
 export const PLATFORM_CODES = {
   1000210001: {
     name: 'timestamp_refused',
-    meaning: 'The platform says that our clock is more than 5 minutes away from its own.',
+    meaning: "The platform says that dirsync's clock is more than 5 minutes away from its own.",
     disposition: 'retry',
     persisting: 'halt',
     category: 'clock_skew',
@@ -255,7 +255,7 @@ export const PLATFORM_CODES = {
 export const CIRCUMSTANCES = {
   rate_limited: {
     name: 'rate_limited',
-    meaning: 'The platform asked us to wait.',
+    meaning: 'The platform asked dirsync to wait.',
     disposition: 'wait',
     category: 'rate_limited',
     remedy: 'Nothing to do; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
@@ -318,7 +318,7 @@ export const CIRCUMSTANCES = {
   },
   internal: {
     name: 'internal',
-    meaning: 'Something failed on our side of the call.',
+    meaning: 'The call failed in dirsync, not on the platform.',
     disposition: 'retry',
     category: 'internal_error',
     remedy: "Look for the error in dirsync's log (is its database reachable?), then retry.",
@@ -349,7 +349,7 @@ export function entryOfCode(code: number | undefined): CatalogueEntry | undefine
 }
 
 /** Whether the catalogue lists the code as a refusal of this operation: nothing was carried out then. */
-export function isRefusal(code: number, operation: string): boolean {
+export function isKnownWithoutEffect(code: number, operation: string): boolean {
   const refuses = entryOfCode(code)?.refuses ?? []
   return refuses === 'all' || refuses.includes(operation)
 }

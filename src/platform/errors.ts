@@ -148,7 +148,7 @@ export function dispositionOf(error: unknown, operation: string): Verdict {
 /** Operations whose values come from HR. */
 const IS_ABOUT_HR = /^(?:employee|department)\//
 
-/** An entry's verdict for one operation, once the client has renewed the token or corrected its clock in vain. */
+/** An entry's verdict for one operation, once the client has renewed the token or corrected its clock, and that did not help. */
 function verdictBy(entry: CatalogueEntry, failure: PlatformFailure, operation: string): Verdict {
   const isAboutHr = IS_ABOUT_HR.test(operation)
   const verdict: Verdict = {

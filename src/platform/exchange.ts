@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
-import { entryOfCode, isRefusal } from './codes.ts'
+import { entryOfCode, isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
 import type { Operation } from './operation.ts'
@@ -155,14 +155,14 @@ const DEFAULT_WAIT_MS = 1000
 /**
  * Reads the envelope (section 2.1) and its data.
  * @param now this process's time in milliseconds, for a `Retry-After` that is a date
- * @param tooFastCodes codes of the envelope that ask us to wait
+ * @param rateLimitedCodes codes of the envelope that ask us to wait
  * @throws PlatformError of kind `http`, `malformed` or `business`
  */
 export function readAnswer<Response extends z.ZodType>(
   operation: Operation<string, z.ZodObject, Response>,
   answer: HttpAnswer,
   now: number,
-  tooFastCodes: ReadonlySet<number>,
+  rateLimitedCodes: ReadonlySet<number>,
 ): z.output<Response> {
   if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
   const envelope = parseObject(withoutOddities(answer.body), operation.decimals ? parseExactly : JSON.parse)
@@ -177,8 +177,8 @@ export function readAnswer<Response extends z.ZodType>(
       kind: 'business',
       platformCode: code,
       platformMessage: typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning,
-      retryAfterMs: tooFastCodes.has(code) ? DEFAULT_WAIT_MS : undefined,
-      outcomeKnown: operation.idempotent || isRefusal(code, operation.name),
+      retryAfterMs: rateLimitedCodes.has(code) ? DEFAULT_WAIT_MS : undefined,
+      outcomeKnown: operation.idempotent || isKnownWithoutEffect(code, operation.name),
     })
   }
   // Without a cause: a parser's error quotes the body, which may hold personal data.

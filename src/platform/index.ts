@@ -1,6 +1,7 @@
 /** The platform's client as a library: `dirsync/platform`. It needs no database and reads no settings. */
 
 export type { CallOutcome, PaceRequest, Pacer, PacerSnapshot } from '../pacing/pacer.ts'
+export { LocalPacer } from './caller.ts'
 export {
   type CallOptions,
   type CallReport,
@@ -27,8 +28,8 @@ export type {
   TaxpayerPage,
   TaxpayerPageQuery,
 } from './operations/account.ts'
-export type { DepartmentDeletion } from './operations/department-delete.ts'
 export type {
+  DepartmentDeletion,
   EmployeeQuery,
   EmployeeUpdate,
   OpenidBinding,
@@ -47,7 +48,6 @@ export type {
   PaymentOrderQuery,
 } from './operations/payment-order.ts'
 export type { TokenAnswer } from './operations/token.ts'
-export { LocalPacer } from './pacer.ts'
 export type { RefundVerdict } from './refund-settlement.ts'
 export { type SignAlgorithm, sign } from './request.ts'
 export * from './states.ts'

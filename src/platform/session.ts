@@ -2,12 +2,18 @@ import type { Logger } from 'pino'
 import type { z } from 'zod'
 import { unlessAborted } from '../lib/waiting.ts'
 import type { Pacer } from '../pacing/pacer.ts'
-import { abortedError, type CallOptions, type CallReport, ClockOffset, PlatformCaller } from './caller.ts'
+import {
+  abortedError,
+  type CallOptions,
+  type CallReport,
+  ClockOffset,
+  LocalPacer,
+  PlatformCaller,
+} from './caller.ts'
 import { entryOfCode } from './codes.ts'
 import { OutcomeUnknownError, PlatformError } from './errors.ts'
 import type { Application, Operation } from './operation.ts'
 import { tokenCreate } from './operations/token.ts'
-import { LocalPacer } from './pacer.ts'
 import { checkedParameters, type ParameterTexts, RequestBuilder, type SignAlgorithm } from './request.ts'
 import {
   type CreatedToken,
@@ -40,7 +46,7 @@ export interface PlatformClientOptions {
   /** Calls per second of the default pacer. Default 10. */
   ratePerSecond?: number
   /** Codes of the platform (section 7, or undocumented) that mean too many calls. HTTP 429 always does. Default none. */
-  tooFastCodes?: readonly number[]
+  rateLimitedCodes?: readonly number[]
   logger?: Logger
   /** For one exchange: getting a connection, headers and body. Default 10 s. */
   timeoutMs?: number
@@ -77,7 +83,7 @@ export class PlatformSession {
       pacer: options.pacer ?? new LocalPacer(options.ratePerSecond ?? DEFAULT_RATE),
       clock,
       clockOffset: this.clockOffset,
-      tooFastCodes: new Set(options.tooFastCodes),
+      rateLimitedCodes: new Set(options.rateLimitedCodes),
       limits: {
         timeoutMs: options.timeoutMs ?? 10_000,
         maxAnswerBytes: options.maxAnswerBytes ?? DEFAULT_ANSWER_BYTES,

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 
 /** What a worker can do with an entity. */
-export type JobOperation = 'update-employee' | 'delete-department' | 'bind-openid'
+export const JOB_OPERATIONS = ['update-employee', 'delete-department', 'bind-openid'] as const
+export type JobOperation = (typeof JOB_OPERATIONS)[number]
 
 /** The subject of a job; all that the queue ever holds of it. */
 export interface JobKey {

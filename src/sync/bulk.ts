@@ -1,6 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
+import { message } from '../texts/message.ts'
 import { type CaseFilter, caseMatches, Values } from './case-filter.ts'
 import { type CaseState, openStates } from './cases.ts'
 import { type Asker, asAsker, CommandError } from './commands.ts'
@@ -59,7 +60,7 @@ const BATCH = 200
 const CASES_OF_RUN = 10_000
 const SAMPLE = 20
 
-/** The states in which an action applies to a case. SQL says the same in `dirsync.bulk_judge`. */
+/** The states in which an action applies to a case. SQL says the same in `dirsync.bulk_skip_reason`. */
 export const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
   retry: state => state !== 'resolved',
   snooze: state => openStates.has(state),
@@ -77,7 +78,10 @@ export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest
   const { of, action } = request
   const filter = 'filter' in of ? of.filter : null
   if ('ids' in of && of.ids.length > MOST_CASES)
-    throw new CommandError('COMMAND_INVALID', `one action takes ${MOST_CASES} cases, not ${of.ids.length}`)
+    throw new CommandError(
+      'COMMAND_INVALID',
+      message('said.too_many_cases', { limit: MOST_CASES, count: of.ids.length }),
+    )
   return asAsker(pool, asker, async client => {
     const { rows: made } = await client.query<{ id: number }>(
       'select dirsync.bulk_begin($1, $2, $3, $4) as id',
@@ -102,7 +106,7 @@ export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest
       values.all,
     )
     const [first] = rows
-    if (first === undefined) throw new CommandError('COMMAND_NOT_FOUND', 'there is no such dead letter')
+    if (first === undefined) throw new CommandError('COMMAND_NOT_FOUND', message('said.no_matching_case'))
     const sum = (counts: { n: number }[]) => counts.reduce((total, { n }) => total + n, 0)
     const by = (name: 'category' | 'state') =>
       Object.fromEntries([...Map.groupBy(rows, row => row[name])].map(([key, group]) => [key, sum(group)]))

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { periodMs } from '../lib/time-text.ts'
+import { worded } from '../texts/message.ts'
 import { CASE_STATES, type CaseState, openStates } from './cases.ts'
 
 /** Filters of cases: from the console's URL, for a bulk action, and as SQL. */
@@ -20,7 +22,7 @@ const list = <Item extends z.ZodType>(item: Item) =>
     z.array(item).min(1).max(50),
   )
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
-const period = z.string().regex(/^\d{1,4}[hdw]$/, 'give a time such as 12h, 3d, 2w')
+const period = z.string().regex(/^\d{1,4}[hdw]$/, worded('said.give_age'))
 
 /** The fields of the filter. The console's URLs and the shell's options are derived from it. */
 export const FIELDS = {
@@ -118,7 +120,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
   if (run !== undefined) conditions.push(wasIn(run, values))
   if (olderThan)
     conditions.push(
-      `d.first_failed_at < now() - ${values.add(millisecondsOf(olderThan))} * interval '1 millisecond'`,
+      `d.first_failed_at < now() - ${values.add(periodMs(olderThan))} * interval '1 millisecond'`,
     )
   if (blockedBy) conditions.push(`d.blocked_by = ${values.add(blockedBy)}`)
   return conditions.join(' and ')
@@ -162,10 +164,4 @@ function pattern(key: string): string {
 function wasIn(run: number, values: Values): string {
   const place = values.add(run)
   return `(d.first_run_id = ${place} or d.last_run_id = ${place})`
-}
-
-const UNITS = { h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-function millisecondsOf(text: string): number {
-  return Number(text.slice(0, -1)) * UNITS[text.slice(-1) as keyof typeof UNITS]
 }

@@ -113,7 +113,7 @@ export async function recordFailure(
      from (select exists (select from dirsync.attempt a
                           where a.enterprise_code = $1 and a.entity_key = $4
                             and a.operation = 'update-employee'
-                            and a.outcome in ('in_step', 'updated', 'partly_updated')
+                            and a.outcome in ('in_sync', 'updated', 'partly_updated')
                             and a.started_at + a.duration_ms * interval '1 millisecond' > $3) as changed,
                   exists (select from dirsync.pending p
                           where p.operation = 'update-employee' and p.enterprise_code = $1
@@ -269,9 +269,9 @@ export async function restCases(
 }
 
 /** The same for all cases whose work is gone: it was cancelled, or a mirror has read everything else. Returns how many. */
-export async function restLostCases(db: ClientBase | Pool): Promise<number> {
-  const { rows } = await db.query<{ rested: number }>('select dirsync.rest_cases()::int as rested')
-  return onlyRow(rows).rested
+export async function endLostRetries(db: ClientBase | Pool): Promise<number> {
+  const { rows } = await db.query<{ ended: number }>('select dirsync.end_lost_retries()::int as ended')
+  return onlyRow(rows).ended
 }
 
 /** Cases that waited for their holder now wait for a person, since only a person can resolve a swap. */

@@ -1,4 +1,6 @@
+import type { DatabaseError } from 'pg'
 import { type ClientBase, onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
+import { inWords, message, type Said, SaidError, type SaidKey } from '../texts/message.ts'
 import type { RunKind } from './run.ts'
 
 /** Who makes a request, and from where: both go into `dirsync.command`. */
@@ -13,11 +15,11 @@ export interface Asker {
  * A person's request cannot be carried out: its object is gone or unknown, an argument is wrong, or another person was faster.
  * The message of a conflict says who, what they did, and when.
  */
-export class CommandError extends Error {
+export class CommandError extends SaidError {
   readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'
 
-  constructor(code: CommandError['code'], message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: CommandError['code'], what: Said, options?: ErrorOptions) {
+    super(what, options)
     this.name = 'CommandError'
     this.code = code
   }
@@ -95,7 +97,7 @@ export class Commands {
       if (rows.length > 0)
         throw new CommandError(
           'COMMAND_NOT_FOUND',
-          `there is no unresolved dead letter ${rows.map(row => row.id).join(', ')}`,
+          message('said.no_unresolved_case', { ids: rows.map(row => String(row.id)) }),
         )
       return scalar(client, `select dirsync.request_run('retry', $1, 'retry', $2)`, [
         ids.map(String),
@@ -254,8 +256,15 @@ export async function asAsker<T>(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined
     if (code === undefined) throw error
-    throw new CommandError(code, (error as Error).message, { cause: error })
+    throw new CommandError(code, refusedBy(error as Error), { cause: error })
   }
+}
+
+/** What `dirsync.refuse` says, and otherwise PostgreSQL itself. */
+function refusedBy(error: Error): Said {
+  const { constraint, dataType } = error as DatabaseError
+  if (!constraint?.startsWith('said.')) return inWords(error.message)
+  return { key: constraint as SaidKey, values: JSON.parse(dataType ?? '{}') }
 }
 
 /** Records the requester and their address with everything that this transaction writes. */

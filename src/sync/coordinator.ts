@@ -1,19 +1,17 @@
-import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import { type Tracing, UNTRACED } from '../lib/tracing.ts'
-import { runNextDryRun } from './dry-run.ts'
+import { type DryRunDeps, runNextDryRun } from './dry-run.ts'
 import type { Feeder } from './feeder.ts'
+import { foldTally } from './figures.ts'
 import { detachHalted } from './outbox.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
 import { requestReplan } from './run-requests.ts'
 import { traceRun } from './run-trace.ts'
-import type { RunLimits } from './safety.ts'
 import { areInForce, sourcesFor } from './sources.ts'
 import { readNextPlan } from './stored-plan.ts'
-import { foldTally } from './tally.ts'
 
 /** How often to check for work without a notification. */
 const IDLE_MS = 1000
@@ -76,21 +74,12 @@ export function coordinator({
   return loops
 }
 
-interface HrReadingsOptions {
-  pool: Pool
-  hr: HrSources
-  limits: RunLimits
-  /** Memory of the process of a dry run, in MB. */
-  memoryMb: number
-  logger: Logger
-}
-
 /**
  * The scheduler role's long readings of HR for people: the figures of held plans, and dry runs of other mappings. No run waits
  * for them. Any number of processes may run them; each of the two is done by one at a time. They stop in the middle: another
  * process continues, or this one after its next start.
  */
-export function hrReadings(options: HrReadingsOptions): Loops {
+export function hrReadings(options: DryRunDeps): Loops {
   const loop = (step: (signal: AbortSignal) => Promise<boolean>) =>
     new Loop({
       step: async signal => (await areInForce(options.pool, options.hr, '')) && step(signal),

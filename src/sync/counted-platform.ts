@@ -15,7 +15,7 @@ export class CountedPlatform {
   /** Milliseconds that they waited for the pacer. */
   readonly waitedMs: Record<string, number> = {}
   /** How many of them the platform refused because of too many calls. */
-  readonly tooFast: Record<string, number> = {}
+  readonly rateLimited: Record<string, number> = {}
   /** True once the platform itself has answered a call, even with a refusal. */
   answered = false
   /** True once an update was accepted, or may have been although no answer came. */
@@ -33,10 +33,10 @@ export class CountedPlatform {
     this.#permits = permits
     this.#options = {
       ...options,
-      onCall: ({ operation, waitedMs, tooFast }) => {
+      onCall: ({ operation, waitedMs, rateLimited }) => {
         add(this.calls, operation, 1)
         add(this.waitedMs, operation, Math.round(waitedMs))
-        if (tooFast) add(this.tooFast, operation, 1)
+        if (rateLimited) add(this.rateLimited, operation, 1)
       },
     }
   }

@@ -8,7 +8,7 @@ import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import type { Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
-import { lastPlanPassed, lastSweep } from './plan-employees.ts'
+import { lastFullReading, lastPlanPassed } from './plan-employees.ts'
 import { missingEmployees, type RunLimits } from './safety.ts'
 
 /** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
@@ -33,7 +33,7 @@ export async function departmentFacts(
   source: NamedSource,
   limits: DepartmentLimits,
 ): Promise<DepartmentFacts> {
-  return judged(db, source, await readHr(db, source), limits)
+  return checked(db, source, await readHr(db, source), limits)
 }
 
 /** A source's departments in HR at one moment. */
@@ -53,7 +53,7 @@ async function readHr(db: ClientBase | Pool, { hr, codes }: NamedSource): Promis
   return { departments: departments.length, counts: employees.filter(isOwn) }
 }
 
-async function judged(
+async function checked(
   db: ClientBase | Pool,
   source: NamedSource,
   { departments: inHr, counts }: Reading,
@@ -88,7 +88,7 @@ export class DepartmentReader {
   constructor(db: Pool, source: NamedSource, limits: DepartmentLimits) {
     this.#batcher = new Batcher(
       async runs => {
-        const facts = await judged(db, source, await this.#read(db, source, runs), limits)
+        const facts = await checked(db, source, await this.#read(db, source, runs), limits)
         return runs.map(() => facts)
       },
       { maxBatch: 500 },
@@ -121,7 +121,7 @@ async function doubtOf(
   counts: readonly DepartmentCount[],
   gate: RunLimits['gate'],
 ): Promise<DepartmentFacts['doubt']> {
-  const last = await lastSweep(db, source)
+  const last = await lastFullReading(db, source)
   const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
   if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
   if (last && (await lastPlanPassed(db, source.name))) return null

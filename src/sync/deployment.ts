@@ -1,5 +1,5 @@
 import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
-import { message, toStore } from '../texts/message.ts'
+import { inEnglish, type Message, message, SaidError, toStore } from '../texts/message.ts'
 import { endAllCases } from './cases.ts'
 import { actAs } from './commands.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
@@ -24,20 +24,24 @@ export interface Deployment extends Account {
 }
 
 /** The settings name another account than the database's. */
-export class AccountError extends Error {
+export class AccountError extends SaidError {
   readonly code = 'ACCOUNT_OTHER'
 
   constructor(ours: Account, theirs: Account) {
-    super(
-      `this database is the memory of ${accountText(ours)}, but PLATFORM_APP_ID and PLATFORM_BASE_URL name ${accountText(theirs)}: correct them, or run \`dirsync switch-account --yes\` to let the other account follow (with --keep-memory if it is the same account at another address)`,
-    )
+    super(message('said.account_other', { ours: accountSaid(ours), theirs: accountSaid(theirs) }))
     this.name = 'AccountError'
   }
 }
 
 /** The account as people read it: `application A at https://platform`. */
-export function accountText({ baseUrl, appId }: Account): string {
-  return `application ${appId} at ${baseUrl === 'embedded' ? 'the embedded emulator' : baseUrl}`
+export function accountText(account: Account): string {
+  return inEnglish(accountSaid(account))
+}
+
+/** The same in the language of its reader. */
+export function accountSaid({ baseUrl, appId }: Account): Message {
+  const address = baseUrl === 'embedded' ? message('said.embedded_emulator') : baseUrl
+  return message('said.account', { id: appId, address })
 }
 
 /** Whether both are the same application of the same platform. */
@@ -128,11 +132,11 @@ interface Forgotten {
   dead_letters: number
 }
 
-class SwitchError extends Error {
+class SwitchError extends SaidError {
   readonly code: 'SWITCH_ALIVE' | 'SWITCH_MONEY'
 
-  constructor(code: SwitchError['code'], message: string) {
-    super(message)
+  constructor(code: SwitchError['code'], what: Message) {
+    super(what)
     this.name = 'SwitchError'
     this.code = code
   }
@@ -197,11 +201,8 @@ async function assertNoProcessAlive(client: ClientBase): Promise<void> {
     `select host, pid from dirsync.process where ${ALIVE} order by started_at`,
   )
   if (rows.length === 0) return
-  const processes = rows.map(({ host, pid }) => `${pid} on ${host}`).join(', ')
-  throw new SwitchError(
-    'SWITCH_ALIVE',
-    `dirsync is running (process ${processes}): stop it first; one that was killed counts as running for 15 s`,
-  )
+  const processes = rows.map(({ host, pid }) => `${pid} on ${host}`)
+  throw new SwitchError('SWITCH_ALIVE', message('said.switch_alive', { processes }))
 }
 
 async function forget(client: ClientBase): Promise<Forgotten> {
@@ -231,9 +232,5 @@ async function assertNoOpenMoney(client: ClientBase): Promise<void> {
        select external_code, sent_at from dirsync.topup where state in ('requested', 'unknown')) money`,
   )
   const { open } = onlyRow(rows)
-  if (open.length > 0)
-    throw new SwitchError(
-      'SWITCH_MONEY',
-      `the outcome of ${open.join(', ')} is unknown, and another account cannot tell it: \`dirsync refund settle\`, or \`dirsync refund resolve\` and \`dirsync topup resolve\`, first`,
-    )
+  if (open.length > 0) throw new SwitchError('SWITCH_MONEY', message('said.switch_money', { names: open }))
 }

@@ -120,7 +120,7 @@ async function find(
   signal: AbortSignal,
 ): Promise<Found> {
   const { hr, codes } = source
-  const { employees: file } = await hr.texts()
+  const { employees: file } = await hr.mappingFiles()
   await using snapshot = await hr.snapshot(STATEMENT_MS)
   // Whatever HR's server is doing: it notices within seconds that the client is gone.
   using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())

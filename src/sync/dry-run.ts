@@ -17,7 +17,7 @@ import type { RunLimits } from './safety.ts'
  * memory; however that process ends, the dry run ends. Nothing is ever sent.
  */
 
-interface DryRunDeps {
+export interface DryRunDeps {
   pool: Pool
   hr: HrSources
   limits: RunLimits
@@ -102,10 +102,7 @@ async function demandTurn(client: PoolClient): Promise<void> {
     `select from dirsync.dry_run where state in ('requested', 'running') and requested_by = dirsync.actor()`,
   )
   if ((rowCount ?? 0) < MOST_OF_ONE) return
-  throw new CommandError(
-    'COMMAND_INVALID',
-    `${MOST_OF_ONE} dry runs of yours are not over: wait for one, or cancel it`,
-  )
+  throw new CommandError('COMMAND_INVALID', message('said.too_many_dry_runs', { limit: MOST_OF_ONE }))
 }
 
 /**

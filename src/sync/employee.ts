@@ -2,9 +2,9 @@ import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 
-/** The states of an employee: the column `employee.standing` computes them, and every display or count reads it. */
-export const STANDINGS = [
-  'in_step', // the platform confirmed every field
+/** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
+export const EMPLOYEE_STATUSES = [
+  'in_sync', // the platform confirmed every field
   'waiting', // to be sent
   'held', // HR has another row, which waits for a decision about a run
   'rejected', // HR has another row, which a person rejected
@@ -14,7 +14,7 @@ export const STANDINGS = [
   'left', // HR says so
   'vanished', // HR no longer has a row
 ] as const
-export type Standing = (typeof STANDINGS)[number]
+export type EmployeeStatus = (typeof EMPLOYEE_STATUSES)[number]
 
 /** Employees known by these names: a user id, or `enterprise/userid`. */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
@@ -62,7 +62,7 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
  * Marks fields whose value on the platform is unknown until an attempt confirms them: no value has this hash, so they differ
  * from anything in HR.
  */
-export async function doubtFields(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
+export async function markFieldsUnknown(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
   const doubted = JSON.stringify(Object.fromEntries(fields.map(field => [field, '?'])))
   const statement = {
     text: `update dirsync.employee set acknowledged = acknowledged || $3

@@ -1,21 +1,30 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
-import { STANDINGS } from './employee.ts'
+import { EMPLOYEE_STATUSES } from './employee.ts'
 import { ALIVE, type Role } from './process.ts'
 import { PRESENT_KINDS, type RunKind, type RunState } from './run.ts'
-import { STANDING } from './tally.ts'
 
-/** As in `employee.standing`, plus `halted` for waiting employees while work is halted. */
-export const SHOWN_STANDINGS = [...STANDINGS, 'halted'] as const
+/**
+ * SQL: the states of the employees of a row `t` of `dirsync.tally`. Those that wait while a halt is in force are halted; the
+ * others are as the trigger wrote them.
+ */
+export const EMPLOYEE_STATUS = `case when t.state = 'waiting'
+  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
+  then 'halted' else t.state end`
+
+/** As in `employee.status`, plus `halted` for waiting employees while work is halted. */
+export const SHOWN_EMPLOYEE_STATUSES = [...EMPLOYEE_STATUSES, 'halted'] as const
 
 /** Statuses of employees who are not in service according to HR; all others are in scope. */
-export const STANDINGS_OUT_OF_SCOPE = ['left', 'vanished'] as const
+export const EMPLOYEE_STATUSES_OUT_OF_SCOPE = ['left', 'vanished'] as const
 
-export const STANDINGS_IN_SCOPE = SHOWN_STANDINGS.filter(
+export const EMPLOYEE_STATUSES_IN_SCOPE = SHOWN_EMPLOYEE_STATUSES.filter(
   (
-    standing,
-  ): standing is Exclude<(typeof SHOWN_STANDINGS)[number], (typeof STANDINGS_OUT_OF_SCOPE)[number]> =>
-    !(STANDINGS_OUT_OF_SCOPE as readonly string[]).includes(standing),
+    status,
+  ): status is Exclude<
+    (typeof SHOWN_EMPLOYEE_STATUSES)[number],
+    (typeof EMPLOYEE_STATUSES_OUT_OF_SCOPE)[number]
+  > => !(EMPLOYEE_STATUSES_OUT_OF_SCOPE as readonly string[]).includes(status),
 )
 
 /** The state of everything in numbers, without personal data. Ages and durations are in seconds. */
@@ -30,7 +39,7 @@ export interface Figures {
   lastSuccesses: { kind: RunKind; age: number }[]
   /** `source`: the HR source that is away for all its enterprises, if there are several. */
   halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
-  employees: { standing: (typeof SHOWN_STANDINGS)[number]; count: number }[]
+  employees: { status: (typeof SHOWN_EMPLOYEE_STATUSES)[number]; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and their share of the permitted rate. */
   pace: Pick<Pace, 'calls_per_second' | 'permitted_per_second' | 'utilisation'>
@@ -50,9 +59,10 @@ export async function readFigures(db: Pool): Promise<Figures> {
   return { ...onlyRow(rows), pace: { calls_per_second, permitted_per_second, utilisation } }
 }
 
-/** Never negative: the clock of the writing transaction may be a little ahead of ours. */
-const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
-const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
+/** SQL: seconds since a moment, never negative: the clock of the writing transaction may be a little ahead of ours. */
+export const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
+/** SQL: the rows of a table or common table expression, as JSON. */
+export const jsonRows = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
 
 const FIGURES = `
   with outbox as (
@@ -80,14 +90,15 @@ const FIGURES = `
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
     group by 1, 2, 4
   ), employees as (
-    select ${STANDING} as standing, sum(n)::int as count
+    select ${EMPLOYEE_STATUS} as status, sum(n)::int as count
     from dirsync.tally t where source = 'employee' group by 1 having sum(n) > 0
   ), processes as (
     select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1
   )
-  select ${listOf('pending')} as pending, ${listOf('dead_letters')} as "deadLetters",
-         ${listOf('runs')} as runs, ${listOf('dirsync.run_count')} as "endedRuns", ${listOf('last_successes')} as "lastSuccesses",
-         ${listOf('halts')} as halts, ${listOf('employees')} as employees, ${listOf('processes')} as processes,
+  select ${jsonRows('pending')} as pending, ${jsonRows('dead_letters')} as "deadLetters",
+         ${jsonRows('runs')} as runs, ${jsonRows('dirsync.run_count')} as "endedRuns",
+         ${jsonRows('last_successes')} as "lastSuccesses",
+         ${jsonRows('halts')} as halts, ${jsonRows('employees')} as employees, ${jsonRows('processes')} as processes,
          coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
            as "platformPause"`
 
@@ -121,7 +132,7 @@ export interface Pace {
   operations: {
     operation: string
     calls: number
-    too_fast: number
+    rate_limited: number
     failed: number
     mean_wait_ms: number
     longest_wait_ms: number
@@ -185,7 +196,7 @@ export async function readPace(db: Pool): Promise<Pace> {
       'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',
     ),
     db.query<Pace['operations'][number]>(`
-      select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
+      select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
              round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
              round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
       from dirsync.call_minute where minute > now() - interval '5 minutes'
@@ -199,4 +210,24 @@ export async function readPace(db: Pool): Promise<Pace> {
     cap: caps[0] ?? null,
     operations,
   }
+}
+
+/** Rows in the outbox. */
+export async function countPending(db: Pool): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select coalesce(sum(n), 0)::int as n from dirsync.tally where source = 'pending'`,
+  )
+  return onlyRow(rows).n
+}
+
+/** Merges rows of the tally with equal keys. It is read as a whole, so it should stay short. */
+export async function foldTally(db: Pool): Promise<void> {
+  await db.query('select dirsync.fold_tally()')
+}
+
+/**
+ * Records the state of everything and sums up the calls by hour, for charts. At most once per five minutes, across all callers.
+ */
+export async function noteStatuses(db: Pool): Promise<void> {
+  await db.query('select dirsync.note_statuses()')
 }

@@ -1,7 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
-import { type Figures, readFigures } from './figures.ts'
+import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from './run.ts'
 
@@ -11,7 +11,7 @@ type ScheduledKind = 'changes' | 'full'
 /** Whether all is well, for both metrics and alerts. Ages and durations are in seconds. */
 export interface Health extends Figures {
   /** Per kind and source: whether the latest run that checked HR found it suspect. */
-  judgements: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
+  sourceChecks: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
   /** Kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
   /** Jobs that a person has paused. */
@@ -128,12 +128,8 @@ function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Out
   return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
 }
 
-/** Never negative: the clock of the writing transaction may be a little ahead of ours. */
-const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
-const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
-
 /** States in which a run has checked HR: it passed the sanity gate, or did not. */
-export const HAS_JUDGED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
+export const HAS_CHECKED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
 
 /** Condition on a tick: it ran, and has ended. */
 const RAN = 'finished_at is not null and skipped is null'
@@ -146,30 +142,31 @@ const HEALTH = `
   with everything_halted as (
     -- When the last halt was over, to five minutes: what waited for it could not be done before. Where an enterprise is
     -- halted now, what it holds back says nothing of the others.
-    select max(at) as at from dirsync.standing_history
+    select max(at) as at from dirsync.status_history
     where at > now() - interval '7 days'
       and (is_halted or halted > 0 and not exists (select from dirsync.halt))
-  ), judgements as (
+  ), source_checks as (
     select kind, s.name as source, state = 'source_suspect' as suspect
     from (values ('changes'), ('full')) k (kind)
     cross join lateral ${RUN_SOURCES} s
     cross join lateral (select state from dirsync.sync_run r
-                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) r
     union all
     select kind, s.name, state = 'source_suspect'
     from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
     cross join lateral (select state from dirsync.sync_run r
-                        where r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+                        where r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) r
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
-           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at, held.judged_at, added.at)`)} as idle,
+           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at,
+                             latest.decided_at, held.checked_at, added.at)`)} as idle,
            latest.planned,
            coalesce(case when latest.state = 'failed' then latest.message end,
-                    jsonb_path_query_first(held.message, '$[*] ? (@.key == "said.not_judged").values.reason')) as error,
+                    jsonb_path_query_first(held.message, '$[*] ? (@.key == "said.not_checked").values.reason')) as error,
            case when latest.state = 'running' then ${ageOf('greatest(latest.planned_at, latest.decided_at)')} end as begun
     from (values ('changes', 'sync-changes'), ('full', 'full-resync')) k (kind, job)
     join dirsync.job_schedule s
@@ -186,8 +183,8 @@ const HEALTH = `
     left join lateral (select state, message, planned, planned_at, decided_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name
                        order by id desc limit 1) latest on true
-    -- While a run is held HR is judged again and again: it waits for a person, not for the schedule.
-    left join lateral (select coalesce(judged_at, planned_at) as judged_at, message from dirsync.sync_run r
+    -- While a run is held HR is checked again and again: it waits for a person, not for the schedule.
+    left join lateral (select coalesce(checked_at, planned_at) as checked_at, message from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
                          and state = 'held' and finished_at is null
                        order by 1 desc nulls last limit 1) held on true
@@ -201,7 +198,10 @@ const HEALTH = `
     select job, coalesce(paused_by, '') as by, coalesce(pause_reason, '') as reason, ${ageOf('paused_at')} as age
     from dirsync.job_schedule where interval_seconds is not null and paused_at is not null
   ), failing_jobs as (
-    select s.job, '' as source, jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', latest.error)) as error, ${ageOf('first.finished_at')} as age
+    select s.job, '' as source,
+           jsonb_build_object('key', 'said.words',
+                              'values', jsonb_build_object('words', latest.error)) as error,
+           ${ageOf('first.finished_at')} as age
     from in_force s
     cross join lateral (select error from dirsync.job_tick t where t.job = s.job and ${RAN}
                         order by due_at desc limit 1) latest
@@ -264,7 +264,7 @@ const HEALTH = `
     select channel, state, count(*)::int as count
     from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2
   )
-  select ${listOf('judgements')} as judgements, ${listOf('schedules')} as schedules, ${listOf('work')} as work,
+  select ${jsonRows('source_checks')} as "sourceChecks", ${jsonRows('schedules')} as schedules, ${jsonRows('work')} as work,
          (select ${ageOf('started_at')} from dirsync.attempt order by id desc limit 1) as "lastJob",
          -- Of full runs, what is merely asked for has the lowest priority and delays nothing.
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
@@ -283,8 +283,8 @@ const HEALTH = `
           order by queue_away_since limit 1) as "queueAway",
          (select coalesce(jsonb_agg(format('%s (process %s)', host, pid) order by started_at), '[]')
           from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
-         ${listOf('paused_schedules')} as "pausedSchedules", ${listOf('failing_jobs')} as "failingJobs",
-         ${listOf('lost')} as "lostProcesses",
+         ${jsonRows('paused_schedules')} as "pausedSchedules", ${jsonRows('failing_jobs')} as "failingJobs",
+         ${jsonRows('lost')} as "lostProcesses",
          (select answer from dirsync.heartbeat_call
           where called_at is null and greatest(not_before, leased_until) > now() - ${CALLED_WITHIN}) as "heartbeatFailing",
          (select jsonb_build_object(
@@ -294,5 +294,5 @@ const HEALTH = `
             'connectionsLimit', current_setting('max_connections')::int
               - current_setting('superuser_reserved_connections')::int
               - coalesce(current_setting('reserved_connections', true)::int, 0))) as database,
-         ${listOf('alerts')} as alerts, ${listOf('channels')} as channels,
-         ${listOf('messages')} as messages`
+         ${jsonRows('alerts')} as alerts, ${jsonRows('channels')} as channels,
+         ${jsonRows('messages')} as messages`

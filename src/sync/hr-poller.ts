@@ -14,8 +14,9 @@ const LOCK = 'hr poller'
 const STANDBY_MS = 2000
 /** HR is read for at most this share of the time, however short the interval. */
 const READING_SHARE = 0.1
-/** Delay while there is no plan to start from, or no usable mapping. */
+/** Delay while there is no plan to start from, or no usable mapping; at most this many intervals. */
 const NOTHING_TO_LOOK_FOR_MS = 5000
+const NOTHING_TO_LOOK_FOR_INTERVALS = 5
 
 interface HrPollerOptions {
   pool: Pool
@@ -89,7 +90,8 @@ export class HrPoller {
       let pause = this.#options.everyMs
       try {
         if (!(await this.#isInForce())) return
-        if (!(await this.#look(seen))) pause = Math.max(pause, NOTHING_TO_LOOK_FOR_MS)
+        if (!(await this.#look(seen)))
+          pause = Math.max(pause, Math.min(NOTHING_TO_LOOK_FOR_MS, pause * NOTHING_TO_LOOK_FOR_INTERVALS))
         this.#troubled = false
       } catch (error) {
         if (!this.#troubled)

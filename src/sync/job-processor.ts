@@ -15,8 +15,8 @@ import { message, type Said, saidBy } from '../texts/message.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { DepartmentReader, deleteDepartment } from './departments.ts'
-import { doubtFields, plannedHash } from './employee.ts'
-import { halt, haltForHr, healHalts, healHrHalt } from './halts.ts'
+import { markFieldsUnknown, plannedHash } from './employee.ts'
+import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
 import {
@@ -48,7 +48,7 @@ const MAX_STARTS = 25
 const MAX_REPLANS = 5
 /** Delay of a job whose entity is locked by another process. */
 const LOCKED_MS = 1000
-/** How long one of several sources may take to look up rows: its jobs occupy the slots of others meanwhile. */
+/** How long one of several sources may take to look up rows: meanwhile its jobs occupy worker capacity that other sources need. */
 const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
@@ -140,7 +140,7 @@ export class JobProcessor {
     try {
       await this.#execute(key, locked, trace)
     } finally {
-      // Not awaited: it goes with the next job's lock, and a process that ends releases its locks anyway.
+      // Not awaited: the unlock is sent together with the next lock request, and a process that ends releases its locks anyway.
       void this.#deps.locks.unlock(lock)
     }
   }
@@ -164,7 +164,7 @@ export class JobProcessor {
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
-      await healHalts(this.#deps, key.enterpriseCode, startedAt)
+      await liftHaltsAndLog(this.#deps, key.enterpriseCode, startedAt)
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
@@ -194,14 +194,14 @@ export class JobProcessor {
       if (key.operation === 'bind-openid')
         return { result: await bindOpenid(employee, row, key.detail, platform) }
       if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash)))
-        // Worker and plan read the same where that row is the one waiting for a decision.
+        // If the row is the one of the held plan, worker and plan agree: replan without counting it.
         return (claimed.isHeld && sourceHash === claimed.heldHash) ||
           (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
           ? { result: unfinished('replan', atOnce(claimed)) }
-          : { result: unsettled(claimed) }
+          : { result: planNeverMatches(claimed) }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
-      const doubt = (fields: EmployeeField[]) => doubtFields(this.#deps.pool, employee, fields)
-      const job = { key: employee, claim: claimed, row, hash: sourceHash, doubt }
+      const markUnknown = (fields: EmployeeField[]) => markFieldsUnknown(this.#deps.pool, employee, fields)
+      const job = { key: employee, claim: claimed, row, hash: sourceHash, markUnknown }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
       if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }
@@ -329,7 +329,7 @@ function settlementOf(
   durationMs: number,
 ): Settlement {
   const { version, execution, runId, startedAt } = claimed
-  const { calls, waitedMs, tooFast } = platform
+  const { calls, waitedMs, rateLimited } = platform
   const isAccepted = (storedEmployee(result)?.fields.length ?? 0) > 0
   const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
@@ -344,7 +344,7 @@ function settlementOf(
     durationMs,
     calls,
     waitedMs,
-    tooFast,
+    rateLimited,
     changed: isAccepted || (sentUnknown && result.again === null && key.operation === 'update-employee'),
     sentUnknown,
     present,
@@ -384,7 +384,7 @@ function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResul
   })
 }
 
-/** How often in a row, as far as it matters, the job has found another HR row than the plan. */
+/** How many of the latest attempts, at most MAX_REPLANS, were replans. */
 async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
   const { rows } = await db.query<{ outcome: Outcome }>(
     `select outcome from dirsync.attempt
@@ -396,7 +396,7 @@ async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
 }
 
 /** Plan and worker never see the same HR row. The plan's row is not retried at once: that would go on for ever. */
-function unsettled({ active, sourceHash, cases }: Claim): JobResult {
+function planNeverMatches({ active, sourceHash, cases }: Claim): JobResult {
   const what = message('said.unsettled', { count: MAX_REPLANS })
   return finished('parked', {
     error: what,

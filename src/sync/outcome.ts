@@ -33,7 +33,7 @@ export interface Again {
 /** Nothing is left to do. */
 export interface Finished extends AttemptFacts {
   outcome:
-    | 'in_step'
+    | 'in_sync'
     | 'updated'
     | 'partly_updated'
     | 'deleted'
@@ -90,7 +90,7 @@ interface Execution {
   /** By operation: calls, milliseconds that they waited for the pacer, and calls that came too fast. */
   calls: Record<string, number>
   waitedMs: Record<string, number>
-  tooFast: Record<string, number>
+  rateLimited: Record<string, number>
   /**
    * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
    * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.

@@ -41,24 +41,24 @@ export interface EmployeePlan extends PlannedRun {
 export async function planEmployees(
   db: ClientBase,
   hr: Pick<HrSource, 'inspect' | 'scan'>,
-  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsSweep'>>,
-  limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'sweepIntervalMs'>,
+  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsAll'>>,
+  limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'readAllEveryMs'>,
   signal: AbortSignal,
   scope: SourceScope = WHOLE,
 ): Promise<EmployeePlan> {
   const { codes } = scope
   const isFull = run.kind === 'full'
-  const last = await lastSweep(db, scope)
+  const last = await lastFullReading(db, scope)
   const replans = await awaitReplan(db, codes)
   const { employees, fingerprint } = await hr.inspect()
   const newest = isFull || !employees.columns.includes('updated_at') ? null : await watermark(db, scope)
   const readsAll =
     newest === null ||
     !last ||
-    run.wantsSweep ||
+    run.wantsAll ||
     // Rows that HR did not touch may look different through another mapping.
     last.mapping !== fingerprint ||
-    (await databaseTime(db)).getTime() - last.at.getTime() >= limits.sweepIntervalMs ||
+    (await databaseTime(db)).getTime() - last.at.getTime() >= limits.readAllEveryMs ||
     // Rows that are held, taken back or found changed by a worker can be anywhere: only a full reading covers them.
     run.state === 'held' ||
     (await heldRun(db, ['changes', 'full'], scope.name)) !== null ||
@@ -66,21 +66,21 @@ export async function planEmployees(
     (await cancelledSince(db, last.at, scope))
   const read = async (since: Date | null) => {
     const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
-    const sweep = since === null
-    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans, codes }
+    const readAll = since === null
+    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes }
     return {
       ...scanned,
-      sweep,
+      readAll,
       difference: await traced('compare', () => compare(db, scanned.staged, wanted)),
     }
   }
   const newer = readsAll ? null : await read(new Date(newest.getTime() - WATERMARK_OVERLAP_MS))
   const isEnough = newer && last && !looksOdd(newer, last.statistics, limits)
-  const { staged, sweep, source, mapping, difference } = isEnough ? newer : await read(null)
+  const { staged, readAll, source, mapping, difference } = isEnough ? newer : await read(null)
   const { inScope, total, reasons, sample, skipped, changing, first } = difference
   const planned = {
     difference,
-    sweep,
+    readAll,
     inScope,
     plan: { reasons, sample, total, ...(run.maxAgeMs !== null && { skipped }) },
     source,
@@ -89,15 +89,15 @@ export async function planEmployees(
   const before = last?.statistics ?? (codes && (await knownAs(db, codes)))
   const missing = last === null && codes ? await undelivered(db, codes) : []
   const suspect =
-    straying(source, sweep ? null : (last?.statistics.rows ?? null), limits) ??
-    (sweep
+    straying(source, readAll ? null : (last?.statistics.rows ?? null), limits) ??
+    (readAll
       ? suspicion(source, before, difference.duplicates, limits.gate)
       : duplication(difference.duplicates)) ??
     misassignment(missing)
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
-    const verdict = judged(changing, total, limits.breaker)
+    const verdict = withinBreaker(changing, total, limits.breaker)
     const before = verdict.message && (await rejectedBefore(db))
     return { ...planned, ...verdict, ...(before && { message: [verdict.message ?? [], before] }) }
   }
@@ -151,7 +151,7 @@ export async function planNamedRows(
     return {
       planned: {
         state: 'source_suspect',
-        sweep: false,
+        readAll: false,
         message: message('said.suspect', { reason: suspect }),
       },
       missing: [],
@@ -159,17 +159,17 @@ export async function planNamedRows(
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
-  const wanted = { everything: false, maxAgeMs: null, sweep: false, replans, codes }
+  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes }
   const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
     compare(db, staged, wanted),
   )
   return {
     planned: {
-      sweep: false,
+      readAll: false,
       inScope,
       plan: { reasons, sample, total },
       mapping,
-      ...judged(changing, total, breaker),
+      ...withinBreaker(changing, total, breaker),
     },
     missing: await present(
       db,
@@ -198,7 +198,11 @@ async function rejectedBefore(db: ClientBase): Promise<Said | null> {
 const PASSED = { state: 'running' } as const
 
 /** Whether this many changes pass the breaker. */
-function judged(changing: number, total: number, breaker: Breaker): Pick<EmployeePlan, 'state' | 'message'> {
+function withinBreaker(
+  changing: number,
+  total: number,
+  breaker: Breaker,
+): Pick<EmployeePlan, 'state' | 'message'> {
   if (!trips(breaker, changing, total)) return PASSED
   return {
     state: 'held',
@@ -212,13 +216,13 @@ function judged(changing: number, total: number, breaker: Breaker): Pick<Employe
  * Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises
  * since: its earlier rows do not tell what it should deliver now.
  */
-export async function lastSweep(
+export async function lastFullReading(
   db: ClientBase | Pool,
   { name, codes }: SourceScope = WHOLE,
 ): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
   const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
     `select source as statistics, planned_at as at, mapping from dirsync.sync_run
-     where ${OF_EVERYBODY} and hr_source = $1 and sweep and source is not null and state in ('running', 'done')
+     where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null and state in ('running', 'done')
      order by id desc limit 1`,
     [name],
   )
@@ -269,7 +273,7 @@ async function undelivered(db: ClientBase, codes: readonly string[]): Promise<Un
 }
 
 /**
- * Newest `updated_at` that good runs of a source have seen since its last sweep, but never later than the run that saw it: a
+ * Newest `updated_at` that good runs of a source have seen since its last readAll, but never later than the run that saw it: a
  * row from the future must not hide the present. Null when none is known.
  */
 export async function watermark(db: ClientBase | Pool, { name }: SourceScope = WHOLE): Promise<Date | null> {
@@ -281,7 +285,7 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope = W
        -- No older run sent anything for the current account.
        and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
-                  where ${OF_EVERYBODY} and hr_source = $1 and sweep and source is not null
+                  where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null
                     and state in ('running', 'done'))`,
     [name],
   )
@@ -292,7 +296,9 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope = W
 async function cancelledSince(db: ClientBase, at: Date, { name }: SourceScope): Promise<boolean> {
   const { rowCount } = await db.query(
     // Runs of no source may have had work of any.
-    `select from dirsync.sync_run where cancelled_at is not null and greatest(cancelled_at, finished_at) > $1 and hr_source in ('', $2) limit 1`,
+    `select from dirsync.sync_run
+     where cancelled_at is not null and greatest(cancelled_at, finished_at) > $1 and hr_source in ('', $2)
+     limit 1`,
     [at, name],
   )
   return (rowCount ?? 0) > 0

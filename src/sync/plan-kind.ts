@@ -34,7 +34,7 @@ export interface PlannerOptions {
 }
 
 /** The result of planning, and how it is written: into the outbox, or into the store of held plans. */
-interface JudgedPlan {
+interface CheckedPlan {
   planned: PlannedRun
   apply(run: number): Promise<void>
   /** For kinds that may be held. */
@@ -51,7 +51,7 @@ export function planKind(
   db: ClientBase,
   run: PlannableRun,
   signal: AbortSignal,
-): Promise<JudgedPlan> {
+): Promise<CheckedPlan> {
   switch (run.kind) {
     case 'changes':
     case 'full':
@@ -84,17 +84,17 @@ async function planEverybody(
   db: ClientBase,
   run: PlannableRun,
   signal: AbortSignal,
-): Promise<JudgedPlan> {
+): Promise<CheckedPlan> {
   const scope = sourceOf(options)
   const planned = await planEmployees(db, scope.hr, run, options.limits, signal, scope)
-  const keyless = planned.sweep ? planned.source.keyless : null
-  const whole = { sweep: planned.sweep === true, codes: scope.codes }
+  const keyless = planned.readAll ? planned.source.keyless : null
+  const whole = { readAll: planned.readAll === true, codes: scope.codes }
   return {
     planned,
     apply: async id => {
       await applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless, scope })
       await markHeld(db, null, whole)
-      if (scope.codes) await recordStray(db, id, scope, whole.sweep)
+      if (scope.codes) await recordStray(db, id, scope, whole.readAll)
     },
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, whole),
@@ -107,7 +107,7 @@ async function planTriggered(
   options: PlannerOptions,
   db: ClientBase,
   { changedUserids }: PlannableRun,
-): Promise<JudgedPlan> {
+): Promise<CheckedPlan> {
   const { limits, ownEnterprise } = options
   const scope = sourceOf(options)
   const enterprises = scope.codes ?? (await enterpriseCodes(db, ownEnterprise))
@@ -125,7 +125,7 @@ async function planTriggered(
       await awaitPlan(db, missing)
       await storeEmployeePlan(db, id)
     },
-    mark: id => markHeld(db, id, { sweep: false, codes: scope.codes }),
+    mark: id => markHeld(db, id, { readAll: false, codes: scope.codes }),
     changedSince: held => countChangedSince(db, held),
   }
 }
@@ -135,7 +135,7 @@ async function planNamed(
   { hr, ownEnterprise }: PlannerOptions,
   db: ClientBase,
   { named }: PlannableRun,
-): Promise<JudgedPlan> {
+): Promise<CheckedPlan> {
   // Without a source for the enterprise, HR's state is unknown.
   const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
   const enterprises = await enterpriseCodes(db, ownEnterprise)
@@ -181,7 +181,7 @@ async function planNamed(
 }
 
 /** Cases that are due, or that a person requested. */
-async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<JudgedPlan> {
+async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<CheckedPlan> {
   const { cases: ids, requestedBy } = run
   const byItself = requestedBy === 'cron'
   // Before any lock: HR may be slow.
@@ -215,7 +215,7 @@ async function presentMapping(hr: HrSources): Promise<string | undefined> {
   }
 }
 
-async function planDepartments(options: PlannerOptions, db: ClientBase): Promise<JudgedPlan> {
+async function planDepartments(options: PlannerOptions, db: ClientBase): Promise<CheckedPlan> {
   const { limits } = options
   const scope = sourceOf(options)
   const { hr } = scope
@@ -267,7 +267,7 @@ async function planOpenids(
   { sellerAppids }: PlannerOptions,
   db: ClientBase,
   run: PlannableRun,
-): Promise<JudgedPlan> {
+): Promise<CheckedPlan> {
   const added = await addBindings(db, run.id, PRIORITY.background, sellerAppids)
   return {
     planned: { state: 'running', inScope: added, plan: summary([], 'bind', added) },
@@ -276,7 +276,7 @@ async function planOpenids(
 }
 
 /** A run that ends without any work. */
-function unable(state: 'running' | 'failed' | 'source_suspect', why: Said, inScope?: number): JudgedPlan {
+function unable(state: 'running' | 'failed' | 'source_suspect', why: Said, inScope?: number): CheckedPlan {
   return {
     planned: {
       state,

@@ -173,7 +173,7 @@ function rowsOf(table: string, codes: SourceScope['codes']): string {
  * @param staged as the table was filled
  * @param options.everything a full run: every row is work, changed or not
  * @param options.maxAgeMs of a full run: skips employees whom the platform confirmed within this many milliseconds; null: none
- * @param options.sweep every HR row is staged, so that missing employees have vanished
+ * @param options.readAll every HR row is staged, so that missing employees have vanished
  * @param options.replans whether rows of the outbox wait for a plan; checking each would cost a look-up per HR row
  * @param options.codes the enterprises of the rows; null: all
  */
@@ -183,12 +183,12 @@ export async function compare(
   options: {
     everything: boolean
     maxAgeMs: number | null
-    sweep: boolean
+    readAll: boolean
     replans: boolean
     codes: SourceScope['codes']
   },
 ): Promise<Difference> {
-  const { everything, maxAgeMs, sweep, replans, codes } = options
+  const { everything, maxAgeMs, readAll, replans, codes } = options
   const [employees, tally] = [rowsOf('dirsync.employee', codes), rowsOf('dirsync.tally', codes)]
   const waits = `(${replans ? WAITS_FOR_A_PLAN : 'false'})`
   const rests = 'coalesce(e.rejected and s.hash is not distinct from e.held_hash, false)'
@@ -199,8 +199,9 @@ export async function compare(
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
             e.active and e.vanished_at is null as counted,
             ${rests} as resting,
-            not ${rests} and not (s.userid is null and ${ONLY_HELD}) and (s.hash is distinct from e.source_hash or e.vanished_at is not null
-              or s.userid is null and e.vanished_at is null) as fresh,
+            not ${rests} and not (s.userid is null and ${ONLY_HELD})
+              and (s.hash is distinct from e.source_hash or e.vanished_at is not null
+                   or s.userid is null and e.vanished_at is null) as fresh,
             case
               when ${rests} then null
               -- Only a held plan has ever known of them.
@@ -223,7 +224,7 @@ export async function compare(
               when ${everything} then 'asked'
             end as reason
      from staged s
-     ${sweep ? 'full' : 'left'} join ${employees} e
+     ${readAll ? 'full' : 'left'} join ${employees} e
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
        or s.hash is distinct from e.source_hash
@@ -257,11 +258,11 @@ export async function compare(
             (select coalesce(jsonb_agg(key), '[]') from sample) as sample,
             not exists (select from ${employees} e
                         where acknowledged_hash is not null or parked_hash is not null) as first,
-            ${sweep ? doubled(staged.rows, employees) : 'true'} as doubled`,
+            ${readAll ? doubled(staged.rows, employees) : 'true'} as doubled`,
   )
   const { doubled: isDoubled, reasons, known, joining, parting, leaving, ...difference } = onlyRow(rows)
   const { skipped = 0, ...work } = reasons
-  const inScope = sweep ? staged.active : known + joining - parting
+  const inScope = readAll ? staged.active : known + joining - parting
   return {
     ...difference,
     inScope,
@@ -401,12 +402,12 @@ const NOT_HELD = 'held_run = null, held_hash = null, rejected = false'
  * Marks exactly the differing employees as waiting for the decision about a held run: they are not in sync, whatever row the
  * platform has confirmed before.
  * @param heldRun null: the plan passed, and nothing waits any more
- * @param options.sweep every HR row was compared: for an employee without a difference, HR has restored the old row
+ * @param options.readAll every HR row was compared: for an employee without a difference, HR has restored the old row
  */
 export async function markHeld(
   db: ClientBase,
   heldRun: number | null,
-  { sweep, codes }: { sweep: boolean; codes: SourceScope['codes'] },
+  { readAll, codes }: { readAll: boolean; codes: SourceScope['codes'] },
 ): Promise<void> {
   if (heldRun !== null) {
     await db.query(
@@ -428,7 +429,7 @@ export async function markHeld(
       [heldRun],
     )
   }
-  if (!sweep) return
+  if (!readAll) return
   const over = `e.held_run is not null and ($1::text[] is null or e.enterprise_code = any ($1))
     and not exists (select from difference d
                     where d.enterprise_code = e.enterprise_code and d.userid = e.userid

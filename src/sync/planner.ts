@@ -14,18 +14,18 @@ import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
 import { restoreEmployeePlan } from './plan-tables.ts'
 import {
   beginRun,
+  checkLater,
   claimRun,
   heldRun,
-  judgeLater,
   keepHeld,
   type PlannableRun,
   type PlannedRun,
   type RunKind,
   RunTakenBack,
+  recheckHeldRuns,
   reclaimOrphanedRuns,
   recordApproved,
   recordPlan,
-  rejudgeHeldRuns,
   supersede,
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
@@ -39,7 +39,7 @@ const SINCE_HELD: ReadonlySet<MessageKey> = new Set([
   'said.unchanged_since',
   'said.changed_row_since',
   'said.changed_rows_since',
-  'said.not_judged',
+  'said.not_checked',
 ])
 
 /** Runs of employees that choose their own rows. Two of them are held for the same rows. */
@@ -88,7 +88,7 @@ export class Planner {
     const startedAt = await databaseTime(pool)
     try {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
-        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#judge(db, run, signal))),
+        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))),
       )
       trace.annotate({
         'dirsync.run.state': state,
@@ -140,7 +140,7 @@ export class Planner {
     const { pool } = this.#options
     if (run.state === 'held') {
       const held = [run.message ?? []].flat().filter(what => !('key' in what && SINCE_HELD.has(what.key)))
-      return judgeLater(pool, run.id, [...held, message('said.not_judged', { reason })])
+      return checkLater(pool, run.id, [...held, message('said.not_checked', { reason })])
     }
     await recordPlan(pool, run.id, { state, message: reason }).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error
@@ -151,7 +151,7 @@ export class Planner {
    * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
    * already HR is checked again: if its rows look right now, another run takes its place; else its plan stays as it is.
    */
-  async #judge(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
+  async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options
     const plan = await planKind(this.#options, db, run, signal)
     // Reading HR may have taken long. Nothing has been written so far.
@@ -168,7 +168,7 @@ export class Planner {
       await traced('write plan', () => plan.apply(id))
       if (held !== null) await supersede(db, held, id)
       await recordPlan(db, id, planned)
-      if (passedForAll(run)) await rejudgeHeldRuns(db, run.source)
+      if (passedForAll(run)) await recheckHeldRuns(db, run.source)
       return planned
     } else if (wasHeld) {
       await keepHeld(db, run.id, [planned.message ?? [], message('said.plan_stays')], null)
@@ -239,14 +239,14 @@ async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRu
       what = message(scope.codes ? 'said.left_out_or_moved' : 'said.left_out', { count: leftOut })
   }
   await recordApproved(db, run.id, what)
-  if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db, run.source)
+  if (EMPLOYEE_KINDS.includes(run.kind)) await recheckHeldRuns(db, run.source)
   return { state: 'running', ...(what && { message: what }) }
 }
 
 /** Rows without a user id that the run found when it was planned; null when it did not read every row. */
 async function keylessOf(db: ClientBase, runId: number): Promise<number | null> {
   const { rows } = await db.query<{ keyless: number | null }>(
-    `select case when sweep then (source ->> 'keyless')::int end as keyless
+    `select case when read_all then (source ->> 'keyless')::int end as keyless
      from dirsync.sync_run where id = $1`,
     [runId],
   )

@@ -16,8 +16,6 @@ export interface ProcessRow {
   roles: string[]
   version: string
   startedAt: Date
-  /** Another process was started later with other HR sources: this one leaves alone those that differ. */
-  isOutdated: boolean
 }
 
 /** Condition on a process: its HR sources differ from those of the process started last. */
@@ -49,7 +47,7 @@ export interface QueueState {
  */
 export async function heartbeat(
   db: Pool,
-  me: Omit<ProcessRow, 'startedAt' | 'isOutdated'> & {
+  me: Omit<ProcessRow, 'startedAt'> & {
     pacer: Pacing | null
     queue?: QueueState | undefined
     hrOwners?: Owners
@@ -107,7 +105,7 @@ export async function deregister(db: Pool, id: string): Promise<void> {
 /** Processes with a heartbeat within the last 15 seconds. */
 export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   const { rows } = await db.query<ProcessRow>(
-    `select id, host, pid, roles, version, started_at as "startedAt", ${IS_OUTDATED} as "isOutdated"
+    `select id, host, pid, roles, version, started_at as "startedAt"
      from dirsync.process where ${ALIVE} order by started_at`,
   )
   return rows
@@ -145,6 +143,6 @@ export const NEEDED_ROLES = ['scheduler', 'worker'] as const
 export type NeededRole = (typeof NEEDED_ROLES)[number]
 
 /** The roles that a run needs and that none of these processes has. */
-export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
+export function missingAmong(alive: readonly Pick<ProcessRow, 'roles'>[]): NeededRole[] {
   return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
 }

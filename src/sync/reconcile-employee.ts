@@ -44,7 +44,7 @@ interface EmployeeJob {
    * Marks fields that the platform does not show as unknown before they are sent: if their outcome stays unknown, they are sent
    * again.
    */
-  doubt: (fields: EmployeeField[]) => Promise<void>
+  markUnknown: (fields: EmployeeField[]) => Promise<void>
 }
 
 /**
@@ -59,10 +59,10 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
   const validated = toDesired(row, Object.keys(row))
   if (!validated.ok) return invalidRow(job, validated.problems)
   if (!validated.desired.active) return checkLeaver(job, platform)
-  return bringInStep({ ...job, hash }, validated.desired, platform)
+  return bringInSync({ ...job, hash }, validated.desired, platform)
 }
 
-async function bringInStep(
+async function bringInSync(
   job: EmployeeJob & { hash: string },
   desired: DesiredEmployee,
   platform: CountedPlatform,
@@ -80,7 +80,7 @@ async function bringInStep(
   })
 
   const untold = fieldsOf(send.filter(({ unit }) => !isTold(unit, actual)))
-  if (untold.length > 0) await job.doubt(untold)
+  if (untold.length > 0) await job.markUnknown(untold)
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 
@@ -103,7 +103,7 @@ async function bringInStep(
   const outcome = isComplete
     ? updated.length > 0
       ? 'updated'
-      : 'in_step'
+      : 'in_sync'
     : updated.length > 0
       ? 'partly_updated'
       : 'parked'

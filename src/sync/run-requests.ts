@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { lastPlanPassed, lastSweep } from './plan-employees.ts'
+import { lastFullReading, lastPlanPassed } from './plan-employees.ts'
 import {
-  askForSweep,
+  askForAll,
   heldRun,
   OF_EVERYBODY,
   planningMs,
   type RunKind,
   type RunState,
   readRun,
-  rejudgeHeldRun,
+  recheckHeldRun,
   requestNamedRows,
   requestRun,
   unfinishedRun,
@@ -53,7 +53,7 @@ async function requestScheduledRunOf(
 ): Promise<number> {
   const held = kind === 'changes' ? await heldRun(pool, ['changes', 'full'], source) : null
   const unfinished = held ?? (await unfinishedRun(pool, kind, source))
-  if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
+  if (unfinished?.state === 'held') await recheckHeldRun(pool, unfinished.id)
   const goesOn = unfinished && (unfinished.state !== 'running' || kind !== 'changes')
   if (!goesOn) return requestRun(pool, kind, [], by, source)
   logger.info(
@@ -77,13 +77,13 @@ export async function requestReplan(
   const { rows } = await db.query<{
     id: number | null
     state: RunState | null
-    judged: boolean
+    checked: boolean
     rested: boolean
   }>(
     `select r.id, r.state,
             r.id is not null and r.planned_at is not null and r.state not in ('failed', 'cancelled')
-              and w.since < coalesce(r.judged_at, r.started_at) as judged,
-            coalesce(now() >= coalesce(r.judged_at, r.planned_at, r.finished_at, r.requested_at)
+              and w.since < coalesce(r.checked_at, r.started_at) as checked,
+            coalesce(now() >= coalesce(r.checked_at, r.planned_at, r.finished_at, r.requested_at)
               + case when r.state in ('failed', 'cancelled') then interval '1 minute'
                      -- Nine times as long as it took.
                      else greatest(interval '1 second', ${RESTS} * (r.planned_at - r.started_at)) end, true) as rested
@@ -98,10 +98,10 @@ export async function requestReplan(
   const [latest] = rows
   if (!latest) return null
   if (latest.state === 'requested' || latest.state === 'planning') return latest.id
-  if (latest.judged) return null
+  if (latest.checked) return null
   if (!latest.rested) return 'early'
   if (latest.state !== 'held') return requestRun(db, 'changes', [], 'replan', name)
-  await rejudgeHeldRun(db, latest.id as number)
+  await recheckHeldRun(db, latest.id as number)
   return null
 }
 
@@ -190,15 +190,15 @@ export class HrChanges {
       return RESTS * (await planningMs(pool, named))
     }
     const unfinished = await unfinishedRun(pool, 'changes', scope.name)
-    if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
+    if (unfinished?.state === 'held') await recheckHeldRun(pool, unfinished.id)
     // Deleted rows have no time to find them by. The poller never names them: it sees existing rows.
-    const sweep = anything || by === 'trigger'
+    const readAll = anything || by === 'trigger'
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits =
       unfinished?.state === 'held' ||
-      (unfinished?.state === 'requested' && (!sweep || (await askForSweep(pool, unfinished.id))))
+      (unfinished?.state === 'requested' && (!readAll || (await askForAll(pool, unfinished.id))))
     const id =
-      unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, sweep)
+      unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, readAll)
     while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
     return Math.max(REST_MS, RESTS * (await planningMs(pool, id)))
   }
@@ -210,7 +210,7 @@ export class HrChanges {
     for (const userid of userids) this.#named.set(userid, now)
     const { pool, limits, scope } = this.#options
     if (!(await lastPlanPassed(pool, scope.name))) return false
-    const last = await lastSweep(pool, scope)
+    const last = await lastFullReading(pool, scope)
     return last !== null && belowNotice(this.#named.size, last.statistics.rows, limits)
   }
 
@@ -223,7 +223,7 @@ export class HrChanges {
 export async function isPlanned(db: Pool, id: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from dirsync.sync_run
-     where id = $1 and (state in ('requested', 'planning') or rejudge_at <= now())`,
+     where id = $1 and (state in ('requested', 'planning') or recheck_at <= now())`,
     [id],
   )
   return rowCount === 0

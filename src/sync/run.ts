@@ -1,7 +1,7 @@
 import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
-import { restLostCases } from './cases.ts'
+import { endLostRetries } from './cases.ts'
 import { MIRRORS, type Mirror } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
 
@@ -24,7 +24,7 @@ export const RUN_TRANSITIONS = [
   { from: ['planning'], event: 'cannot be planned', to: 'failed', by: 'recordPlan' },
   { from: ['held'], event: 'is approved', to: 'requested', by: 'decide' },
   { from: ['held'], event: 'is rejected', to: 'rejected', by: 'decide' },
-  { from: ['held'], event: 'HR looks right again', to: 'superseded', by: 'supersede' },
+  { from: ['held'], event: 'a later plan passes', to: 'superseded', by: 'supersede' },
   { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
   { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
   { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
@@ -76,7 +76,7 @@ export interface Run {
   startedAt: Date | null
   finishedAt: Date | null
   /** It reads every HR row, whatever `updated_at` says: some may be gone. */
-  wantsSweep: boolean
+  wantsAll: boolean
   /** A person approved its stored plan: exactly that is carried out. */
   approved: boolean
   /** For a full run: employees in sync whom the platform confirmed within this many milliseconds are left out. */
@@ -113,7 +113,7 @@ export interface RunResult {
   /** By operation: calls, milliseconds that they waited for the pacer, and calls that came too fast. */
   calls: Record<string, number>
   waitedMs?: Record<string, number>
-  tooFast?: Record<string, number>
+  rateLimited?: Record<string, number>
   deadLetters: Record<string, number>
   /** For a mirror: rows read, and those that were new or different. */
   rows?: { read: number; changed: number }
@@ -124,7 +124,7 @@ const COLUMNS = `id, kind,
   case when kind = 'employees' then keys else '{}' end as named,
   case when kind = 'retry' then keys::float8[] else '{}' end as cases,
   state, hr_source as source, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
-  finished_at as "finishedAt", wants_sweep as "wantsSweep", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
+  finished_at as "finishedAt", wants_all as "wantsAll", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
   in_scope as "inScope", planned, plan, result, message`
 
 /** Kinds of runs that read HR as a whole: with several sources, each has runs of its own. */
@@ -146,7 +146,7 @@ export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
  * Requests a run.
  * @param keys its subjects, as the kind has them; empty: everything
  * @param source of HR, for a kind of run that has one
- * @param sweep whether every HR row is to be read
+ * @param readAll whether every HR row is to be read
  */
 export async function requestRun(
   db: Pool,
@@ -154,21 +154,21 @@ export async function requestRun(
   keys: string[],
   by: string,
   source = '',
-  sweep = false,
+  readAll = false,
 ): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, keys, requested_by, hr_source, wants_sweep)
+    `insert into dirsync.sync_run (kind, keys, requested_by, hr_source, wants_all)
      values ($1, $2, $3, $4, $5) returning id`,
-    [kind, keys, by, source, sweep],
+    [kind, keys, by, source, readAll],
   )
   await db.query(`select pg_notify('dirsync', 'run')`)
   return onlyRow(rows).id
 }
 
 /** Makes a waiting run read every HR row. False when it no longer waits. */
-export async function askForSweep(db: Pool, id: number): Promise<boolean> {
+export async function askForAll(db: Pool, id: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update dirsync.sync_run set wants_sweep = true where id = $1 and state = 'requested'`,
+    `update dirsync.sync_run set wants_all = true where id = $1 and state = 'requested'`,
     [id],
   )
   return rowCount === 1
@@ -227,7 +227,7 @@ export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRu
   if (rows[0]) return rows[0]
   const { rows: held } = await db.query<PlannableRun>(
     `select ${COLUMNS} from dirsync.sync_run
-     where state = 'held' and finished_at is null and rejudge_at <= now() and hr_source = $1
+     where state = 'held' and finished_at is null and recheck_at <= now() and hr_source = $1
      order by id limit 1`,
     [source],
   )
@@ -257,7 +257,7 @@ export async function beginRun(db: ClientBase, held: number): Promise<number> {
 /** The result of planning, for the run's row. */
 export interface PlannedRun {
   state: 'held' | 'running' | 'source_suspect' | 'failed' | 'superseded'
-  sweep?: boolean
+  readAll?: boolean
   inScope?: number
   plan?: PlanSummary
   source?: SourceStatistics
@@ -277,14 +277,14 @@ export class RunTakenBack extends Error {
 
 /** Writes the result of planning. A run that ends here is finished. @throws RunTakenBack */
 export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
-  const { state, sweep = true, inScope, plan, source, message, mapping } = planned
+  const { state, readAll = true, inScope, plan, source, message, mapping } = planned
   const count = plan && Object.values(plan.reasons).reduce((sum, n) => sum + n, 0)
   const { rowCount } = await db.query(
     `update dirsync.sync_run
-     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
+     set state = $2, read_all = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
          mapping = $9, planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
      where id = $1 and state = 'planning'`,
-    [id, state, sweep, inScope, count, plan, source, toStore(message), mapping],
+    [id, state, readAll, inScope, count, plan, source, toStore(message), mapping],
   )
   if (rowCount === 0) throw new RunTakenBack(id)
 }
@@ -301,10 +301,10 @@ export async function recordApproved(db: ClientBase, id: number, what: Said | nu
 // While a run is held
 
 /** Has HR checked again for a held run: it may have been fixed meanwhile. The stored plan stays as it is. */
-export async function rejudgeHeldRun(db: Pool, id: number): Promise<void> {
+export async function recheckHeldRun(db: Pool, id: number): Promise<void> {
   await db.query(
     // Never later than a failed check delays it: the clock may have been put back.
-    `update dirsync.sync_run set rejudge_at = least(coalesce(rejudge_at, now()), now() + interval '1 minute')
+    `update dirsync.sync_run set recheck_at = least(coalesce(recheck_at, now()), now() + interval '1 minute')
      where id = $1 and state = 'held'`,
     [id],
   )
@@ -312,9 +312,9 @@ export async function rejudgeHeldRun(db: Pool, id: number): Promise<void> {
 }
 
 /** A plan of all employees of a source has passed: its other held runs look different now. */
-export async function rejudgeHeldRuns(db: ClientBase, source: string): Promise<void> {
+export async function recheckHeldRuns(db: ClientBase, source: string): Promise<void> {
   await db.query(
-    `update dirsync.sync_run set rejudge_at = now()
+    `update dirsync.sync_run set recheck_at = now()
      where state = 'held' and finished_at is null and kind in ('changes', 'full') and hr_source = $1`,
     [source],
   )
@@ -340,7 +340,7 @@ export async function heldRun(
 /** A plan that passed supersedes a held one. */
 export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
   await db.query(
-    `update dirsync.sync_run set state = 'superseded', finished_at = now(), rejudge_at = null, message = $2
+    `update dirsync.sync_run set state = 'superseded', finished_at = now(), recheck_at = null, message = $2
      where id = $1 and state = 'held'`,
     [held, toStore([message('said.took_place', { run: by }), message('said.nothing_sent')])],
   )
@@ -358,7 +358,7 @@ export async function keepHeld(
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
-     set rejudge_at = null, judged_at = now(), message = $2,
+     set recheck_at = null, checked_at = now(), message = $2,
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
@@ -367,9 +367,9 @@ export async function keepHeld(
 }
 
 /** HR could not be checked again: that is retried in a minute, and the stored plan stays. */
-export async function judgeLater(db: Pool, held: number, what: Said): Promise<void> {
+export async function checkLater(db: Pool, held: number, what: Said): Promise<void> {
   await db.query(
-    `update dirsync.sync_run set rejudge_at = now() + interval '1 minute', message = $2
+    `update dirsync.sync_run set recheck_at = now() + interval '1 minute', message = $2
      where id = $1 and state = 'held'`,
     [held, toStore(what)],
   )
@@ -406,7 +406,7 @@ export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: num
       [id],
     )
     if (over.length > 0) ended.push(id)
-    if (over[0]?.state === 'cancelled') await restLostCases(db)
+    if (over[0]?.state === 'cancelled') await endLostRetries(db)
   }
   return { ended, left: rows.length - ended.length }
 }

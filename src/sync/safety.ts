@@ -13,7 +13,7 @@ export interface RunLimits {
   /** How long a department stays after HR closed it. */
   departmentGraceMs: number
   /** With `updated_at` mapped: how long changes runs may continue without reading every row. */
-  sweepIntervalMs: number
+  readAllEveryMs: number
 }
 
 interface GateLimits {
@@ -38,7 +38,7 @@ type LimitSetting =
   | 'BREAKER_DEPARTMENTS'
   | 'BREAKER_DEPARTMENTS_PERCENT'
   | 'DEPARTMENT_GRACE_HOURS'
-  | 'SWEEP_INTERVAL_MINUTES'
+  | 'HR_READ_ALL_MINUTES'
 
 /** The limits from the settings. */
 export function limitsOf(config: Readonly<Record<LimitSetting, number>>): RunLimits {
@@ -48,7 +48,7 @@ export function limitsOf(config: Readonly<Record<LimitSetting, number>>): RunLim
     maxLeavers: config.BREAKER_LEAVERS_PERCENT,
     departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
     departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
-    sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
+    readAllEveryMs: config.HR_READ_ALL_MINUTES * 60_000,
   }
 }
 
@@ -167,7 +167,7 @@ export function leaversAbound(left: number, total: number, maxLeavers: number): 
   return percent(left, total) > maxLeavers
 }
 
-/** True when so few rows changed that neither the sanity gate nor the breaker can judge them. */
+/** True when so few rows changed that neither the sanity gate nor the breaker can check them. */
 export function belowNotice(
   changed: number,
   rows: number,

@@ -44,14 +44,14 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
       continue
     }
     const holder = await findHolder(job, refused.verdict.category, platform)
-    if (holder === 'nobody' && !freed.has(unit)) {
+    if (holder === 'unheld' && !freed.has(unit)) {
       // Its holder gave it up between the two calls: the same update may succeed now.
       freed.add(unit)
       batches.unshift(batch)
       continue
     }
     sent.refused.push(unit)
-    park(job, refused, unit, holder === 'nobody' ? null : (holder?.userid ?? null), sent)
+    park(job, refused, unit, holder === 'unheld' ? null : (holder?.userid ?? null), sent)
     const rest = batch.filter(other => other !== unit)
     if (rest.length > 0) batches.unshift(rest)
   }
@@ -120,12 +120,15 @@ function park(
   })
 }
 
-/** The employee who has the mobile number or e-mail address already; null when the refusal is about something else. */
+/**
+ * The employee who has the mobile number or e-mail address already; `unheld` if the platform finds none, null when the refusal is
+ * about something else.
+ */
 async function findHolder(
   job: Sending,
   category: string,
   platform: CountedPlatform,
-): Promise<{ userid: string | null } | 'nobody' | null> {
+): Promise<{ userid: string | null } | 'unheld' | null> {
   const { mobile, mobile_area, email } = job.desired.fields
   const enterprise = enterpriseParams(job.desired.key.enterpriseCode)
   const queries: EmployeeQuery[] = []
@@ -141,5 +144,5 @@ async function findHolder(
     } catch (error) {
       if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
     }
-  return queries.length > 0 ? 'nobody' : null
+  return queries.length > 0 ? 'unheld' : null
 }

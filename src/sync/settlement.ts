@@ -172,7 +172,7 @@ with s as materialized (
     position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
-    calls jsonb, "waitedMs" jsonb, "tooFast" jsonb,
+    calls jsonb, "waitedMs" jsonb, "rateLimited" jsonb,
     fields text[], "platformCode" bigint, "traceId" text, error jsonb,
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
@@ -188,10 +188,10 @@ with s as materialized (
   for update of p
 ), noted as (
   insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at,
-                               duration_ms, outcome, calls, waited_ms, too_fast, fields, platform_code,
+                               duration_ms, outcome, calls, waited_ms, rate_limited, fields, platform_code,
                                trace_id, error, execution)
   select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs",
-         outcome, calls, "waitedMs", "tooFast", fields, "platformCode", "traceId", error, execution
+         outcome, calls, "waitedMs", "rateLimited", fields, "platformCode", "traceId", error, execution
   from s
   on conflict (execution) do nothing
 ), gone as (
@@ -251,13 +251,13 @@ async function writeOutcomes(
 ): Promise<{ valid: Settlement[]; done: Settlement[] }> {
   const rows = settlements.map((settlement, position) => {
     const { key, again, version, execution, sentUnknown, runId, startedAt, durationMs } = settlement
-    const { outcome, calls, waitedMs, tooFast, platformCode, traceId, error } = settlement
+    const { outcome, calls, waitedMs, rateLimited, platformCode, traceId, error } = settlement
     const employee = storedEmployee(settlement)
     return {
       position,
       ...key,
       ...{ version, execution, sentUnknown, runId, startedAt, durationMs },
-      ...{ outcome, calls, waitedMs, tooFast, platformCode, traceId, error },
+      ...{ outcome, calls, waitedMs, rateLimited, platformCode, traceId, error },
       done: again === null,
       delay: again?.delayMs ?? 0,
       attempts: again?.attempts ?? 0,

@@ -11,13 +11,13 @@ import { NO_USER_ID } from './plan-employees.ts'
 
 /**
  * Opens a case for each row in `stray` that has none yet.
- * @param sweep every row was read: cases of rows that are no longer delivered end
+ * @param readAll every row was read: cases of rows that are no longer delivered end
  */
 export async function recordStray(
   db: ClientBase,
   runId: number,
   { name }: SourceScope,
-  sweep: boolean,
+  readAll: boolean,
 ): Promise<void> {
   await db.query(
     `with told as (
@@ -43,7 +43,7 @@ export async function recordStray(
      order by enterprise_code, userid`,
     [name, toStore(message('said.stray_remedy')), runId],
   )
-  if (!sweep) return
+  if (!readAll) return
   const { rows } = await db.query<{ id: number }>(
     `select id from dirsync.dead_letter d
      where operation = 'read-hr' and field = $1 and entity_key <> $2 and state <> 'resolved'

@@ -1,7 +1,7 @@
+import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
-import { type Pace, readPace } from './figures.ts'
+import { countPending, type Pace, readPace } from './figures.ts'
 import { MIRRORS } from './mirror-kind.ts'
-import { countPending } from './tally.ts'
 
 /** With fewer queries in the last minutes, the share of updates cannot be estimated. */
 const TELLING_QUERIES = 20
@@ -34,7 +34,7 @@ const DEMANDS = `
     -- The order is that of the index on runs: without it the whole outbox might be read for a few rows.
     select p.* from whole w
     cross join lateral (select * from dirsync.pending q
-                        where q.run_id = w.run_id order by q.wave limit ${LOOKED_AT}) p
+                        where q.run_id = w.run_id order by q.enterprise_code, q.entity_key limit ${LOOKED_AT}) p
     union all
     select p.* from dirsync.pending p tablesample system ($4) repeatable (1)
     where p.run_id is null or p.run_id not in (select run_id from whole)
@@ -120,14 +120,7 @@ function updateShare({ operations }: Pace): number {
 }
 
 /** What a run still needs of the platform. */
-interface Demand {
-  /** Calls that it can make now. */
-  calls: number
-  /** Calls of more urgent work, which go first. */
-  ahead: number
-  /** Entities that will be retried later. */
-  later: number
-}
+type Demand = Pick<TimeLeft, 'calls' | 'ahead' | 'later'>
 
 /** How fast calls can go. */
 export interface Supply {
@@ -144,12 +137,16 @@ export interface Supply {
 }
 
 /** The remaining time of a run, or why it is unknown. */
-export type TimeLeft = Demand &
-  (
-    | { state: 'estimated'; seconds: number; callsPerSecond: number }
-    | { state: 'paused'; pausedForMs: number }
-    | { state: 'no_worker' | 'halted' | 'waiting_for_retries' | 'rate_unknown' }
-  )
+export const TimeLeft = z.object({
+  state: z.enum(['estimated', 'paused', 'no_worker', 'halted', 'waiting_for_retries', 'rate_unknown']),
+  seconds: z.number().nullable().describe('Null unless it can be estimated'),
+  calls_per_second: z.number().nullable(),
+  paused_ms: z.number().nullable().describe('How long the platform asked for a pause'),
+  calls: z.number().describe('Calls that the run can make now'),
+  ahead: z.number().describe('Calls of more urgent work'),
+  later: z.number().describe('Entities that will be retried later'),
+})
+export type TimeLeft = z.infer<typeof TimeLeft>
 
 /**
  * The remaining time of a run at the present rate of the pacer, whatever the rate was before. If the platform is too
@@ -157,13 +154,14 @@ export type TimeLeft = Demand &
  */
 export function timeLeft(demand: Demand, supply: Supply): TimeLeft {
   const { workers, halted, pausedForMs, permittedPerSecond, concurrency, callMs } = supply
-  if (workers === 0) return { state: 'no_worker', ...demand }
-  if (halted) return { state: 'halted', ...demand }
-  if (demand.calls === 0 && demand.later > 0) return { state: 'waiting_for_retries', ...demand }
-  if (pausedForMs > 0) return { state: 'paused', pausedForMs, ...demand }
-  if (!permittedPerSecond) return { state: 'rate_unknown', ...demand }
+  const none = { seconds: null, calls_per_second: null, paused_ms: null, ...demand }
+  if (workers === 0) return { ...none, state: 'no_worker' }
+  if (halted) return { ...none, state: 'halted' }
+  if (demand.calls === 0 && demand.later > 0) return { ...none, state: 'waiting_for_retries' }
+  if (pausedForMs > 0) return { ...none, state: 'paused', paused_ms: pausedForMs }
+  if (!permittedPerSecond) return { ...none, state: 'rate_unknown' }
   const inFlight = concurrency && callMs ? (concurrency * 1000) / callMs : Number.POSITIVE_INFINITY
-  const callsPerSecond = Math.min(permittedPerSecond, inFlight)
-  const seconds = (demand.calls + demand.ahead) / callsPerSecond
-  return { state: 'estimated', seconds, callsPerSecond, ...demand }
+  const calls_per_second = Math.min(permittedPerSecond, inFlight)
+  const seconds = (demand.calls + demand.ahead) / calls_per_second
+  return { ...none, state: 'estimated', seconds, calls_per_second }
 }

@@ -57,10 +57,19 @@ const LISTS: Record<string, string> = {
   operation: 'call',
   role: 'process_role',
   money_state: 'money_state',
+  run_state: 'run_state',
+  dry_run_state: 'dry_run_state',
+  bulk_state: 'bulk_state',
+  event: 'event',
+}
+
+/** The list of the names of a parameter's values; empty: they are said as they are stored, in English all of them. */
+export function listNaming(language: Language, parameter: string): string {
+  return language === 'en' ? '' : (LISTS[parameter] ?? '')
 }
 
 const SPEECHES: Record<Language, Speech> = {
-  // In English, values are said as they are stored, which is also what options take.
+  // In English, names are also what options take.
   en: {
     sentence: key => (isTextKey(key) ? CATALOGUES.en[key] : undefined),
     named: (_, value) => value,

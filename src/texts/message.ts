@@ -41,6 +41,16 @@ export function message<Key extends SaidKey>(key: Key, ...[values]: ValuesOf<Key
   return values === undefined ? { key } : { key, values }
 }
 
+/** A message as the error of a schema, which can only be a text: {@link saidBySchema} reads it. */
+export function worded<Key extends SaidKey>(key: Key, ...values: ValuesOf<Key>): string {
+  return JSON.stringify(message(key, ...values))
+}
+
+/** What the error of a schema says; the library's own are in its words. */
+export function saidBySchema(error: string): Message {
+  return error.startsWith('{"key":') ? JSON.parse(error) : inWords(error)
+}
+
 /** Words of others, or of an earlier version, as they are. */
 export function inWords(words: string): Message {
   return message('said.words', { words })

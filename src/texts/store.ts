@@ -1,9 +1,10 @@
 import type { Pool } from '../lib/database.ts'
+import { listNaming } from './failures.ts'
 import { CATALOGUES, LANGUAGES } from './texts.ts'
 
 /** Lists whose names SQL gives, and what messages say; pages and commands have the rest to themselves. */
 const IN_SQL =
-  /^(?:state|category|field|entity|operation|call|run_kind|run_state|money_state|payment_order_status|code|circumstance|said)\./
+  /^(?:state|category|field|entity|operation|call|run_kind|run_state|dry_run_state|bulk_state|event|money_state|payment_order_status|code|circumstance|said)\./
 
 /**
  * Writes what SQL says to operators into `dirsync.text`, where it differs from this version's catalogue. Every migrate and
@@ -14,8 +15,9 @@ export async function storeTexts(db: Pool): Promise<number> {
     Object.entries(CATALOGUES[language])
       .filter(([key]) => IN_SQL.test(key))
       .map(([key, text]) => {
-        const parts = text.split(/\{(\w+)\}/)
-        return { language, key, text, parts: parts.length > 1 ? parts : null }
+        const [before, ...rest] = text.split(/\{(\w+)\}/)
+        const parts = rest.flatMap((part, i) => (i % 2 === 0 ? [part, listNaming(language, part)] : [part]))
+        return { language, key, text, parts: parts.length > 0 ? [before, ...parts] : null }
       }),
   )
   const { rowCount } = await db.query(

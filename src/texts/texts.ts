@@ -54,7 +54,7 @@ export function textOr(language: Language, key: string, fallback: string): strin
 }
 
 /**
- * The language that somebody asks for.
+ * The language that a reader asks for.
  * @param wish a language tag, or an Accept-Language header; undefined where nothing is asked for
  */
 export function languageOf(wish: string | undefined): Language {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { message } from '../texts/message.ts'
 import { EmbeddedError, identify } from './folder.ts'
 import { freePort } from './postgres.ts'
 
@@ -129,6 +130,6 @@ async function failed(folder: string): Promise<EmbeddedError> {
   const words = (await readFile(log, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' | ')
   return new EmbeddedError(
     'EMBEDDED_EMULATOR_FAILED',
-    `The embedded emulator did not start (${words}): see ${log}.`,
+    message('said.embedded_emulator_failed', { words, file: log }),
   )
 }

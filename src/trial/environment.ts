@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
 import type { Logger } from '../lib/logger.ts'
+import { message } from '../texts/message.ts'
 import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
 import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
 import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
@@ -55,7 +56,7 @@ async function clear(directory: string): Promise<void> {
   if (users.length > 0)
     throw new EmbeddedError(
       'EMBEDDED_IN_USE',
-      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
+      message('said.embedded_busy', { folder: directory, processes: users.map(String) }),
     )
   await stopEmulatorProcess(join(directory, 'emulator'))
   await rm(join(directory, 'emulator'), { recursive: true, force: true })

@@ -4,6 +4,7 @@ import { access, chmod, constants, mkdir, readdir, readFile, realpath, rm, write
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Message, message, SaidError } from '../texts/message.ts'
 
 /** For processes that share a folder: a lock, the list of its users, and checks whose process an id belongs to. */
 
@@ -25,11 +26,11 @@ type EmbeddedErrorCode =
   | 'EMBEDDED_EMULATOR_FAILED'
 
 /** An embedded part could not be started or stopped. The message is one sentence for a person. */
-export class EmbeddedError extends Error {
+export class EmbeddedError extends SaidError {
   readonly code: EmbeddedErrorCode
 
-  constructor(code: EmbeddedErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: EmbeddedErrorCode, what: Message, options?: ErrorOptions) {
+    super(what, options)
     this.name = 'EmbeddedError'
     this.code = code
   }
@@ -46,11 +47,9 @@ export async function openFolder(folder: string): Promise<void> {
     if (await mkdir(folder, { recursive: true })) await chmod(folder, 0o711)
     await access(folder, constants.W_OK)
   } catch (cause) {
-    throw new EmbeddedError(
-      'EMBEDDED_NOT_YOURS',
-      `This user cannot write to the folder ${folder}: run dirsync as the user it belongs to, or somewhere else.`,
-      { cause },
-    )
+    throw new EmbeddedError('EMBEDDED_NOT_YOURS', message('said.embedded_not_writable', { folder }), {
+      cause,
+    })
   }
 }
 
@@ -74,10 +73,7 @@ export async function withFolderLock<T>(folder: string, action: () => Promise<T>
   while (!lock) {
     await released(name, signal)
     if (signal.aborted)
-      throw new EmbeddedError(
-        'EMBEDDED_LOCK_TIMEOUT',
-        `Another process has been starting or stopping ${folder} for two minutes: end it and try again.`,
-      )
+      throw new EmbeddedError('EMBEDDED_LOCK_TIMEOUT', message('said.embedded_locked', { folder }))
     lock = await listen(name)
   }
   try {

@@ -19,6 +19,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { type Message, message } from '../texts/message.ts'
 import { EmbeddedError } from './folder.ts'
 
 /** Where the embedded PostgreSQL can run: its data, its account, and binaries that this account can execute. */
@@ -71,7 +72,7 @@ export async function settlePlace(folder: string): Promise<ClusterPlace> {
   }
   throw new EmbeddedError(
     'EMBEDDED_NOT_YOURS',
-    `PostgreSQL does not run as root, and user id ${account.uid} can reach neither ${folder} nor /var/lib/dirsync nor ${tmpdir()}: move the checkout to a folder that others may enter.`,
+    message('said.embedded_root', { id: account.uid, folder, other: tmpdir() }),
   )
 }
 
@@ -90,7 +91,7 @@ function accountFor(owner: Account, folder: string): Account | null {
   if (uid === 0) return { uid: owner.uid, gid: owner.gid }
   throw new EmbeddedError(
     'EMBEDDED_NOT_YOURS',
-    `${folder} belongs to user id ${owner.uid}, and this process runs as ${uid}: run it as that user, or remove the folder.`,
+    message('said.embedded_owner', { folder, owner: owner.uid, id: uid ?? '' }),
   )
 }
 
@@ -116,7 +117,7 @@ async function isUsable(folder: string, account: Account): Promise<boolean> {
   }
 }
 
-const OWN_SERVERS = 'set DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to use servers of your own'
+const OWN_SERVERS = message('said.own_servers')
 
 /**
  * The folder with PostgreSQL's `bin/`, `lib/` and `share/` that npm installed. Where the account cannot execute them there (a
@@ -131,37 +132,33 @@ export async function usableBinaries({ root, account }: ClusterPlace): Promise<s
   if (await linkLibraries(installed)) {
     const { exitCode, failure } = await probe(installed)
     if (exitCode === 0) return installed
-    if (failure === 'ENOENT') throw unsupported('this system has another C library than glibc')
+    if (failure === 'ENOENT') throw unsupported(message('said.other_libc'))
   }
   const copy = await copyBinaries(installed, root)
   const { exitCode, failure, output } = await probe(copy)
   if (exitCode === 0) return copy
   throw new EmbeddedError(
     'EMBEDDED_POSTGRES_FAILED',
-    `The embedded PostgreSQL in ${copy} cannot be executed (${failure ?? output}): ${OWN_SERVERS}.`,
+    message('said.embedded_not_executable', { folder: copy, words: failure ?? output, remedy: OWN_SERVERS }),
   )
 }
 
 function findPackage(): string {
   const { platform, arch } = process
   if (platform !== 'linux' || !['x64', 'arm64'].includes(arch))
-    throw unsupported(`this is ${platform} on ${arch}`)
+    throw unsupported(message('said.other_system', { name: platform, arch }))
   const name = `@embedded-postgres/${platform}-${arch}`
   try {
     return resolve(dirname(createRequire(import.meta.url).resolve(name)), '../native')
   } catch (cause) {
-    throw new EmbeddedError(
-      'EMBEDDED_PACKAGE_MISSING',
-      `The package ${name} is not installed: run npm ci without --omit=optional.`,
-      { cause },
-    )
+    throw new EmbeddedError('EMBEDDED_PACKAGE_MISSING', message('said.embedded_package', { name }), { cause })
   }
 }
 
-function unsupported(why: string): EmbeddedError {
+function unsupported(what: Message): EmbeddedError {
   return new EmbeddedError(
     'EMBEDDED_UNSUPPORTED',
-    `The embedded PostgreSQL needs Linux with glibc on x64 or arm64, and ${why}: ${OWN_SERVERS}.`,
+    message('said.embedded_system', { what, remedy: OWN_SERVERS }),
   )
 }
 

@@ -20,9 +20,15 @@ import type { EmployeeMapping, HrEmployeeRow, HrScan, HrSource } from '../hr/sou
 import type { MappingFile } from '../hr/statement.ts'
 import { type UpdatedTimes, UpdatedTimesCollector } from '../hr/updated-times.ts'
 import { message } from '../texts/message.ts'
-import { type BrokenRule, ColumnCollector, type ColumnFigures } from './columns.ts'
+import {
+  type BrokenRule,
+  ColumnCollector,
+  type ColumnFigures,
+  DOUBT_HINTS,
+  type Doubt,
+  DoubtCollector,
+} from './columns.ts'
 import { DEPARTMENT_HINTS, DepartmentCollector, type DepartmentFigures } from './departments.ts'
-import { DOUBT_HINTS, type Doubt, DoubtCollector } from './doubts.ts'
 import {
   type Likeness,
   LikenessCollector,
@@ -113,7 +119,7 @@ export async function checkHr(
   },
 ): Promise<HrCheck> {
   const { product } = await hr.facts()
-  const files = await hr.texts()
+  const files = await hr.mappingFiles()
   await using snapshot = await hr.snapshot(STATEMENT_MS, 'dirsync hr check')
   // Whatever HR's server is doing: it notices within seconds that the client is gone.
   using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())

@@ -250,7 +250,7 @@ export function calledIn(columns: readonly { name: string }[]): (name: string) =
 }
 
 /** What a status value certainly means; null: it may mean anything. */
-export function standingOf(value: string): 'in service' | 'gone' | null {
+export function statusOf(value: string): 'in service' | 'gone' | null {
   const word = plainName(value)
   if (IN_SERVICE.has(word)) return 'in service'
   if (GONE.has(word)) return 'gone'
@@ -259,11 +259,9 @@ export function standingOf(value: string): 'in service' | 'gone' | null {
 }
 
 /** The same for all values of a column: 1 and 0 have a meaning if there is no other number. */
-export function standingsOf(values: readonly string[]): ReturnType<typeof standingOf>[] {
+export function statussOf(values: readonly string[]): ReturnType<typeof statusOf>[] {
   const isFlag = values.every(value => /^[01]$/.test(plainName(value)))
-  return values.map(value =>
-    isFlag ? (plainName(value) === '1' ? 'in service' : 'gone') : standingOf(value),
-  )
+  return values.map(value => (isFlag ? (plainName(value) === '1' ? 'in service' : 'gone') : statusOf(value)))
 }
 
 /** The platform's 1, 2 or 3 for a word or number that usually means it; null for any other. */

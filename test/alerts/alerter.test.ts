@@ -85,6 +85,10 @@ async function pass(ms: number): Promise<void> {
   await store.pool.query(`select pg_notify('dirsync', 'alert')`)
 }
 
+/** Waits until every message has arrived, and is marked so. */
+const delivered = () =>
+  until(() => store.value<boolean | null>(`select bool_and(state = 'sent') from dirsync.alert_message`))
+
 /** Ends what is wrong, and lets the minute pass after which it is over. */
 async function mend(...left: Finding[]): Promise<void> {
   wrong = left
@@ -111,12 +115,10 @@ describe('what is wrong', () => {
     await startProcess([inbox.channel()])
     expect(said(await inbox.arrival(1))).toBe('halt raised, tokens raised')
     await judged()
-    await until(async () => (await store.value(`select state from dirsync.alert_message`)) === 'sent')
+    await delivered()
     await pass(4 * HOUR)
     expect(said(await inbox.arrival(2))).toBe('halt repeated, tokens repeated')
-    await until(
-      async () => (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true,
-    )
+    await delivered()
     await mend()
     const over = await inbox.arrival(3)
     expect(said(over)).toBe('halt recovered, tokens recovered')
@@ -131,16 +133,14 @@ describe('what is wrong', () => {
     await startProcess([inbox.channel()])
     await judged()
     // Problems that existed before the first evaluation may clear by themselves for some minutes.
-    await store.pool.query(`update dirsync.alert_judgement set watched_since = now() - interval '1 day'`)
+    await store.pool.query(`update dirsync.alert_check set watched_since = now() - interval '1 day'`)
     expect(said(await inbox.arrival(1))).toBe(`${rule} raised`)
-    await until(async () => (await store.value('select state from dirsync.alert_message')) === 'sent')
+    await delivered()
     await pass(4 * HOUR)
     const repeated = await inbox.arrival(2)
     expect(said(repeated)).toBe(`${rule} repeated`)
     expect(repeated.alerts[0]?.remedy).not.toBe('')
-    await until(
-      async () => (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true,
-    )
+    await delivered()
     await mend()
     const over = await inbox.arrival(3)
     expect(said(over)).toBe(`${rule} recovered`)
@@ -155,9 +155,12 @@ describe('what is wrong', () => {
     for (let flap = 0; flap < 10; flap++) {
       wrong = flapping
       await judged()
+      // What is not sent yet would be decided about anew, with what comes next.
+      await delivered()
       await pass(4 * 60_000)
       await mend()
       await judged()
+      await delivered()
     }
     await pass(15 * 60_000)
     await inbox.arrival(4)
@@ -259,8 +262,6 @@ describe('of several processes', () => {
 })
 
 describe('a channel that is away', () => {
-  const isSent = async () =>
-    (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true
   const tried = () =>
     until(async () => (await store.value<number>('select sum(attempts) from dirsync.alert_message')) > 0)
 
@@ -287,7 +288,7 @@ describe('a channel that is away', () => {
     await pass(HOUR)
     const arrived = await inbox.arrival(failed + 1)
     expect(said(arrived).split(', ').sort()).toEqual(['clock raised', 'paused raised', 'tokens recovered'])
-    await until(isSent)
+    await delivered()
     await judged()
     expect(inbox.arrivals).toHaveLength(failed + 1)
     // It has other contents than the refused one, so it must have another id.
@@ -305,7 +306,7 @@ describe('a channel that is away', () => {
     inbox.answer = takes
     await pass(HOUR)
     expect((await inbox.arrival(2)).id).toBe(id)
-    await until(isSent)
+    await delivered()
     expect(await events()).toEqual([{ rule: 'tokens', event: 'raised', channel: 'ops' }])
   })
 
@@ -485,9 +486,9 @@ describe('while the database is away', () => {
     wrong = []
     const { proxy } = await proxied([inbox.channel()])
     await judged()
-    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '30 seconds'`)
+    await store.pool.query(`update dirsync.alert_check set checked_at = now() + interval '30 seconds'`)
     // This process stops evaluating; from now on the row says that another one was the last.
-    await store.pool.query('update dirsync.alert_judgement set judged_by = gen_random_uuid()')
+    await store.pool.query('update dirsync.alert_check set checked_by = gen_random_uuid()')
     await delay(200)
     await proxy.refuse()
     await delay(300)
@@ -568,7 +569,7 @@ describe('while the database is away', () => {
     await until(async () => tries > 2)
     expect(inbox.arrivals).toEqual([])
     // Nor has any other process judged meanwhile.
-    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '3 minutes'`)
+    await store.pool.query(`update dirsync.alert_check set checked_at = now() - interval '3 minutes'`)
     const told = await inbox.arrival(1)
     expect(said(told)).toBe('database_away raised')
     expect(told.alerts[0]?.what).toContain('column "no_such_column" does not exist')

@@ -31,10 +31,10 @@ export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2
 export const MONEY = { count: 2, for_person: 1, since: ago(MINUTE) }
 export const NO_MONEY = { count: 0, for_person: 0, since: null }
 /** Of 1000 in scope. */
-export const standing = (inStep: number): Facts['employees'] => [
-  { standing: 'in_step', count: inStep },
-  { standing: 'waiting', count: 1000 - inStep },
-  { standing: 'left', count: 5000 },
+export const status = (inSync: number): Facts['employees'] => [
+  { status: 'in_sync', count: inSync },
+  { status: 'waiting', count: 1000 - inSync },
+  { status: 'left', count: 5000 },
 ]
 export const open = (count: number, category = 'duplicate_mobile'): Facts['deadLetters'] => [
   { category, state: 'open', count: count - 1 },
@@ -146,16 +146,16 @@ export const BORDERS: {
   {
     rule: 'cases_jump',
     name: 'more than 20 cases of few employees, of a category that there was not',
-    beyond: { employees: [{ standing: 'in_step', count: 10 }], deadLetters: open(21, 'invalid_hr_row') },
-    at: { employees: [{ standing: 'in_step', count: 10 }], deadLetters: open(20, 'invalid_hr_row') },
+    beyond: { employees: [{ status: 'in_sync', count: 10 }], deadLetters: open(21, 'invalid_hr_row') },
+    at: { employees: [{ status: 'in_sync', count: 10 }], deadLetters: open(20, 'invalid_hr_row') },
     found: { subject: 'invalid_hr_row', facts: { category: 'invalid_hr_row', count: 21, rise: 21 } },
   },
   {
-    rule: 'out_of_step',
+    rule: 'out_of_sync',
     name: 'less than 98 % in sync',
-    beyond: { employees: standing(979) },
-    at: { employees: standing(980) },
-    found: { subject: '', forMs: HOUR, facts: { share: 0.979, in_step: 979, in_scope: 1000 } },
+    beyond: { employees: status(979) },
+    at: { employees: status(980) },
+    found: { subject: '', forMs: HOUR, facts: { share: 0.979, in_sync: 979, in_scope: 1000 } },
   },
   {
     rule: 'work_stuck',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { compose } from '../../src/alerts/compose.ts'
-import type { AlertEvent, Draft, StandingAlert } from '../../src/alerts/decide.ts'
+import type { AlertEvent, Draft, RaisedAlert } from '../../src/alerts/decide.ts'
+import { compose } from '../../src/alerts/message.ts'
 import { RULES, type RuleName } from '../../src/alerts/rule.ts'
 import type { Language } from '../../src/texts/texts.ts'
 
@@ -22,7 +22,7 @@ afterAll(() => {
 function event(
   rule: RuleName,
   what: AlertEvent,
-  differs: Partial<StandingAlert> = {},
+  differs: Partial<RaisedAlert> = {},
 ): Draft['events'][number] {
   const isOver = what === 'recovered'
   return {
@@ -43,7 +43,7 @@ const message = (
   at: Parameters<typeof compose>[2] = AT,
 ) => compose(language, of, at, { messagesPerHour: 20 })
 
-test('whoever acknowledged an alert is named as people know them, with what they said', () => {
+test('names the person who acknowledged an alert, with what they said', () => {
   const taken = (reason: string | null) =>
     message(
       'en',

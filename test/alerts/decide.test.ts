@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decide, type Outlook, type StandingAlert, type Told } from '../../src/alerts/decide.ts'
+import { decide, type Outlook, type RaisedAlert, type Told } from '../../src/alerts/decide.ts'
 import { RULES, type RuleName } from '../../src/alerts/rule.ts'
 
 const NOW = new Date('2026-11-22T10:00:00Z')
@@ -13,7 +13,7 @@ const OPS = { name: 'ops', least: 'warning' } as const
 let numbers = 0
 
 /** An alert that fires; critical unless its rule says otherwise. */
-function alert(differs: Partial<StandingAlert> = {}): StandingAlert {
+function alert(differs: Partial<RaisedAlert> = {}): RaisedAlert {
   numbers += 1
   const rule: RuleName = differs.rule ?? 'halt'
   return {
@@ -23,11 +23,11 @@ function alert(differs: Partial<StandingAlert> = {}): StandingAlert {
   }
 }
 
-const ended = (differs: Partial<StandingAlert> = {}) =>
+const ended = (differs: Partial<RaisedAlert> = {}) =>
   alert({ state: 'ended', goneAt: ago(2 * MINUTE), endedAt: ago(2 * MINUTE), ...differs })
 
 /** What channel ops knows of an alert: it was told so long ago, unless something else is said. */
-function told({ id }: StandingAlert, ms: number | null, differs: Partial<Told> = {}): Told {
+function told({ id }: RaisedAlert, ms: number | null, differs: Partial<Told> = {}): Told {
   const at = ms === null ? null : ago(ms)
   return {
     ...{ alertId: id, channel: 'ops', firstAt: at, lastAt: at },
@@ -228,9 +228,9 @@ describe('inhibition', () => {
   const follows = [
     ofRuns('run_overdue', 'changes', 'north'),
     alert({ rule: 'work_stuck' }),
-    alert({ rule: 'out_of_step' }),
+    alert({ rule: 'out_of_sync' }),
   ]
-  test.each<[string, StandingAlert, string[]]>([
+  test.each<[string, RaisedAlert, string[]]>([
     ['an enterprise that is halted', alert({ subject: 'E1', facts: { scope: 'E1' } }), []],
     [
       'its HR that is away',
@@ -242,9 +242,9 @@ describe('inhibition', () => {
     ['HR that looks wrong to the same runs', ofRuns('source_suspect', 'changes', 'north'), ['run_overdue']],
     ['HR that looks wrong to other runs', ofRuns('source_suspect', 'full', 'north'), []],
     ['another HR that looks wrong', ofRuns('source_suspect', 'changes', 'south'), []],
-    ['a pause', alert({ rule: 'paused' }), ['out_of_step']],
+    ['a pause', alert({ rule: 'paused' }), ['out_of_sync']],
     ['no worker', alert({ rule: 'role_missing', subject: 'worker' }), ['run_overdue', 'work_stuck']],
-    ['a halt of everything', alert({ facts: { scope: '*' } }), ['run_overdue', 'work_stuck', 'out_of_step']],
+    ['a halt of everything', alert({ facts: { scope: '*' } }), ['run_overdue', 'work_stuck', 'out_of_sync']],
   ])('%s suppresses its consequences, and nothing else', (_, cause, kept) => {
     const { drafts } = decide(outlook({ alerts: [cause, ...follows] }), [OPS], LIMITS)
     const toldOf = drafts[0]?.events.map(({ alert: { rule } }) => rule) ?? []

@@ -1,5 +1,5 @@
 import type { Facts } from '../../src/alerts/facts.ts'
-import type { AlertLimits } from '../../src/alerts/findings.ts'
+import type { AlertLimits } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 
 /** The default thresholds of the rules, except for these settings. */
@@ -25,11 +25,11 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     lastSuccesses: [{ kind: 'changes', age: 100 }],
     halts: [],
     employees: [
-      { standing: 'in_step', count: 980 },
-      { standing: 'dead_lettered', count: 10 },
-      { standing: 'awaiting_activation', count: 10 },
-      { standing: 'left', count: 400 },
-      { standing: 'vanished', count: 20 },
+      { status: 'in_sync', count: 980 },
+      { status: 'dead_lettered', count: 10 },
+      { status: 'awaiting_activation', count: 10 },
+      { status: 'left', count: 400 },
+      { status: 'vanished', count: 20 },
     ],
     processes: [
       { role: 'scheduler', count: 1 },
@@ -37,7 +37,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     ],
     pace: { calls_per_second: 0, permitted_per_second: 10, utilisation: 0 },
     platformPause: 0,
-    judgements: [{ kind: 'changes', source: '', suspect: false }],
+    sourceChecks: [{ kind: 'changes', source: '', suspect: false }],
     schedules: [
       { kind: 'changes', source: '', interval: 300, lastGood: 100, unsuccessful: 100, error: null },
       { kind: 'full', source: '', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000, error: null },

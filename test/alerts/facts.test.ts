@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
-import { findings } from '../../src/alerts/findings.ts'
-import type { Finding, RuleName } from '../../src/alerts/rule.ts'
-import { alertText } from '../../src/alerts/text.ts'
+import { alertText } from '../../src/alerts/message.ts'
+import { type Finding, findings, type RuleName } from '../../src/alerts/rule.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
+import { noteStatuses } from '../../src/sync/figures.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/halts.ts'
 import { deregister, heartbeat, type Pacing } from '../../src/sync/process.ts'
-import { noteStanding } from '../../src/sync/tally.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { fail, plant, plantRun } from '../sync/planted.ts'
@@ -132,11 +131,11 @@ describe('halts', () => {
 
 describe('held runs', () => {
   test('are found until a person decides', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
     const held = await under.plan()
     expect(held.state).toBe('held')
-    // It reports employees who wait for the decision, so out_of_step does not report them again.
+    // It reports employees who wait for the decision, so out_of_sync does not report them again.
     expect(await found()).toMatchObject([
       { rule: 'held_run', subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
     ])
@@ -148,7 +147,7 @@ describe('held runs', () => {
 
 describe('a source that looks wrong', () => {
   test('is found since the first run that found it so, and is over with the first that passes', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await under.hr.query('create table kept as table person; delete from person')
     const first = await under.plan()
     expect(first.state).toBe('source_suspect')
@@ -254,17 +253,17 @@ describe('runs that are overdue', () => {
 
   test('not while HR is checked again for a held run, but once it cannot be', async () => {
     await goodRun(60)
-    await goodRun(50, { state: 'held', finished_at: null, judged_at: minutesAgo(2) })
+    await goodRun(50, { state: 'held', finished_at: null, checked_at: minutesAgo(2) })
     expect(await rules()).toEqual([expect.stringMatching(/^held_run /)])
     await sql(
       `update dirsync.sync_run
-               set judged_at = now() - interval '16 minutes',
+               set checked_at = now() - interval '16 minutes',
                    message = $1
                where state = 'held'`,
       [
         toStore([
           inWords('Too many.'),
-          message('said.not_judged', { reason: inWords('column "mail" does not exist') }),
+          message('said.not_checked', { reason: inWords('column "mail" does not exist') }),
         ]),
       ],
     )
@@ -337,10 +336,10 @@ describe('runs that are overdue', () => {
       },
       1000,
     )
-    await noteStanding(store.pool)
+    await noteStatuses(store.pool)
     await sql('delete from dirsync.halt')
     expect(await found()).toEqual([])
-    await sql('delete from dirsync.standing_history')
+    await sql('delete from dirsync.status_history')
     expect(await rules()).toEqual(['run_overdue changes'])
     await goodRun(600, { state: 'rejected', decided_at: new Date() })
     expect(await found()).toEqual([])
@@ -350,11 +349,11 @@ describe('runs that are overdue', () => {
 describe('cases that jump', () => {
   beforeEach(async () => {
     await plantRun(store, { state: 'done', planned_at: minutesAgo(90), finished_at: minutesAgo(90) })
-    await plant(store, 'standing_history', history(50, {}), history(40, { not_on_platform: 5 }))
+    await plant(store, 'status_history', history(50, {}), history(40, { not_on_platform: 5 }))
   })
   const history = (minutes: number, openCases: object) => ({
     at: minutesAgo(minutes),
-    ...{ in_step: 0, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0, cases: 0, pending: 0 },
+    ...{ in_sync: 0, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0, cases: 0, pending: 0 },
     ...{ oldest_pending_seconds: 0, is_halted: false, open_cases: openCases },
   })
   const failing = async (from: number, to: number) => {
@@ -369,10 +368,10 @@ describe('cases that jump', () => {
       { subject: 'duplicate_mobile', facts: { count: 21, rise: 21 } },
     ])
     // They stay, and the hour passes.
-    await noteStanding(store.pool)
+    await noteStatuses(store.pool)
     expect(await rules()).toEqual(['cases_jump duplicate_mobile'])
     await sql(
-      `update dirsync.standing_history set at = at - interval '1 hour' where at < now() - interval '30 minutes'`,
+      `update dirsync.status_history set at = at - interval '1 hour' where at < now() - interval '30 minutes'`,
     )
     expect(await found()).toEqual([])
   })
@@ -400,18 +399,18 @@ describe('employees out of sync', () => {
     // Every one of them is still to be sent: the first sync is under way.
     expect(await found()).toEqual([])
     await under.acknowledge('e3')
-    expect(await only('out_of_step')).toMatchObject([
-      { forMs: 3_600_000, facts: { share: 0.9, in_step: 9, in_scope: 10 } },
+    expect(await only('out_of_sync')).toMatchObject([
+      { forMs: 3_600_000, facts: { share: 0.9, in_sync: 9, in_scope: 10 } },
     ])
-    expect(await found({ ALERT_OUT_OF_STEP: '90' })).toEqual([])
+    expect(await found({ ALERT_OUT_OF_SYNC: '90' })).toEqual([])
     await sql('update dirsync.employee set acknowledged_hash = source_hash, parked_hash = null')
     expect(await found()).toEqual([])
   })
 
   test('do not count after the account was switched, as in a first sync', async () => {
-    await under.inStep(2)
+    await under.inSync(2)
     await sql('update dirsync.employee set acknowledged_hash = null')
-    expect(await rules()).toEqual(['out_of_step'])
+    expect(await rules()).toEqual(['out_of_sync'])
     await plant(store, 'deployment', {
       base_url: 'b',
       app_id: 'a',
@@ -427,7 +426,7 @@ describe('employees out of sync', () => {
 describe('work that is stuck', () => {
   /** A changes run of three employees, asked for so long ago. */
   async function stuck(minutes: number): Promise<void> {
-    await under.inStep(100)
+    await under.inSync(100)
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
     expect((await under.plan()).state).toBe('running')
     await old(minutes)
@@ -479,7 +478,7 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual(['work_stuck'])
     await sql(`select dirsync.pause('maintenance')`)
     expect(await workRules()).toEqual([])
-    await noteStanding(store.pool)
+    await noteStatuses(store.pool)
     await sql('select dirsync.resume()')
     expect(await workRules()).toEqual([])
   })
@@ -495,7 +494,7 @@ describe('work that is stuck', () => {
   })
 
   test('does not include work of a nightly full run, which takes hours', async () => {
-    await under.inStep(100)
+    await under.inSync(100)
     expect(await under.plan('full')).toMatchObject({ state: 'running', planned: 100 })
     await old(10 * 60)
     expect(await found()).toEqual([])
@@ -658,10 +657,10 @@ describe('calls, processes and clocks', () => {
   test('calls that are rejected are found for fifteen minutes', async () => {
     const calls = new CallCounter(store.pool, SILENT)
     const call = { operation: 'employee/get', durationMs: 5, waitedMs: 0, code: 0 }
-    for (let i = 0; i < 400; i += 1) calls.count({ ...call, tooFast: i < 4 })
+    for (let i = 0; i < 400; i += 1) calls.count({ ...call, rateLimited: i < 4 })
     await calls.close()
     expect(await found()).toEqual([])
-    calls.count({ ...call, operation: 'employee/update', tooFast: true })
+    calls.count({ ...call, operation: 'employee/update', rateLimited: true })
     await calls.close()
     expect(await only('calls_rejected')).toMatchObject([{ facts: { calls: 401, rejected: 5 } }])
     await sql(`update dirsync.call_minute set minute = minute - interval '16 minutes'`)
@@ -847,7 +846,7 @@ test('with several HR sources each is checked by itself, and one that is away is
   // Of the time when there was one HR system.
   await judged('source_suspect', '')
   expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
-  expect((await readAlertFacts(store.pool)).judgements).toEqual([
+  expect((await readAlertFacts(store.pool)).sourceChecks).toEqual([
     { kind: 'changes', source: 'shanghai', suspect: false },
     { kind: 'changes', source: 'beijing', suspect: true },
   ])

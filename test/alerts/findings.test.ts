@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { Facts } from '../../src/alerts/facts.ts'
-import { findings } from '../../src/alerts/findings.ts'
-import { type Finding, inhibitorOf, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
-import { alertText } from '../../src/alerts/text.ts'
+import { alertText } from '../../src/alerts/message.ts'
+import {
+  type Finding,
+  findings,
+  inhibitorOf,
+  RULE_NAMES,
+  RULES,
+  type RuleName,
+} from '../../src/alerts/rule.ts'
 import { HrDeliveryError } from '../../src/hr/errors.ts'
 import { duplication } from '../../src/sync/safety.ts'
 import { inWords, message } from '../../src/texts/message.ts'
@@ -19,7 +25,7 @@ import {
   open,
   SCHEDULE,
   STOP,
-  standing,
+  status,
   WORK,
 } from './borders.ts'
 import { alertLimits, healthyFacts } from './facts-under-test.ts'
@@ -40,7 +46,7 @@ test('when all is well, nothing is found, even at the strictest settings', () =>
 
 test('an empty deployment with running processes has no findings', () => {
   const empty = {
-    ...{ deadLetters: [], runs: [], lastSuccesses: [], employees: [], judgements: [], schedules: [] },
+    ...{ deadLetters: [], runs: [], lastSuccesses: [], employees: [], sourceChecks: [], schedules: [] },
     ...{ tokenCreations: 0, clockOffset: null, channels: [], leastCases: null, goodRun: 'never' as const },
     recentCalls: { calls: 0, rejected: 0 },
   }
@@ -100,7 +106,7 @@ describe('settings change the thresholds', () => {
       { deadLetters: open(14) },
       { facts: { category: 'duplicate_mobile', count: 14, rise: 4 } },
     ],
-    ['out_of_step', { ALERT_OUT_OF_STEP: '100' }, { employees: standing(999) }, {}],
+    ['out_of_sync', { ALERT_OUT_OF_SYNC: '100' }, { employees: status(999) }, {}],
     ['work_stuck', { ALERT_WORK_STUCK: '1' }, { work: [{ ...WORK, age: 61 }] }, {}],
     [
       'money_unknown',
@@ -173,24 +179,24 @@ describe('cases that jump', () => {
 
 describe('employees out of sync', () => {
   test('are not found during the first sync, but after it', () => {
-    expect(find({ employees: standing(0), goodRun: 'never' })).toEqual([])
-    expect(find({ employees: standing(0), goodRun: 'lately' })).toHaveLength(1)
+    expect(find({ employees: status(0), goodRun: 'never' })).toEqual([])
+    expect(find({ employees: status(0), goodRun: 'lately' })).toHaveLength(1)
   })
 
   test('who have left or vanished do not count', () => {
     expect(
       find({
         employees: [
-          { standing: 'left', count: 10 },
-          { standing: 'vanished', count: 10 },
+          { status: 'left', count: 10 },
+          { status: 'vanished', count: 10 },
         ],
       }),
     ).toEqual([])
   })
 
   test('of a company that awaits activation are out of sync', () => {
-    const employees = [{ standing: 'awaiting_activation' as const, count: 3 }]
-    expect(find({ employees })).toMatchObject([{ facts: { share: 0, in_step: 0, in_scope: 3 } }])
+    const employees = [{ status: 'awaiting_activation' as const, count: 3 }]
+    expect(find({ employees })).toMatchObject([{ facts: { share: 0, in_sync: 0, in_scope: 3 } }])
   })
 })
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
-import { findings } from '../../src/alerts/findings.ts'
+import { findings } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
@@ -37,7 +37,7 @@ test('a company that is synced for the first time, changes, and is asked about i
   onTestFinished(() => {
     isOver = true
   })
-  // What a run leaves out of step for the moments that it takes is none that an hour raises.
+  // What a run leaves out of sync for the moments that it takes is none that an hour raises.
   const raised: string[] = []
   let judgements = 0
   const watching = (async () => {
@@ -60,7 +60,7 @@ test('a company that is synced for the first time, changes, and is asked about i
   expect(facts).toMatchObject({
     goodRun: 'lately',
     work: [],
-    judgements: [
+    sourceChecks: [
       { kind: 'changes', suspect: false },
       { kind: 'full', suspect: false },
       { kind: 'departments', suspect: false },

@@ -11,7 +11,7 @@ const store = new StoreUnderTest()
 
 /** Only halts are looked for: what else stands on this server is none of this test's business. */
 const RULES_OFF = [
-  ...['PAUSED', 'HELD_RUN', 'SOURCE_SUSPECT', 'RUN_OVERDUE', 'CASES_JUMP', 'OUT_OF_STEP', 'WORK_STUCK'],
+  ...['PAUSED', 'HELD_RUN', 'SOURCE_SUSPECT', 'RUN_OVERDUE', 'CASES_JUMP', 'OUT_OF_SYNC', 'WORK_STUCK'],
   ...['MONEY_UNKNOWN', 'CALLS_REJECTED', 'ROLE_MISSING', 'NOTIFICATION_MISFIT', 'CLOCK', 'TOKENS'],
   ...['DATABASE_FULL', 'DATABASE_SLOW', 'DATABASE_AWAY', 'DEAD_CHANNEL', 'PROCESS_LOST'],
 ]
@@ -111,11 +111,11 @@ test('killed between sending and recording it, the message is repeated once', as
   await until(isSent)
   await next.kill('SIGKILL')
   // A later process knows that it was told.
-  await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '1 minute'`)
+  await store.pool.query(`update dirsync.alert_check set checked_at = now() - interval '1 minute'`)
   startProcess(inbox.url)
   await until(
     async () =>
-      (await store.value(`select judged_at > now() - interval '30 seconds' from dirsync.alert_judgement`)) ===
+      (await store.value(`select checked_at > now() - interval '30 seconds' from dirsync.alert_check`)) ===
       true,
   )
   expect(await messages()).toEqual([{ state: 'sent', attempts: 2 }])

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Alerter } from '../../src/alerts/alerter.ts'
 import { openChannel } from '../../src/alerts/channels/index.ts'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
-import { findings } from '../../src/alerts/findings.ts'
+import { findings } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
@@ -73,7 +73,7 @@ async function silence({ db }: Company, ...silent: DirsyncProcess[]): Promise<vo
 async function judged({ db }: Company): Promise<void> {
   const { rows } = await db.query<{ now: Date }>('select now()')
   await until(async () => {
-    const { rowCount } = await db.query('select from dirsync.alert_judgement where judged_at > $1', [
+    const { rowCount } = await db.query('select from dirsync.alert_check where checked_at > $1', [
       rows[0]?.now,
     ])
     return rowCount === 1

@@ -51,9 +51,9 @@ export const EVERYTHING = { subject: '*', facts: { ...FACTS.halt.facts, scope: '
 /** Plants an evaluation that was made just now, or long ago. */
 export async function judged(db: pg.Pool, secondsAgo = 5): Promise<void> {
   await db.query(
-    `insert into dirsync.alert_judgement (judged_at, judged_by)
+    `insert into dirsync.alert_check (checked_at, checked_by)
      values (now() - $1 * interval '1 second', gen_random_uuid())
-     on conflict (one) do update set judged_at = excluded.judged_at`,
+     on conflict (only_row) do update set checked_at = excluded.checked_at`,
     [secondsAgo],
   )
 }
@@ -144,6 +144,6 @@ export async function plantChannel(
 export async function clearAlerts(db: pg.Pool): Promise<void> {
   await db.query(
     `truncate dirsync.alert, dirsync.alert_message, dirsync.alert_notice, dirsync.alert_channel, dirsync.alert_mute,
-              dirsync.quiet_hours, dirsync.alert_judgement`,
+              dirsync.quiet_hours, dirsync.alert_check`,
   )
 }

@@ -174,7 +174,7 @@ describe('a judgement', () => {
 
   test('comes again after its interval, and stays with the process that made the last one', async () => {
     const judgedAgo = (seconds: number) =>
-      store.pool.query(`update dirsync.alert_judgement set judged_at = now() - $1 * interval '1 second'`, [
+      store.pool.query(`update dirsync.alert_check set checked_at = now() - $1 * interval '1 second'`, [
         seconds,
       ])
     await claim(ONE)
@@ -203,11 +203,11 @@ describe('a judgement', () => {
 
   test('knows since when there has been a process to make it', async () => {
     const watchedSeconds = () =>
-      store.value(`select round(extract(epoch from now() - watched_since))::int from dirsync.alert_judgement`)
+      store.value(`select round(extract(epoch from now() - watched_since))::int from dirsync.alert_check`)
     const pass = (seconds: number, last = seconds) =>
       store.pool.query(
-        `update dirsync.alert_judgement
-         set judged_at = judged_at - $2 * interval '1 second',
+        `update dirsync.alert_check
+         set checked_at = checked_at - $2 * interval '1 second',
              watched_since = watched_since - $1 * interval '1 second'`,
         [seconds, last],
       )
@@ -226,7 +226,7 @@ describe('a judgement', () => {
 
   test('does not wait for a clock that was put back', async () => {
     await claim(ONE)
-    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '1 hour'`)
+    await store.pool.query(`update dirsync.alert_check set checked_at = now() + interval '1 hour'`)
     expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date) })
   })
 })

@@ -160,14 +160,14 @@ describe('quiet hours', () => {
 
 describe('who judges', () => {
   test.each([
-    ['nobody ever did', null, false],
-    ['somebody just did', 5, true],
-    ['nobody has for long', 600, false],
-  ])('%s', async (_, secondsAgo, isJudged) => {
+    ['never done', null, false],
+    ['just done', 5, true],
+    ['done long ago', 600, false],
+  ])('%s', async (_, secondsAgo, isChecked) => {
     if (secondsAgo !== null) await judged(pool, secondsAgo)
     const report = await read()
-    expect(report.is_judged).toBe(isJudged)
-    expect(report.judged_at === null).toBe(secondsAgo === null)
+    expect(report.is_checked).toBe(isChecked)
+    expect(report.checked_at === null).toBe(secondsAgo === null)
   })
 })
 
@@ -272,8 +272,8 @@ describe('the history', () => {
         endedMinutesAgo: i * 10,
       })
     await plantAlert(pool, 'halt')
-    const subjects = ({ alerts }: Awaited<ReturnType<typeof readAlertHistory>>) =>
-      alerts.map(({ subject }) => subject)
+    const subjects = ({ items }: Awaited<ReturnType<typeof readAlertHistory>>) =>
+      items.map(({ subject }) => subject)
     const first = await readAlertHistory(pool, 'en', {}, { limit: 2 })
     expect(subjects(first)).toEqual(['E1', 'E2'])
     const second = await readAlertHistory(pool, 'en', {}, { after: first.next, limit: 2 })

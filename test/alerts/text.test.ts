@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { alertText, runbookOf } from '../../src/alerts/message.ts'
 import { type Finding, RULE_NAMES, type RuleName } from '../../src/alerts/rule.ts'
-import { alertText, runbookOf } from '../../src/alerts/text.ts'
 import { messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { message } from '../../src/texts/message.ts'
 import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
@@ -53,7 +53,7 @@ const VARIANTS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
   { rule: 'job_failing', subject: 'mirror-orders', facts: { error: 'The platform refused it' } },
   { rule: 'job_failing', subject: 'departments beijing', facts: { source: 'beijing' } },
   { rule: 'cases_jump', subject: 'duplicate_mobile', facts: { count: 60, rise: 41 } },
-  { rule: 'out_of_step', subject: '', facts: { share: 0.97999, in_step: 97_999, in_scope: 100_000 } },
+  { rule: 'out_of_sync', subject: '', facts: { share: 0.97999, in_sync: 97_999, in_scope: 100_000 } },
   ...['not_queued', 'not_taken', 'others_first'].map(cause => ({
     rule: 'work_stuck' as const,
     subject: '',
@@ -137,9 +137,9 @@ test('figures, names and stored sentences are said in the language', () => {
 
 test('a share that is too low never looks like one that would do', () => {
   const finding: (typeof FINDINGS)[number] = {
-    rule: 'out_of_step',
+    rule: 'out_of_sync',
     subject: '',
-    facts: { share: 0.979_999, in_step: 1, in_scope: 2 },
+    facts: { share: 0.979_999, in_sync: 1, in_scope: 2 },
   }
   expect(alertText('en', finding).title).toBe('Only 97.99% of the employees are in sync')
 })

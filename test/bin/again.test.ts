@@ -14,7 +14,7 @@ const KINDS = {
   unsteady: `test('unsteady', () => { if (!existsSync('seen')) { writeFileSync('seen', ''); throw new Error('a race') } })`,
   broken: `test('broken', () => { throw new Error('a defect') })`,
   unreadable: `throw new Error('not even loaded')`,
-  stray: `test('stray', async () => { setTimeout(() => { throw new Error('nobody waits for it') }); await new Promise(r => setTimeout(r, 100)) })`,
+  stray: `test('stray', async () => { setTimeout(() => { throw new Error('not awaited') }); await new Promise(r => setTimeout(r, 100)) })`,
 }
 
 /** Runs such files as `.ci/run` does. */

@@ -125,7 +125,7 @@ describe('dirsync users', () => {
       'emil has another password; 1 session ended.\n',
     )
     expect(await isPassword('another long password', await hashOf('emil'))).toBe(true)
-    const users = (await run('users', 'list', '--json')).json()
+    const users = (await run('users', 'list', '--json')).json().items
     const emil = users.find((user: { name: string }) => user.name === 'emil')
     expect(emil).toMatchObject({ role: 'operator', source: 'password', disabled_at: null, sessions: 0 })
     expect(JSON.stringify(users)).not.toContain('scrypt')
@@ -173,7 +173,10 @@ describe('dirsync tokens', () => {
     expect(again).toMatchObject({ code: 2, stdout: '' })
 
     const listed = await run('tokens', 'list', '--json')
-    expect(listed.json()).toMatchObject([{ name: 'monitoring', role: 'viewer', revoked_at: null }])
+    expect(listed.json()).toMatchObject({
+      items: [{ name: 'monitoring', role: 'viewer', revoked_at: null }],
+      next: null,
+    })
     expect(listed.stdout).not.toContain(token)
     expect((await run('tokens', 'list')).stdout).toMatch(/monitoring +viewer +good/)
 

@@ -59,26 +59,31 @@ describe('dirsync alerts', () => {
     await plantNight()
     const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^3 alerts are firing; checked \d+(\.\d)? s ago\.\nTimes are in UTC\S*\.\n\n/)
-    expect(stdout).toMatch(/critical +halt +Everything is halted +\S+ +ops\n {2}→ Bind it\.\n/)
+    expect(stdout).toMatch(
+      /^Alerts · 3 are firing\n {2}Checked \d+(\.\d)? sec ago\.\n\n {2}Everything is halted · critical\n/,
+    )
+    expect(stdout).toMatch(
+      /\n {2}→ Bind it\.\n {2}Number +\d+\n {2}Rule +halt\n {2}Since .*\n {2}Notified +ops: sent /,
+    )
     expect(stdout).toMatch(/\n\nKnown, but no one is notified\n/)
-    expect(stdout).toMatch(/run_overdue +No good run for too long \(changes\) +caused by halt\n/)
-    expect(stdout).toMatch(/clock +A clock is wrong +muted until /)
-    expect(stdout).toMatch(/database_slow +dirsync’s database is slow +not raised yet\n/)
+    expect(stdout).toMatch(/run_overdue +No good run for too .* +same as, or caused by: W/)
+    expect(stdout).toMatch(/clock +A clock is wrong .* +muted until /)
+    expect(stdout).toMatch(/database_slow +dirsync’s database .* +not raised yet/)
+    expect(stdout).toMatch(/dirsync alerts acknowledge \d+ --reason/)
     expect(wideLines(stdout)).toEqual([])
   })
 
   test('speaks Chinese to people and English to programs', async () => {
     await plantNight()
     const { stdout } = await inChinese()
-    expect(stdout).toMatch(/^当前有 3 条告警；/)
-    expect(stdout).toMatch(/严重 +halt +全部已停止/)
-    expect(stdout).toMatch(/由“同步已停止”引起/)
+    expect(stdout).toMatch(/^告警 · 3 条正在告警\n/)
+    expect(stdout).toMatch(/全部已停止 · 严重\n/)
+    expect(stdout).toMatch(/与此同因，或由其引起：/)
     for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
     const json = await inChinese('--json')
     expect(json.stdout).not.toMatch(/\p{Script=Han}/u)
     expect(json.json()).toMatchObject({
-      is_judged: true,
+      is_checked: true,
       firing: 3,
       alerts: [
         { rule: 'run_overdue', kept_back: { why: 'inhibited', rule: 'halt' } },
@@ -94,17 +99,16 @@ describe('dirsync alerts', () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'ops')
     const { stdout, stderr } = await run()
-    expect(stdout).toMatch(/^Nothing is wrong; checked \d+(\.\d)? s ago\.\n$/)
+    expect(stdout).toMatch(/^Alerts\n {2}Nothing is wrong\. Checked \d+(\.\d)? sec ago\.\n$/)
     expect(stderr).toBe('')
   })
 
   test('warns if alerts are not evaluated, and if no channel would be told', async () => {
     const never = await run()
-    expect(never.stdout).toBe('')
-    expect(never.stderr).toMatch(/No process has checked the rules yet.*dirsync start/s)
-    expect(never.stderr).toMatch(/No channel is set.*ALERT_CHANNEL_OPS=https:/s)
+    expect(never.stdout).toMatch(/No process has checked the rules yet.*dirsync start/s)
+    expect(never.stdout).toMatch(/No channel is set.*ALERT_CHANNEL_OPS=https:/s)
     await judged(deployment.own.pool, 600)
-    expect((await run()).stderr).toMatch(/No process has checked the rules for 10 min/)
+    expect((await run()).stdout).toMatch(/No process has checked the rules for 10 min/)
   })
 })
 
@@ -116,7 +120,7 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   const id = String(rows[0]?.id)
   const { stdout } = await run('acknowledge', id, '--reason', 'the vendor renews it')
   expect(stdout).toBe('You have taken it over: channels get no more messages about it until it is over.\n')
-  expect((await run('list')).stdout).toMatch(new RegExp(`^ +${id}: .+ is on it: the vendor renews it$`, 'm'))
+  expect((await run('list')).stdout).toMatch(/Taken over +.+ is on it, .+ · the vendor renews it$/m)
   expect((await run('acknowledge', id)).stdout).toMatch(/someone else is on it/)
 })
 
@@ -132,15 +136,18 @@ describe('dirsync alerts channels', () => {
     const env = { ...deployment.settings, ALERT_CHANNEL_OPS: 'https://hooks.example.com/hunter2' }
     const { stdout } = await dirsync(['alerts', 'channels'], env)
     expect(stdout).toMatch(/^Times are in UTC/m)
-    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*fails/)
+    expect(stdout).toMatch(/mail +fails +E-mail ops@example.com/)
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`mail: ${WHOLE_ANSWER}`)
-    expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*only set here/)
+    expect(stdout).toMatch(/ops +only set here +Webhook hooks.example.com/)
     expect(stdout).not.toContain('hunter2')
     const { json } = await dirsync(['alerts', 'channels', '--json'], env)
-    expect(json()).toMatchObject([
-      { name: 'mail', state: 'failing', testable: false },
-      { name: 'ops', state: 'new', testable: true },
-    ])
+    expect(json()).toMatchObject({
+      items: [
+        { name: 'mail', state: 'failing', testable: false },
+        { name: 'ops', state: 'new', testable: true },
+      ],
+      next: null,
+    })
   })
 
   test('says how to set one if there is none', async () => {
@@ -155,10 +162,10 @@ test('dirsync alerts rules lists each with its figure, and who is quiet until wh
   const { stdout } = await dirsync(['alerts', 'rules'], { ...deployment.settings, ALERT_TOKENS: 'off' })
   expect(stdout).toMatch(/held_run +warning +at once/)
   expect(stdout).toMatch(/tokens +warning +off/)
-  expect(stdout).toMatch(/clock .*muted until .*1 alert/)
+  expect(stdout).toMatch(/clock .*1 alert · muted until/)
   expect(wideLines(stdout)).toEqual([])
   expect((await inChinese('rules')).stdout).toMatch(/held_run +警告 +立即/)
-  expect((await run('rules', '--json')).json()[0]).toMatchObject({
+  expect((await run('rules', '--json')).json().items[0]).toMatchObject({
     rule: 'halt',
     settings: [{ name: 'ALERT_HALT', value: 0 }],
   })
@@ -169,19 +176,19 @@ test('dirsync alerts history lists what is over, the latest first', async () => 
   await plantAlert(pool, 'halt', { state: 'ended', minutes: 200, endedMinutesAgo: 80 })
   await plantAlert(pool, 'clock', { state: 'ended', minutes: 30, endedMinutesAgo: 10 })
   const { stdout } = await run('history')
-  expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 h\n/)
+  expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 hr\n/)
   const rules = async (...args: string[]) =>
-    (await run('history', '--json', ...args)).json().alerts.map(({ rule }: { rule: string }) => rule)
+    (await run('history', '--json', ...args)).json().items.map(({ rule }: { rule: string }) => rule)
   expect(await rules()).toEqual(['clock', 'halt'])
   expect(await rules('--since', '30m')).toEqual(['clock'])
   expect(await rules('--rule', 'halt')).toEqual(['halt'])
-  expect((await run('history', '--rule', 'tokens')).stdout).toBe('No alert matches these filters.\n')
+  expect((await run('history', '--rule', 'tokens')).stdout).toContain('No alert matches these filters.\n')
 })
 
 describe('dirsync alerts mute', () => {
   test('keeps a rule quiet until a time, is recorded, and is ended by unmute', async () => {
     const muted = await run('mute', 'held_run', '--for', '4h', '--reason', 'the department moves')
-    expect(muted.stdout).toMatch(/^No channel is notified of held_run until \d{4}-/)
+    expect(muted.stdout).toMatch(/^held_run is muted until /)
     expect(await latestCommand()).toMatchObject({
       name: 'mute_alert',
       arguments: { rule: 'held_run' },
@@ -200,7 +207,7 @@ describe('dirsync alerts mute', () => {
     })
     const one = ['held_run', '--subject', '7']
     expect((await run('mute', ...one, '--for', '4h', '--reason', 'it moves')).stdout).toMatch(
-      /^No channel is notified of held_run \(7\) until \d{4}-/,
+      /^held_run: 7 is muted until /,
     )
     expect((await run('unmute', 'held_run', '--json')).json()).toMatchObject({ unmuted: false })
     expect((await run('unmute', ...one, '--json')).json()).toMatchObject({ subject: '7', unmuted: true })
@@ -209,7 +216,7 @@ describe('dirsync alerts mute', () => {
   test('is refused beyond 30 days', async () => {
     const refused = await run('mute', 'clock', '--for', '5w', '--reason', 'x')
     expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(refused.stderr).toMatch(/within the next 30 days/)
+    expect(refused.stderr).toMatch(/in the next 30 days/)
   })
 })
 
@@ -236,7 +243,7 @@ describe('dirsync alerts quiet', () => {
     expect(own.json()).toEqual({ starts: '23:00', ends: '06:00', time_zone: 'Europe/Berlin' })
     const refused = await run('quiet', '22:00-07:00', '--time-zone', 'Mars/Olympus')
     expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(refused.stderr).toContain('there is no time zone Mars/Olympus')
+    expect(refused.stderr).toContain('This time zone does not exist')
   })
 })
 
@@ -251,7 +258,9 @@ describe('dirsync alerts test', () => {
   test('sends one to each channel in its language, and says what the servers answered', async () => {
     const { code, stdout, stderr } = await dirsync(['alerts', 'test'], channels())
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
-    expect(stdout).toMatch(/^broken {2}not accepted\n {2}.*HTTP 404\nops {2}accepted\n {2}HTTP 200\n$/)
+    expect(stdout).toMatch(
+      /broken did not accept the test message\.\n {2}.*HTTP 404\n.*ops accepted the test message\.\n {2}HTTP 200\n$/,
+    )
     expect(stdout).not.toContain('hunter2')
     expect(received).toHaveLength(2)
     expect(received.some(body => body.includes('dirsync: test message'))).toBe(true)
@@ -309,13 +318,14 @@ describe('dirsync alerts test', () => {
 })
 
 describe('dirsync status', () => {
-  test('counts the active alerts, and says where they are sent', async () => {
+  test('names alerts about what it does not show itself, and counts them for programs', async () => {
     const status = (env = {}) => dirsync(['status'], { ...deployment.settings, ...env })
-    expect((await status()).stdout).not.toContain('Alerts')
+    expect((await status()).stdout).not.toContain('dirsync alerts')
     await plantNight()
-    expect((await status()).stdout).toMatch(/Alerts\n {2}3 go on, the worst critical\n +→ .*dirsync alerts\n/)
-    expect((await status({ DIRSYNC_LANG: 'zh-CN' })).stdout).toContain('3 条告警仍在持续，最高级别：严重')
+    await plantAlert(deployment.own.pool, 'money_unknown')
+    expect((await status()).stdout).toMatch(/Refunds whose outcome is unknown\n(.*\n)*.*dirsync alerts\n/)
+    expect((await status({ DIRSYNC_LANG: 'zh-CN' })).stdout).toContain('退款结果未知')
     const { stdout } = await dirsync(['status', '--json'], deployment.settings)
-    expect(JSON.parse(stdout).alerts).toEqual({ count: 3, worst: 'critical' })
+    expect(JSON.parse(stdout).alerts).toEqual({ count: 4, worst: 'critical' })
   })
 })

@@ -42,9 +42,9 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
 
   test('status and runs say where things stand, and why a run is held', async () => {
     const status = await dirsync('status')
-    expect(status.stdout).toMatch(/员工\n {2}20 名中 \d+ 名已同步/)
+    expect(status.stdout).toMatch(/共 20 名员工，已同步 \d+ 名/)
     expect(status.stdout).toMatch(/增量同步 +待审批/)
-    expect(status.stdout).toContain('异常项：1')
+    expect(status.stdout).toContain('未解决的异常项 1 个')
     const runs = await dirsync('runs')
     expect(runs.stdout).toMatch(/任务 +类型 +状态/)
     const held = /(\d+) +增量同步 +待审批/.exec(runs.stdout)?.[1] ?? ''
@@ -53,7 +53,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
       /共20名员工，其中\d+名将发生变更，超过3名且超过10%：请查看计划，然后批准或驳回该同步任务。/,
     )
     const plan = await dirsync('plan', held)
-    expect(plan.stdout).toMatch(/计划内容 +人事数据有变更 \d+/)
+    expect(plan.stdout).toMatch(/原因 +数量\n +人事数据有变更 +\d+/)
   })
 
   test('an employee’s story names fields, outcomes and cases', async () => {
@@ -69,18 +69,63 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(snoozed.stdout).toMatch(new RegExp(`^异常项 ${id} 已暂缓至 `))
   })
 
-  test('JSON, help and refused options are English', async () => {
-    const [{ json }, help, refused] = await Promise.all([
-      dirsync('dead-letters', 'list', '--state', 'snoozed', '--json'),
-      dirsync('status', '--help'),
-      dirsync('runs', 'x'),
+  test.each<[string[], number, string]>([
+    [['employee', 'e99999'], 1, '人事系统和 dirsync 中都没有员工 e99999'],
+    [['runs', '9999'], 1, '没有同步任务 9999。'],
+    [['dead-letters', 'show', '9999'], 1, '没有异常项 9999。'],
+    // What SQL refuses.
+    [['approve', '9999'], 1, '没有待审批的同步任务 9999'],
+    [['users', 'disable', 'nobody'], 1, '没有用户 "nobody"：见 dirsync users list'],
+  ])('%j fails in Chinese', async (args, code, sentence) => {
+    expect(await dirsync(...args)).toMatchObject({ code, stdout: '', stderr: `dirsync: ${sentence}\n` })
+  })
+
+  test('another account is refused, and a wrong setting', async () => {
+    const settings = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
+    const other = await run(['plan'], { ...settings, PLATFORM_APP_ID: 'other' })
+    expect(other.code).toBe(2)
+    expect(other.stderr).toMatch(/^dirsync: 此数据库保存的是http\S+ 的应用 \S+，但 PLATFORM_APP_ID/)
+    const wrong = await run(['plan'], { ...settings, PLATFORM_RATE_LIMIT: 'fast', LOG_LEVEL: 'loud' })
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr.split('\n')).toEqual([
+      'dirsync: PLATFORM_RATE_LIMIT 的值为 "fast"，但应为数字，或为 auto',
+      'dirsync: LOG_LEVEL 的值为 "loud"，但应为以下之一：trace、debug、info、warn、error、silent',
+      '',
     ])
+  })
+
+  test('users, tokens and what the platform is asked for are shown without a word of English', async () => {
+    const settings = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
+    expect((await dirsync('users', 'list')).stdout).toMatch(/^尚无可登录的用户\n请用 /)
+    const added = await run(['users', 'add', 'anna', '--role', 'admin'], settings, 'correct horse battery\n')
+    expect(added).toMatchObject({ code: 0, stdout: 'anna 可以登录，角色为管理员 (admin)。\n' })
+    expect((await dirsync('users', 'list')).stdout).toMatch(
+      /名称 +角色 +登录方式 +状态 +会话 +最近登录.*\n +anna +管理员 +密码 +启用 +0 +–/,
+    )
+    const token = await dirsync('tokens', 'add', 'monitoring', '--role', 'viewer', '--expires', '9d')
+    expect(token.stderr.replaceAll(/\s/g, '')).toMatch(/^请妥善保存，.*角色为查看者\(viewer\)。$/)
+    expect((await dirsync('tokens', 'list')).stdout).toMatch(/monitoring +查看者 +有效/)
+    const elsewhere = await run(['switch-account'], { ...settings, PLATFORM_APP_ID: 'other' })
+    expect(elsewhere.stdout).toMatch(/数据库所属[\s\S]+\n\n以下内容将被清除或结束\n +员工 +20\n/)
+    for (const command of [
+      'orders list',
+      'orders show 1',
+      'orders record test-application-7',
+      'accounts',
+      'taxpayers 1',
+    ]) {
+      const { stdout, stderr } = await dirsync(...command.split(' '))
+      expect(stdout + stderr, command).toMatch(/\p{Script=Han}/u)
+      const ownWords = (stdout + stderr).replaceAll(/平台返回 .*/g, '')
+      expect(ownWords, command).not.toMatch(/[a-z]{2,} [a-z]{2,} [a-z]/)
+    }
+  })
+
+  test('JSON is English', async () => {
+    const { json } = await dirsync('dead-letters', 'list', '--state', 'snoozed', '--json')
     expect(json().items[0]).toMatchObject({ category: 'duplicate_mobile', state: 'snoozed' })
     const doctor = await dirsync('doctor', '--json')
-    expect(help.stdout + refused.stderr + doctor.stdout + JSON.stringify(json())).not.toMatch(
-      /\p{Script=Han}/u,
-    )
-    expect(refused.code).toBe(2)
+    expect(doctor.stdout + JSON.stringify(json())).not.toMatch(/\p{Script=Han}/u)
   })
 
   test('commands that run at once share neither language nor output', async () => {

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { confirm, needsQuestion } from '../../src/cli/request.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
+import { message } from '../../src/texts/message.ts'
 
 const stream = (isTTY: boolean) => Object.assign(new PassThrough(), { isTTY })
 const { signal } = new AbortController()
@@ -12,13 +13,13 @@ const terminal = (input = true, output = true) => {
 }
 
 test('asks on a terminal, not with --yes, and refuses if it cannot ask', () => {
-  expect(terminal().at(() => needsQuestion('refund', false))).toBe(true)
-  expect(terminal().at(() => needsQuestion('refund', true))).toBe(false)
+  expect(terminal().at(() => needsQuestion(message('said.refund'), false))).toBe(true)
+  expect(terminal().at(() => needsQuestion(message('said.refund'), true))).toBe(false)
   for (const [input, output] of [
     [true, false],
     [false, true],
   ] as const)
-    expect(() => terminal(input, output).at(() => needsQuestion('refund', false))).toThrow(
+    expect(() => terminal(input, output).at(() => needsQuestion(message('said.refund'), false))).toThrow(
       /give --yes to send the refund without a question/,
     )
 })

@@ -61,7 +61,7 @@ test('when all is well, every check is a line and none fails', async () => {
     expect(examined.stdout).toMatch(new RegExp(`^ok {4}${check} `, 'm'))
   expect(examined.stdout).toMatch(/^ok +mapping +\S*employees\.sql:\s+enterprise_code,\s+userid/m)
   expect(examined.stdout).toMatch(/^warn +processes +no scheduler and no worker is running/m)
-  expect(examined.stdout).toMatch(/^warn +console +nobody can sign in/m)
+  expect(examined.stdout).toMatch(/^warn +console +no user can sign in/m)
   expect(examined.stdout).toMatch(/^ +→ Add the first user with .*dirsync users add NAME --role/m)
   expect(wideLines(examined.stdout)).toEqual([])
 })

@@ -101,7 +101,7 @@ test.concurrent('a refund is sent with --yes, and its number is never sent again
   expect(again.stderr).toMatch(/was sent before \(12\.50 of order .*never sent twice/)
   expect(await sent(number)).toBe(1)
   const shown = await dirsync('refund', 'show', number)
-  expect(shown.stdout).toMatch(/state +accepted: carried out[\s\S]+sent .* by \w+ \(shell\)\n/)
+  expect(shown.stdout).toMatch(/^Refund \S+ · accepted\n[\s\S]+Sent .* \w+ \(shell\)\n/)
 })
 
 test.concurrent('a refund gets a number of its own, and one JSON document as its answer', async () => {
@@ -206,14 +206,14 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
   expect(wideLines(list.stdout)).toEqual([])
   const status = await dirsync('status')
   expect(status.stdout).toMatch(
-    /^Outcome unknown\n +\d+ refunds? since .*: \S.*dirsync refund list --state unknown$/m,
+    /^Outcome unknown\n +\d+ refunds? since .*\n(.*\n)*.*dirsync refund list --state unknown$/m,
   )
   await deployment.own.pool.query(
     `update dirsync.refund set left_to_person_at = now() where outer_refund_no = $1`,
     [`${APP}R-lost`],
   )
   expect((await dirsync('status')).stdout).toMatch(
-    /^ +\d+ refunds? since .*\n +of which \d+ waiting for a decision/m,
+    /^ +\d+ refunds? since .*, of which \d+ waiting for a decision/m,
   )
   expect((await dirsync('status', '--json')).json().open_refunds.for_person).toBeGreaterThan(0)
   expect((await dirsync('refund', 'show', `${APP}R-lost`)).stdout).toMatch(/refund resolve/)
@@ -238,7 +238,7 @@ describe('a top-up', () => {
     expect(external_code).toMatch(/^test-applicationT\d{14}[0-9A-Z]{8}$/)
     expect(await journal('topup', external_code)).toMatchObject([{ state: 'accepted', apply_charge_openid }])
     expect((await dirsync(...topUp('--number', external_code))).stderr).toMatch(/was sent before/)
-    expect((await dirsync('topup', 'list')).stdout).toMatch(/ +5000\.00 +accepted/)
+    expect((await dirsync('topup', 'list')).stdout).toMatch(/ +5,000\.00 +accepted/)
   })
 
   test.concurrent('of unknown outcome waits for a person', async () => {
@@ -260,7 +260,7 @@ describe('a top-up', () => {
       state: 'accepted',
     })
     expect(unknown.json()).toMatchObject({ external_code: number, state: 'unknown' })
-    expect((await dirsync('topup', 'show', number)).stdout).toMatch(/back office[\s\S]+topup resolve/)
+    expect((await dirsync('topup', 'show', number)).stdout).toMatch(/its\s+support[\s\S]+topup resolve/)
     const resolved = await dirsync(
       'topup',
       'resolve',
@@ -275,7 +275,7 @@ describe('a top-up', () => {
     const again = await dirsync('topup', 'resolve', number, '--as', 'rejected', '--reason', 'no')
     expect(again).toMatchObject({ code: 1, stdout: '' })
     const shown = (await dirsync('topup', 'show', number)).stdout
-    expect(shown).toMatch(/accepted: carried out/)
+    expect(shown).toMatch(/^Top-up \S+ · accepted\n/)
     expect(shown).not.toMatch(/is unknown/)
   })
 
@@ -341,6 +341,8 @@ describe('at a terminal', { tags: 'script' }, () => {
     // It may still arrive, for all that the order record says.
     const settled = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
     expect(settled).toMatchObject({ code: 1, stderr: '' })
-    expect(settled.stdout).toMatch(/state +unknown: sent, and perhaps[\s\S]+asks the order record again/)
+    expect(settled.stdout).toMatch(
+      / · unknown\n[\s\S]+outcome is unknown[\s\S]+checks\s+the\s+order\s+record\s+again/,
+    )
   })
 })

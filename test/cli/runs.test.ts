@@ -6,6 +6,7 @@ import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */
 let company: Company
+let service: Awaited<ReturnType<Company['start']>>
 
 const dirsync = (...args: string[]) => run(args, company.settings)
 
@@ -14,7 +15,7 @@ beforeAll(async () => {
     employees: 30,
     settings: { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' },
   })
-  await company.start()
+  service = await company.start()
   await company.run('full')
 })
 
@@ -120,11 +121,15 @@ describe('a run that its breaker holds', () => {
   })
 
   test('shows its stored plan: columns, departments, a masked sample', async () => {
+    await until(async () => {
+      const { figures } = (await dirsync('plan', String(held), '--json')).json()
+      return figures?.state === 'done' || null
+    })
     const plan = await dirsync('plan', String(held))
     expect(plan.code).toBe(0)
-    expect(plan.stdout).toMatch(new RegExp(`^Plan of run ${held}: changes, held`))
-    expect(plan.stdout).toMatch(/columns +email 10/)
-    expect(plan.stdout).toMatch(/Departments\n.*\n +D\d +2\n/)
+    expect(plan.stdout).toMatch(new RegExp(`^Plan of run ${held} · held\n`))
+    expect(plan.stdout).toMatch(/By changed field\n.*\n +email +10\n/)
+    expect(plan.stdout).toMatch(/By department\n.*\n +D\d +2\n/)
     expect(plan.stdout).toMatch(/e0000 +changed +email → e\*\*\*@three\.example\.com/)
     expect(plan.stdout).not.toContain('e0000@')
     expect(wideLines(plan.stdout)).toEqual([])
@@ -135,11 +140,16 @@ describe('a run that its breaker holds', () => {
       stored: true,
       planned: 10,
       reasons: { changed: 10 },
-      columns: { email: 10 },
       changed_since: 0,
-      departments: { D0: 2, D1: 2, D2: 2, D3: 2, D4: 2 },
+      figures: {
+        fields: expect.arrayContaining([{ field: 'email', n: 10 }]),
+        departments: ['D0', 'D1', 'D2', 'D3', 'D4'].map(department => ({ department, n: 2 })),
+      },
+      next: null,
     })
-    expect(json.sample).toHaveLength(10)
+    expect(json.items).toHaveLength(10)
+    const filtered = await dirsync('plan', String(held), '--department', 'D3', '--json')
+    expect(filtered.json().items).toMatchObject([{ key: 'e0003' }, { key: 'e0008' }])
   })
 
   /** A rejection asks for the next run itself. */
@@ -174,7 +184,7 @@ describe('a run that its breaker holds', () => {
       ',e0000,changed,D0,,true',
       ',e0001,changed,D1,email,false',
     ])
-    expect((await dirsync('plan', String(held))).stdout).toMatch(/changed since +1 of 10 rows/)
+    expect((await dirsync('plan', String(held))).stdout).toMatch(/e0000 .*changed in HR since: not sent/)
     await company.hr.query(`update person set email = 'e0000@three.example.com' where userid = 'e0000'`)
   })
 
@@ -186,7 +196,7 @@ describe('a run that its breaker holds', () => {
     const story = (await dirsync('runs', String(held), '--json')).json()
     expect(story).toMatchObject({ approved: true, decided_by: expect.stringContaining('cli:') })
     expect((await dirsync('runs', String(held))).stdout).toMatch(/Decided +.*, \w+ \(shell\)\n/)
-    expect((await dirsync('plan', String(held))).stdout).toMatch(/decided .* by \w+ \(shell\)\n/)
+    expect((await dirsync('plan', String(held))).stdout).toMatch(/Decided by \w+ \(shell\), /)
   })
 
   test('ends without a trace once it is rejected', async () => {
@@ -205,7 +215,9 @@ describe('cancel, pause and resume', () => {
     const paused = await dirsync('pause', '--reason', 'maintenance', '--json')
     expect(paused.json()).toEqual({ paused: true, reason: 'maintenance' })
     const status = await dirsync('status')
-    expect(status.stdout).toMatch(/everything since .*, until someone resumes/)
+    expect(status.stdout).toMatch(
+      /Everything is halted: paused\n(.*\n)*.*it ends when someone resumes the calls\n/,
+    )
     expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
     const call = await dirsync('platform', 'employee/get', '--userid', 'e0001')
     expect(call.code).toBe(1)
@@ -265,14 +277,20 @@ describe('a dry run of another mapping', () => {
       TODAY.replace('name,', "case when userid = 'e0012' then 'Zoe' else name end as name,"),
     )
     const shown = await dirsync('plan', '--mapping', file())
-    expect(shown.stdout).toMatch(/against today +1 changes\n +columns +name 1\n/)
+    expect(shown.stdout).toMatch(/ Change +1\n/)
+    expect(shown.stdout).toMatch(/By changed field\n.*\n +name +1\n/)
     expect(shown.stdout).toMatch(/ e0012 +changes .*name P\* → Z\*/)
     expect(shown.stdout).toMatch(/The console shows it at \/mapping\/dry-runs\/1\./)
     const chinese = await run(['plan', '--mapping', file()], { ...company.settings, DIRSYNC_LANG: 'zh-CN' })
     expect(chinese.stdout).toMatch(/ e0012 +有变更 .*姓名 P\* → Z\*/)
     expect(wideLines(shown.stdout.replaceAll(file(), 'FILE'))).toEqual([])
     const told = (await dirsync('plan', '--mapping', file(), '--json')).json()
-    expect(told).toMatchObject({ state: 'done', compared: { changes: 1 }, sample: [{ key: 'e0012' }] })
+    expect(told).toMatchObject({
+      state: 'done',
+      summary: { compared: { changes: 1 } },
+      items: [{ userid: 'e0012' }],
+      next: null,
+    })
     const { rows } = await company.db.query('select state, requested_by from dirsync.dry_run order by id')
     expect(await dirsync('cancel', '--dry-run', '1')).toMatchObject({
       code: 1,
@@ -293,7 +311,8 @@ describe('a dry run of another mapping', () => {
     expect(failed.json()).toMatchObject({
       state: 'failed',
       message: 'column "nme" does not exist (42703)',
-      error: { line: 2, column: 3 },
+      error_line: 2,
+      error_column: 3,
     })
     const shown = await dirsync('plan', '--mapping', file())
     expect(shown.stdout.replaceAll(/\s+/g, ' ')).toContain(
@@ -318,4 +337,13 @@ describe('a dry run of another mapping', () => {
       stderr: expect.stringMatching(/--mapping goes with --json alone/),
     })
   })
+})
+
+test('the stored plan is counted by the shell while no process does', async () => {
+  await mail('six.example.com', 20)
+  const { id } = await company.run('changes')
+  await service.stop()
+  await company.db.query('delete from dirsync.plan_reading')
+  const plan = (await dirsync('plan', String(id), '--json')).json()
+  expect(plan).toMatchObject({ state: 'held', figures: { state: 'done', looked_at: 20 } })
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { widthOf } from '../../src/cli/output.ts'
 import { dirsync, dirsyncProcess, type Run, wideLines } from './dirsync.ts'
 
 const COMMANDS = [
@@ -139,6 +140,44 @@ test('every command that requires arguments is among them', async () => {
     if (/^Usage: .* </m.test(stdout)) needing.push(names.join(' '))
   }
   expect(needing.filter(name => !LACKING.has(name))).toEqual([])
+})
+
+/** Of a line of help, what is prose: no flags, placeholders, commands, quoted words and lists of values. */
+const prose = (line: string) =>
+  /^ {2,4}(?:dirsync|npx|curl|docker|-)/.test(line) && !/ {2}\S.*\p{Script=Han}/u.test(line)
+    ? ''
+    : line.replaceAll(/--?[a-z][\w-]*|<[^>]*>|\[[^\]]*\]|"[^"]*"|dirsync [a-z-]+(?: [a-z]+)?/g, '')
+
+test.each([{ names: [] as string[] }, ...COMMANDS.map(names => ({ names }))])(
+  'help of $names is in Chinese with DIRSYNC_LANG=zh-CN, and nothing else has to be set',
+  async ({ names }) => {
+    const help = await dirsync([...names, '--help'], { DIRSYNC_LANG: 'zh-CN' })
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toContain(`用法： dirsync ${names.join(' ')}`)
+    const lines = help.stdout.split('\n').slice(1)
+    expect(lines.filter(line => /[a-z]{2,} [a-z]{2,}/.test(prose(line)))).toEqual([])
+    expect(lines.filter(line => widthOf(line) > 80)).toEqual([])
+  },
+)
+
+test.each<[string[], RegExp]>([
+  [['status', '--fast'], /^dirsync: 未知的选项 '--fast'\n {2}（用法见 --help）\n$/],
+  [['status', '--jsn'], /^dirsync: 未知的选项 '--jsn'\n {2}（您是否想输入 --json？）\n/],
+  [['status', 'now'], /^dirsync: 参数过多：now\n/],
+  [['dead-letters', 'burn'], /^dirsync: 未知的命令 'burn'\n/],
+  [['resync', '--full', '--openids'], /^dirsync: 选项 '--full' 不能与 '--openids' 同时使用\n/],
+  [
+    ['employee'],
+    /^dirsync: 缺少参数 'id'\n {2}id: 员工 ID，或“企业编码\/员工 ID”\n {2}例如：\n {2}dirsync employee e10172\n/,
+  ],
+  [
+    ['pause'],
+    /^dirsync: 缺少必需的选项 '--reason <text>'\n {2}reason: 原因；.*\n {2}例如：\n {2}dirsync pause /,
+  ],
+])('%j is refused in Chinese', async (args, words) => {
+  const refused = await dirsync(args, { DIRSYNC_LANG: 'zh-CN' })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toMatch(words)
 })
 
 test('the help of the program lists every command', async () => {
@@ -317,8 +356,13 @@ test.each([
   ],
   ['an emulator without secret', ['emulator'], /--secret/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
-] as const)('%s is refused with one sentence', async (_, args, sentence) => {
+] as const)('%s is refused with one sentence, in English and in Chinese', async (_, args, sentence) => {
   expectRefusal(await dirsync(args), sentence)
+  const inChinese = await dirsync(args, { DIRSYNC_LANG: 'zh-CN' })
+  expectRefusal(inChinese, /\p{Script=Han}/u)
+  expect(
+    inChinese.stderr.split('\n').filter(line => /[a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(prose(line))),
+  ).toEqual([])
 })
 
 test('an unknown command is refused with one sentence by the process', async () => {

@@ -188,7 +188,7 @@ async function theDemo(port: string): Promise<void> {
     ...ends(0)(said),
     [
       'every line is good but for the halt of the sample, a console without users, and alerts without TLS',
-      text => !/^(FAIL|warn {2}(?!halt +enterprise E900 |console +nobody can sign in |alerts ))/m.test(text),
+      text => !/^(FAIL|warn {2}(?!halt +enterprise E900 |console +no user can sign in |alerts ))/m.test(text),
     ],
     ['Redis keeps the queue', /noeviction[\s\S]*appendonly yes/],
   ])

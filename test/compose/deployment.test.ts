@@ -43,7 +43,7 @@ describe('compose/new-deployment', () => {
     expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('DIRSYNC_DEPLOYMENT=production\n')
   })
 
-  test("lets the containers' users read the secrets, and nobody else on the host", async () => {
+  test("lets only the containers' users read the secrets on the host", async () => {
     const folder = await copyOfProject()
     newDeployment(folder, 'production')
     const mode = (path: string) => statSync(join(folder, 'compose/production', path)).mode & 0o777

@@ -111,7 +111,7 @@ describe('what programs read', () => {
     const answer = await ask('viewer', 'GET', '/api/v1/alerts')
     expect(answer.statusCode).toBe(200)
     expect(answer.json()).toMatchObject({
-      is_judged: true,
+      is_checked: true,
       firing: 1,
       alerts: [
         {
@@ -149,9 +149,9 @@ describe('what programs read', () => {
     for (let i = 0; i < 3; i++)
       await plantAlert(database.pool, 'halt', { state: 'ended', subject: `E${i}`, endedMinutesAgo: i + 1 })
     const first = (await ask('viewer', 'GET', '/api/v1/alerts/history?limit=2')).json()
-    expect(first.alerts).toHaveLength(2)
+    expect(first.items).toHaveLength(2)
     const rest = (await ask('viewer', 'GET', `/api/v1/alerts/history?limit=2&cursor=${first.next}`)).json()
-    expect(rest).toMatchObject({ alerts: [{ subject: 'E2' }], next: null })
+    expect(rest).toMatchObject({ items: [{ subject: 'E2' }], next: null })
     expect((await ask('viewer', 'GET', '/api/v1/alerts/history?rule=nothing')).statusCode).toBe(422)
   })
 })
@@ -205,7 +205,7 @@ describe('taking care of an alert', () => {
     const cookie = await signInAs(console, role)
     return (await console.app.inject({ url: '/alerts', headers: { cookie, 'accept-language': 'en' } })).body
   }
-  const standing = async () => (await ask('viewer', 'GET', '/api/v1/alerts')).json().alerts
+  const status = async () => (await ask('viewer', 'GET', '/api/v1/alerts')).json().alerts
 
   test('is a form for operators, after which the page names who does it and why', async () => {
     await judged(database.pool)
@@ -214,7 +214,7 @@ describe('taking care of an alert', () => {
     expect(await pageOf('operator')).toContain(`action="${url}"`)
     expect((await send('viewer', url)).statusCode).toBe(403)
     expect((await send('operator', url, 'cross-site')).statusCode).toBe(403)
-    expect(await standing()).toMatchObject([{ rule: 'clock', acknowledged_by: null }])
+    expect(await status()).toMatchObject([{ rule: 'clock', acknowledged_by: null }])
 
     const sent = await send('operator', url)
     expect({ status: sent.statusCode, to: sent.headers.location }).toEqual({ status: 303, to: '/alerts' })
@@ -236,16 +236,16 @@ describe('taking care of an alert', () => {
       (
         await ask('operator', 'POST', `/api/v1/alerts/${alert}/acknowledge`, { reason: 'we are on it' })
       ).json()
-    expect(await take(id)).toEqual({ acknowledged: true })
-    expect(await standing()).toMatchObject([
+    expect(await take(id)).toEqual({ id, acknowledged: true })
+    expect(await status()).toMatchObject([
       {
         rule: 'halt',
         acknowledged_by: expect.stringContaining('api:token:operator'),
         acknowledged_reason: 'we are on it',
       },
     ])
-    expect(await take(id)).toEqual({ acknowledged: false })
-    expect(await take(over)).toEqual({ acknowledged: false })
+    expect(await take(id)).toEqual({ id, acknowledged: false })
+    expect(await take(over)).toEqual({ id: over, acknowledged: false })
     const tooLong = { reason: 'x'.repeat(501) }
     expect((await ask('operator', 'POST', `/api/v1/alerts/${id}/acknowledge`, tooLong)).statusCode).toBe(422)
   })
@@ -264,8 +264,8 @@ describe('a mute', () => {
     ])
     expect((await commands()).at(-1)).toMatchObject({ name: 'mute_alert', arguments: { rule: 'clock' } })
     const unmute = () => ask('operator', 'POST', '/api/v1/alerts/unmute', { rule: 'clock' })
-    expect((await unmute()).json()).toEqual({ unmuted: true })
-    expect((await unmute()).json()).toEqual({ unmuted: false })
+    expect((await unmute()).json()).toEqual({ rule: 'clock', subject: null, unmuted: true })
+    expect((await unmute()).json()).toMatchObject({ unmuted: false })
   })
 
   test.each([
@@ -346,7 +346,7 @@ describe('a test message', () => {
 })
 
 describe('elsewhere in the console', () => {
-  test('the overview tells what nothing else there says, and the badge counts what asks for somebody', async () => {
+  test('the overview shows alerts that nothing else there shows, and the badge counts those that need a person', async () => {
     const { pool } = database
     await judged(pool)
     await plantAlert(pool, 'halt', EVERYTHING)

@@ -14,7 +14,7 @@ describe('the record of what people asked for', () => {
     await as('mei').ignore(id, 'shared phone')
     const [run] = await as('Li').resync('full')
     expect(await listCommands(store.pool, {}, { limit: 10 })).toEqual({
-      commands: [
+      items: [
         {
           ...{ id: expect.any(Number), name: 'resync', arguments: { kind: 'full' }, run_id: run },
           ...{ dead_letter_id: null, address: '192.0.2.7', reason: null },
@@ -38,7 +38,7 @@ describe('the record of what people asked for', () => {
       `insert into dirsync.command (name, requested_by, requested_at) values ('old', 'li', '2026-01-01Z')`,
     )
     const names = async (filter: CommandFilter) =>
-      (await listCommands(store.pool, filter, { limit: 10 })).commands.map(({ name }) => name)
+      (await listCommands(store.pool, filter, { limit: 10 })).items.map(({ name }) => name)
     expect(await names({ who: 'LI)' })).toEqual(['retry'])
     expect(await names({ who: 'mei' })).toEqual(['reject', 'comment'])
     expect(await names({ name: 'retry' })).toEqual(['retry'])
@@ -58,7 +58,7 @@ describe('the record of what people asked for', () => {
     let after: string | null = null
     do {
       const page = await listCommands(store.pool, {}, { limit: 3, after })
-      seen.push(...page.commands.map(({ id }) => id))
+      seen.push(...page.items.map(({ id }) => id))
       after = page.next
     } while (after !== null)
     expect(seen).toHaveLength(7)

@@ -25,31 +25,31 @@ describe('the tree of departments', () => {
     departmentTree(store.pool, { enterprise: '', under, after, limit: 2, graceMs: 24 * HOUR })
 
   test('comes level by level; a department with an unknown parent is at the top', async () => {
-    const { departments, next } = await level(null)
-    expect(departments).toMatchObject([
-      { deptCode: 'A', children: 3, employees: 0, deletableAt: null },
-      { deptCode: 'B', parentCode: 'gone', children: 0 },
+    const { items, next } = await level(null)
+    expect(items).toMatchObject([
+      { dept_code: 'A', children: 3, employees: 0, deletable_at: null },
+      { dept_code: 'B', parent_code: 'gone', children: 0 },
     ])
     expect(next).toBeNull()
   })
 
   test('lists a level page by page: employees, the refusal, and the time of deletion', async () => {
     const first = await level('A')
-    expect(first.departments).toMatchObject([
-      { deptCode: 'A1', active: true, deletableAt: null, caseId: null },
+    expect(first.items).toMatchObject([
+      { dept_code: 'A1', active: true, deletable_at: null, case_id: null },
       {
-        deptCode: 'A2',
+        dept_code: 'A2',
         active: false,
         employees: 3,
-        caseId: expect.any(Number),
-        deletableAt: new Date('2026-11-21T10:00Z'),
+        case_id: expect.any(Number),
+        deletable_at: new Date('2026-11-21T10:00Z'),
       },
     ])
     const second = await level('A', first.next ?? undefined)
     expect(second).toMatchObject({
-      departments: [
-        { deptCode: 'A3', missingSince: expect.any(Date), deletableAt: new Date('2026-11-20T10:00Z') },
-        { deptCode: 'A4', deletedAt: expect.any(Date), deletableAt: null },
+      items: [
+        { dept_code: 'A3', missing_since: expect.any(Date), deletable_at: new Date('2026-11-20T10:00Z') },
+        { dept_code: 'A4', deleted_at: expect.any(Date), deletable_at: null },
       ],
       next: null,
     })
@@ -58,5 +58,5 @@ describe('the tree of departments', () => {
 
 test('candidates for deletion are those closed or missing and not deleted, the soonest first', async () => {
   const found = await deletionCandidates(store.pool, 24 * HOUR)
-  expect(found.map(({ deptCode }) => deptCode)).toEqual(['A3', 'A2'])
+  expect(found.map(({ dept_code }) => dept_code)).toEqual(['A3', 'A2'])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readHistory } from '../../src/console/overview/history.ts'
 import { createPool } from '../../src/lib/database.ts'
-import { noteStanding } from '../../src/sync/tally.ts'
+import { noteStatuses } from '../../src/sync/figures.ts'
 import { hash, plant, plantRun } from '../sync/planted.ts'
 import { rowsExamined } from '../sync/rows-examined.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
@@ -9,9 +9,9 @@ import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 const store = new StoreUnderTest()
 
 const DAY_MS = 86_400_000
-const standing = (at: Date, differs: object = {}) => ({
+const status = (at: Date, differs: object = {}) => ({
   at,
-  in_step: 90,
+  in_sync: 90,
   awaiting_activation: 10,
   dead_lettered: 0,
   halted: 0,
@@ -37,20 +37,20 @@ test('the overall state is recorded once per five minutes, with the cases by cat
   )
   await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e2', priority: 3 })
   await store.pool.query(`update dirsync.pending set created_at = now() - interval '90 seconds'`)
-  await Promise.all([1, 2, 3].map(() => noteStanding(store.pool)))
-  expect(await store.rows('select * from dirsync.standing_history')).toMatchObject([
-    { in_step: 1, waiting: 1, halted: 0, pending: 1, cases: 0, open_cases: {}, is_halted: false },
+  await Promise.all([1, 2, 3].map(() => noteStatuses(store.pool)))
+  expect(await store.rows('select * from dirsync.status_history')).toMatchObject([
+    { in_sync: 1, waiting: 1, halted: 0, pending: 1, cases: 0, open_cases: {}, is_halted: false },
   ])
-  expect(await store.value('select oldest_pending_seconds from dirsync.standing_history')).toBeGreaterThan(85)
+  expect(await store.value('select oldest_pending_seconds from dirsync.status_history')).toBeGreaterThan(85)
 })
 
 test('a point is there for every five minutes, empty where nothing was written down', async () => {
   await plant(
     store,
-    'standing_history',
-    standing(after(0)),
-    standing(after(10), {
-      in_step: 50,
+    'status_history',
+    status(after(0)),
+    status(after(10), {
+      in_sync: 50,
       waiting: 40,
       pending: 40,
       oldest_pending_seconds: 600,
@@ -62,7 +62,7 @@ test('a point is there for every five minutes, empty where nothing was written d
   expect(history).toMatchObject({
     step: 300,
     x: [0, 5, 10, 15].map(minutes => after(minutes).getTime() / 1000),
-    in_step: [0.9, null, 0.5, null],
+    in_sync: [0.9, null, 0.5, null],
     pending: [0, null, 40, null],
     open_cases: [0, null, 3, null],
     oldest_pending: [0, null, 600, null],
@@ -73,21 +73,21 @@ test('a point is there for every five minutes, empty where nothing was written d
 test('a point of an hour shows the worst of it', async () => {
   await plant(
     store,
-    'standing_history',
-    standing(after(0)),
-    standing(after(30), { in_step: 0, waiting: 90, pending: 90 }),
-    standing(after(55), { pending: 1 }),
+    'status_history',
+    status(after(0)),
+    status(after(30), { in_sync: 0, waiting: 90, pending: 90 }),
+    status(after(55), { pending: 1 }),
   )
   const history = await readHistory(store.pool, { from: after(0), to: after(60), step: 3600 })
-  expect(history).toMatchObject({ x: [NOON.getTime() / 1000], in_step: [0], pending: [90] })
+  expect(history).toMatchObject({ x: [NOON.getTime() / 1000], in_sync: [0], pending: [90] })
 })
 
-const calls = (operation: string, at: Date, calls: number, too_fast = 0) => ({
+const calls = (operation: string, at: Date, calls: number, rate_limited = 0) => ({
   operation,
   minute: at,
   calls,
-  too_fast,
-  failed: too_fast,
+  rate_limited,
+  failed: rate_limited,
   waited_ms: 0,
   longest_wait_ms: 0,
   duration_ms: 0,
@@ -103,7 +103,7 @@ test('calls are per minute, by operation, the same from minutes and from hours',
   )
   const fine = await readHistory(store.pool, { from: after(0), to: after(10) })
   expect(fine.calls).toEqual([{ operation: 'employee/get', per_minute: [30, 0], refused_per_minute: [2, 0] }])
-  await noteStanding(store.pool)
+  await noteStatuses(store.pool)
   // After it was summed up the last hour goes on.
   await plant(store, 'call_minute', calls('employee/update', after(119), 30))
   const coarse = await readHistory(store.pool, { from: after(0), to: after(120), step: 3600 })
@@ -111,7 +111,7 @@ test('calls are per minute, by operation, the same from minutes and from hours',
     { operation: 'employee/get', per_minute: [2.5, 0], refused_per_minute: [10 / 60, 0] },
     { operation: 'employee/update', per_minute: [0, 1], refused_per_minute: [0, 0] },
   ])
-  await noteStanding(store.pool)
+  await noteStatuses(store.pool)
   expect(await store.value(`select calls from dirsync.call_hour where operation = 'employee/update'`)).toBe(
     60,
   )
@@ -130,7 +130,7 @@ test('full runs and bad ends are marked', async () => {
 
 test('of thirty days few rows are read, in at most 300 points', async () => {
   await store.pool.query(`
-    insert into dirsync.standing_history
+    insert into dirsync.status_history
     select at, 900000, 1000, 500, 0, i % 1000, '{}', i % 70, i % 1000, i % 900, false
     from generate_series(now() - interval '35 days', now(), '5 minutes') with ordinality t (at, i);
     insert into dirsync.call_minute
@@ -140,8 +140,8 @@ test('of thirty days few rows are read, in at most 300 points', async () => {
     insert into dirsync.sync_run (kind, state, requested_by, requested_at, finished_at)
     select case when i % 288 = 0 then 'full' else 'changes' end, 'done', 'test', at, at
     from generate_series(now() - interval '180 days', now(), '5 minutes') with ordinality t (at, i);
-    analyze dirsync.standing_history; analyze dirsync.call_minute; analyze dirsync.sync_run`)
-  await noteStanding(store.pool)
+    analyze dirsync.status_history; analyze dirsync.call_minute; analyze dirsync.sync_run`)
+  await noteStatuses(store.pool)
   await store.pool.query('analyze dirsync.call_hour')
   await using pool = Object.assign(createPool(store.url, { max: 1, name: 'test', logger: SILENT }), {
     [Symbol.asyncDispose]: () => pool.end(),
@@ -150,10 +150,10 @@ test('of thirty days few rows are read, in at most 300 points', async () => {
   for (const days of [1, 7, 30]) {
     const span = { from: new Date(now.getTime() - days * DAY_MS), to: now }
     const examined = await rowsExamined(pool, async () => {
-      const { x, calls: series, in_step } = await readHistory(pool, span)
+      const { x, calls: series, in_sync } = await readHistory(pool, span)
       expect(x.length).toBeLessThanOrEqual(300)
       expect(x.length).toBeGreaterThan(150)
-      expect(in_step.length).toBe(x.length)
+      expect(in_sync.length).toBe(x.length)
       expect(series.map(({ per_minute }) => per_minute.length)).toEqual([1, 2, 3, 4].map(() => x.length))
     })
     // There are 240,000.

@@ -410,29 +410,28 @@ describe('one viewer', () => {
   const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` })
 
   test('that asks for 300 pages at once is told to come back, and others are served meanwhile', async () => {
-    const order: string[] = []
+    await using patient = await openApp(database.url, { timeoutMs: 60_000 })
+    const ask = (role: AccessRole) =>
+      patient.app.inject({ url: '/api/v1/overview', headers: bearer(tokens.get(role)) })
+    let served = 0
+    const isFull = Promise.withResolvers<void>()
     const asked = Array.from({ length: 300 }, async () => {
-      const answer = await console.app.inject({
-        url: '/api/v1/overview',
-        headers: bearer(tokens.get('viewer')),
-      })
-      order.push(answer.statusCode === 200 ? 'served' : 'refused')
+      const answer = await ask('viewer')
+      if (answer.statusCode === 200) served += 1
+      else isFull.resolve()
       return answer
     })
-    const other = console.app
-      .inject({ url: '/api/v1/overview', headers: bearer(tokens.get('reviewer')) })
-      .then(answer => {
-        order.push('other')
-        return answer
-      })
+    await isFull.promise
+    const other = await ask('reviewer')
+    const servedBefore = served
     const answers = await Promise.all(asked)
-    expect((await other).statusCode).toBe(200)
     const refused = answers.filter(({ statusCode }) => statusCode === 429)
     expect(refused.length).toBeGreaterThan(200)
     expect(refused[0]?.headers['retry-after']).toBe('1')
     expect(refused[0]?.json()).toMatchObject({ code: 'too_many' })
-    expect(order.filter(what => what === 'served').length).toBe(300 - refused.length)
-    expect(order.lastIndexOf('served')).toBeGreaterThan(order.indexOf('other'))
+    expect(served).toBe(300 - refused.length)
+    expect(other.statusCode).toBe(200)
+    expect(servedBefore).toBeLessThan(served)
   })
 
   test('may look at the platform, HR and files so often a minute, and the audit names each time', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { IdempotencyKeys } from '../../src/console/idempotency.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { CommandError } from '../../src/sync/commands.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 let database: TestDatabase
@@ -38,7 +39,7 @@ test('a repeated request gives the first answer and starts nothing', async () =>
 })
 
 test.each([
-  ['refused', new CommandError('COMMAND_CONFLICT', 'somebody was quicker')],
+  ['refused', new CommandError('COMMAND_CONFLICT', inWords('it was changed meanwhile'))],
   ['wrong', new Problem('invalid', 'no such kind')],
 ])('the key of what was %s is free again', async (name, error) => {
   const { work, times } = counted(() => {

@@ -42,7 +42,7 @@ test('every metric is well-formed, with help, type and base units', async () => 
     code: 0,
     httpStatus: 200,
     waitedMs: 40,
-    tooFast: false,
+    rateLimited: false,
   })
   console.metrics.watchPacer(() => PACER)
   console.metrics.observeJob({
@@ -109,16 +109,16 @@ test('the metrics show the state in the database', async () => {
   expect(Object.values(successes)[0]).toBeLessThan(600)
   expect(of('dirsync_halts')).toEqual({ 'dirsync_halts{category="enterprise_code",scope="enterprise"}': 2 })
   expect(of('dirsync_employees')).toEqual({
-    'dirsync_employees{standing="in_step"}': 1,
-    'dirsync_employees{standing="awaiting_activation"}': 1,
-    'dirsync_employees{standing="accepted"}': 0,
-    'dirsync_employees{standing="dead_lettered"}': 1,
-    'dirsync_employees{standing="held"}': 0,
-    'dirsync_employees{standing="rejected"}': 0,
-    'dirsync_employees{standing="halted"}': 1,
-    'dirsync_employees{standing="waiting"}': 1,
-    'dirsync_employees{standing="left"}': 1,
-    'dirsync_employees{standing="vanished"}': 1,
+    'dirsync_employees{status="in_sync"}': 1,
+    'dirsync_employees{status="awaiting_activation"}': 1,
+    'dirsync_employees{status="accepted"}': 0,
+    'dirsync_employees{status="dead_lettered"}': 1,
+    'dirsync_employees{status="held"}': 0,
+    'dirsync_employees{status="rejected"}': 0,
+    'dirsync_employees{status="halted"}': 1,
+    'dirsync_employees{status="waiting"}': 1,
+    'dirsync_employees{status="left"}': 1,
+    'dirsync_employees{status="vanished"}': 1,
   })
   expect(of('dirsync_processes')).toEqual({
     'dirsync_processes{role="scheduler"}': 1,
@@ -216,15 +216,21 @@ test('scrapes at the same moment get the same whole answer', async () => {
 test('calls and jobs of the process are counted, with codes from a closed list', async () => {
   await using console = await openApp(database.url)
   const { metrics } = console
-  const call = { operation: 'employee/update', durationMs: 40, httpStatus: 200, waitedMs: 0, tooFast: false }
+  const call = {
+    operation: 'employee/update',
+    durationMs: 40,
+    httpStatus: 200,
+    waitedMs: 0,
+    rateLimited: false,
+  }
   metrics.observeCall({ ...call, code: 0 })
   metrics.observeCall({ ...call, code: 0 })
   metrics.observeCall({ ...call, code: 1000210003 })
   metrics.observeCall({ ...call, code: 4711 })
   metrics.observeCall({ ...call, code: 4712 })
-  const query = { operation: 'employee/get', durationMs: 5, waitedMs: 1500, tooFast: false }
+  const query = { operation: 'employee/get', durationMs: 5, waitedMs: 1500, rateLimited: false }
   metrics.observeCall({ ...query, durationMs: 10_000, code: 'PLATFORM_TIMEOUT' })
-  metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 429, tooFast: true })
+  metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 429, rateLimited: true })
   metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 502 })
   metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 300, changeMs: 700_000 })
   metrics.observeJob({ operation: 'update-employee', outcome: 'parked', durationMs: 200, changeMs: null })
@@ -237,9 +243,9 @@ test('calls and jobs of the process are counted, with codes from a closed list',
     'dirsync_platform_calls_total{operation="employee/get",code="http_429"}': 1,
     'dirsync_platform_calls_total{operation="employee/get",code="http_5xx"}': 1,
   })
-  expect(seriesOf(all, 'dirsync_platform_calls_too_fast_total')).toEqual({
-    'dirsync_platform_calls_too_fast_total{operation="employee/update"}': 0,
-    'dirsync_platform_calls_too_fast_total{operation="employee/get"}': 1,
+  expect(seriesOf(all, 'dirsync_platform_calls_rate_limited_total')).toEqual({
+    'dirsync_platform_calls_rate_limited_total{operation="employee/update"}': 0,
+    'dirsync_platform_calls_rate_limited_total{operation="employee/get"}': 1,
   })
   expect(all.series.get('dirsync_platform_call_wait_seconds_sum{operation="employee/get"}')).toBeCloseTo(4.5)
   expect(seriesOf(all, 'dirsync_jobs_total')).toEqual({
@@ -310,7 +316,7 @@ test('a change counts from when it was found, whatever happened to other jobs', 
   const job = { operation: 'update-employee', durationMs: 10 } as const
   console.metrics.observeJob({ ...job, outcome: 'updated', changeMs: 4000 })
   console.metrics.observeJob({ ...job, outcome: 'updated', changeMs: 700_000 })
-  console.metrics.observeJob({ ...job, outcome: 'in_step', changeMs: null })
+  console.metrics.observeJob({ ...job, outcome: 'in_sync', changeMs: null })
   const { series } = await scrape(console.app)
   expect(series.get('dirsync_change_seconds_bucket{le="600"}')).toBe(1)
   expect(series.get('dirsync_change_seconds_count')).toBe(2)

@@ -1,17 +1,30 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import {
-  listRefunds,
-  listTopUps,
+  entryNumber,
   MOST_ENTRIES_COUNTED,
+  MoneyInput,
   moneyCounts,
-  readRefund,
-  readTopUp,
-} from '../../src/console/money/read.ts'
+  readMoney,
+  refundDetails,
+  topUpDetails,
+} from '../../src/console/money/query.ts'
 import { refundJournal } from '../../src/money/refund.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
+import { translator } from '../../src/texts/texts.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
+
+const list = (input: z.input<typeof MoneyInput>) =>
+  readMoney(store.pool, { zone: 'UTC', t: translator('en') }, MoneyInput.parse(input))
+const numbersOf = async (input: z.input<typeof MoneyInput>) => (await list(input)).items.map(entryNumber)
+
+const refund = async (number: string) => {
+  const row = await refundJournal.read(store.pool, number)
+  return row && refundDetails(row)
+}
 
 beforeEach(async () => {
   await store.pool.query(`
@@ -27,39 +40,35 @@ beforeEach(async () => {
 
 describe('refunds and top-ups', () => {
   test('whose outcome is open come first, page by page', async () => {
-    const first = await listRefunds(store.pool, { limit: 3 })
-    expect(first.rows.map(row => row.outer_refund_no)).toEqual(['r4', 'r1', 'r3'])
-    const rest = await listRefunds(store.pool, { limit: 3, after: first.next ?? undefined })
-    expect(rest).toMatchObject({ rows: [{ outer_refund_no: 'r2' }], next: null })
-    expect((await listTopUps(store.pool, { limit: 5 })).rows.map(row => row.external_code)).toEqual([
-      't2',
-      't1',
-    ])
+    const first = await list({ limit: 3 })
+    expect(first.items.map(entryNumber)).toEqual(['r4', 'r1', 'r3'])
+    const rest = await list({ limit: 3, cursor: first.next ?? undefined })
+    expect(rest).toMatchObject({ items: [{ outer_refund_no: 'r2' }], next: null })
+    expect(await numbersOf({ kind: 'topups' })).toEqual(['t2', 't1'])
   })
 
   test('of one state come the latest first, page by page', async () => {
-    const first = await listRefunds(store.pool, { state: 'unknown', limit: 1 })
-    expect(first.rows).toMatchObject([{ outer_refund_no: 'r4', refund_amount: '4.00' }])
-    const rest = await listRefunds(store.pool, { state: 'unknown', limit: 1, after: first.next ?? undefined })
-    expect(rest).toMatchObject({ rows: [{ outer_refund_no: 'r1' }], next: null })
+    const first = await list({ state: 'unknown', limit: 1 })
+    expect(first.items).toMatchObject([{ outer_refund_no: 'r4', refund_amount: '4.00' }])
+    const rest = await list({ state: 'unknown', limit: 1, cursor: first.next ?? undefined })
+    expect(rest).toMatchObject({ items: [{ outer_refund_no: 'r1' }], next: null })
   })
 
-  test('are listed from a moment on, open ones too', async () => {
-    const numbers = async (since: string, state?: 'unknown') =>
-      (await listRefunds(store.pool, { since: new Date(since), state, limit: 5 })).rows.map(
-        row => row.outer_refund_no,
-      )
-    expect(await numbers('2026-11-02T10:00Z')).toEqual(['r4', 'r3', 'r2'])
-    expect(await numbers('2026-11-02T10:00:01Z')).toEqual(['r4', 'r3'])
-    expect(await numbers('2026-11-01T00:00Z', 'unknown')).toEqual(['r4', 'r1'])
-    expect(await numbers('2026-11-02T00:00Z', 'unknown')).toEqual(['r4'])
+  test('are listed from a moment on, open ones too, or by their number', async () => {
+    expect(await numbersOf({ since: '2026-11-02T10:00Z' })).toEqual(['r4', 'r3', 'r2'])
+    expect(await numbersOf({ since: '2026-11-02T10:00:01Z' })).toEqual(['r4', 'r3'])
+    expect(await numbersOf({ since: '2026-11-01T00:00Z', state: 'unknown' })).toEqual(['r4', 'r1'])
+    expect(await numbersOf({ since: '2026-11-02T00:00Z', state: 'unknown' })).toEqual(['r4'])
+    expect(await numbersOf({ number: 'r3' })).toEqual(['r3'])
+    expect(await numbersOf({ number: 'r3', state: 'unknown' })).toEqual([])
+    expect(await numbersOf({ number: 'r' })).toEqual([])
   })
 
   test('are counted by state', async () => {
     const none = { requested: 0, unknown: 0, accepted: 0, rejected: 0, notified: 0 }
     expect(await moneyCounts(store.pool)).toEqual({
       refunds: { ...none, unknown: 2, accepted: 1, notified: 1 },
-      topUps: { ...none, unknown: 1, rejected: 1 },
+      topups: { ...none, unknown: 1, rejected: 1 },
     })
   })
 
@@ -69,24 +78,20 @@ describe('refunds and top-ups', () => {
        select 'm' || i, 'a1', 1, 'accepted', 'ann', now() from generate_series(0, $1::int + 5) i`,
       [MOST_ENTRIES_COUNTED],
     )
-    expect((await moneyCounts(store.pool)).topUps.accepted).toBe(MOST_ENTRIES_COUNTED + 1)
+    expect((await moneyCounts(store.pool)).topups.accepted).toBe(MOST_ENTRIES_COUNTED + 1)
   })
 
   test('show what happened, and what comes next', async () => {
-    expect(await readRefund(store.pool, 'r1')).toMatchObject({
+    expect(await refund('r1')).toMatchObject({
       events: [{ event: 'sent', by: 'ann' }],
       outlook: { next: 'asks', at: new Date('2026-11-01T11:00Z') },
     })
-    expect((await readRefund(store.pool, 'r3'))?.events.map(({ event }) => event)).toEqual([
-      'sent',
-      'settled',
-      'notified',
-    ])
-    expect((await readRefund(store.pool, 'r4'))?.outlook).toEqual({ next: 'person', since: null })
-    expect((await readTopUp(store.pool, 't2'))?.outlook).toMatchObject({ next: 'person' })
-    expect(await readRefund(store.pool, 'none')).toBeNull()
+    expect((await refund('r3'))?.events.map(({ event }) => event)).toEqual(['sent', 'settled', 'notified'])
+    expect((await refund('r4'))?.outlook).toEqual({ next: 'person', since: null })
+    const [topUp] = await topUpJournal.page(store.pool, { number: 't2', limit: 1 })
+    expect(topUp && topUpDetails(topUp).outlook).toMatchObject({ next: 'person' })
     await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', { actor: 'console:ann' })
-    expect(worded(await readRefund(store.pool, 'r4'))?.events.at(-1)).toMatchObject({
+    expect(worded(await refund('r4'))?.events.at(-1)).toMatchObject({
       event: 'resolved',
       by: expect.stringContaining('console:ann'),
       text: 'the vendor says so',

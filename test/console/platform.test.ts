@@ -87,7 +87,7 @@ test('the state of the platform: calls by operation, the token against the fuse,
       {
         operation: 'employee/get',
         calls: 20,
-        too_fast: 1,
+        rate_limited: 1,
         failed: 2,
         mean_wait_ms: 20,
         longest_wait_ms: 90,

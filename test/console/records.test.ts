@@ -51,16 +51,19 @@ describe('money', () => {
     const { json } = await api('GET', '/money', { as: 'viewer' })
     expect(json).toMatchObject({
       counts: { refunds: { requested: 1, unknown: 1, rejected: 1 }, topups: { unknown: 1 } },
-      entries: [
-        { number: 'r3', for_person: false },
-        { number: 'r1', amount: '1.50', order: 'o1', for_person: true },
-        { number: 'r/2', for_person: false },
+      items: [
+        { outer_refund_no: 'r3', state: 'requested' },
+        {
+          ...{ outer_refund_no: 'r1', refund_amount: '1.50', outer_trade_no: 'o1' },
+          ...{ state: 'unknown', next_settle_at: null },
+        },
+        { outer_refund_no: 'r/2', state: 'rejected' },
       ],
       next: null,
     })
     const { json: first } = await api('GET', '/money?limit=2')
     const { json: rest } = await api('GET', `/money?limit=2&cursor=${first.next}`)
-    expect(rest.entries.map(({ number }: { number: string }) => number)).toEqual(['r/2'])
+    expect(rest.items.map((row: { outer_refund_no: string }) => row.outer_refund_no)).toEqual(['r/2'])
   })
 
   test('with an unknown outcome cannot be settled by an operator', async () => {
@@ -100,13 +103,13 @@ describe('money', () => {
 
   test('is resolved through the API, and written down with the address', async () => {
     const body = { as: 'accepted', reason: 'the points are there' }
-    expect((await api('POST', '/money/topups/t1/resolve', { body })).json).toEqual({
-      number: 't1',
+    expect((await api('POST', '/money/topups/t1/resolve', { body })).json).toMatchObject({
+      external_code: 't1',
       state: 'accepted',
       message: null,
     })
     const { json } = await api('GET', '/audit?what=resolve_topup')
-    expect(json.commands).toMatchObject([
+    expect(json.items).toMatchObject([
       {
         requested_by: expect.stringMatching(/\(api:token:admin\)$/),
         address: '127.0.0.1',
@@ -137,7 +140,7 @@ describe('mirrors', () => {
   test('have the days of the platform, GMT+8', async () => {
     const numbers = async (query: string) => {
       const { json } = await api('GET', `/mirrors/orders?${query}`)
-      return json.orders.map(({ trade_no }: { trade_no: string }) => trade_no)
+      return json.items.map(({ trade_no }: { trade_no: string }) => trade_no)
     }
     expect(await numbers('to=2026-11-01')).toEqual(['t0'])
     expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])
@@ -146,7 +149,7 @@ describe('mirrors', () => {
   test('are read page by page', async () => {
     const { json: first } = await api('GET', '/mirrors/orders?limit=3')
     const { json: rest } = await api('GET', `/mirrors/orders?limit=3&cursor=${first.next}`)
-    expect([first.orders.length, rest.orders.length, rest.next]).toEqual([3, 2, null])
+    expect([first.items.length, rest.items.length, rest.next]).toEqual([3, 2, null])
   })
 })
 

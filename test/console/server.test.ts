@@ -30,7 +30,7 @@ async function startOn(
     platformCodes: [],
     hr: await connectHr(config, silent),
     platform: () => {
-      throw new Error('nobody asks the platform here')
+      throw new Error('the platform must not be called here')
     },
     env: {},
     program: 'dirsync',
@@ -111,15 +111,16 @@ test('requests that drip in are ended, whether it is their headers or their body
   const drip = async (beginning: string) => {
     const socket = connect(Number(port), '127.0.0.1')
     await once(socket, 'connect')
-    let answer = ''
-    socket.on('data', data => {
-      answer += data
-    })
-    socket.on('error', () => {}) // a byte may come after the end
     socket.write(beginning)
     const drops = setInterval(() => socket.write('x'), 250)
-    await once(socket, 'close')
-    clearInterval(drops)
+    let answer = ''
+    socket.on('data', data => {
+      clearInterval(drops)
+      answer += data
+    })
+    // A byte may still come after the end, which is an error of the socket's, and none of the console's.
+    socket.on('error', () => {})
+    await new Promise(resolve => socket.on('close', resolve))
     return answer
   }
   const answers = await Promise.all([
@@ -160,7 +161,7 @@ async function lockCases() {
   return {
     release,
     async waiting() {
-      const { rows } = await client.query(
+      const { rows } = await database.pool.query(
         `select count(*)::int as n from pg_locks where not granted and relation = 'dirsync.dead_letter'::regclass`,
       )
       return rows[0].n

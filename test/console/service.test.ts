@@ -8,7 +8,7 @@ import { createCompany, person } from '../helpers/company.ts'
 import { silent } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 
-test('the console role shows what its process did, and nothing about anybody', async () => {
+test('the console role shows what its process did, and no personal data', async () => {
   await using company = await createCompany({
     employees: 3,
     settings: { CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' },
@@ -28,13 +28,13 @@ test('the console role shows what its process did, and nothing about anybody', a
     const text = await (await fetch(`${service.consoleUrl}/metrics`)).text()
     const all = parseExposition(text)
     expect(seriesOf(all, 'dirsync_jobs_total')).toEqual({
-      'dirsync_jobs_total{operation="update-employee",outcome="in_step"}': 2,
+      'dirsync_jobs_total{operation="update-employee",outcome="in_sync"}': 2,
       'dirsync_jobs_total{operation="update-employee",outcome="updated"}': 1,
     })
     const calls = seriesOf(all, 'dirsync_platform_calls_total')
     expect(calls['dirsync_platform_calls_total{operation="employee/update",code="0"}']).toBe(1)
     expect(calls['dirsync_platform_calls_total{operation="token/create",code="0"}']).toBe(1)
-    expect(all.series.get('dirsync_employees{standing="in_step"}')).toBe(3)
+    expect(all.series.get('dirsync_employees{status="in_sync"}')).toBe(3)
     expect(all.series.get('dirsync_runs{state="done"}')).toBe(1)
     for (const role of ROLES) expect(all.series.get(`dirsync_processes{role="${role}"}`)).toBe(1)
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { planOverview, planPage, readStoredPlan } from '../../src/console/plan/stored.ts'
+import { readWholePlan } from '../../src/console/plan/query.ts'
+import { planOverview, planPage } from '../../src/console/plan/stored.ts'
 import { toDesired } from '../../src/directory/desired.ts'
 import { hashFields } from '../../src/directory/hash.ts'
 import { readNextPlan } from '../../src/sync/stored-plan.ts'
@@ -11,9 +12,9 @@ const place = new PlanUnderTest()
 const MAPPING = 'select userid, name, mobile, dept_code, active from person'
 const signal = new AbortController().signal
 
-/** Twelve employees in step, of whom the names of ten change and the numbers of two break rules: too many. */
+/** Twelve employees in sync, of whom the names of ten change and the numbers of two break rules: too many. */
 async function hold(): Promise<number> {
-  await place.inStep(12, MAPPING)
+  await place.inSync(12, MAPPING)
   await place.hr.query(`update person set dept_code = 'D1' where userid in ('e3', 'e4')`)
   await place.hr.query(`update person set name = 'New ' || userid where userid <> 'e11'`)
   await place.hr.query(`update person set mobile = 'none' where userid in ('e0', 'e1')`)
@@ -43,7 +44,7 @@ describe('the overview of a held plan', () => {
     })
     expect(await read()).toBe(true)
     const { figures } = (await planOverview(place.store.pool, run)) ?? {}
-    expect(figures).toMatchObject({ state: 'done', lookedAt: 11, changedSince: 0, message: null })
+    expect(figures).toMatchObject({ state: 'done', looked_at: 11, changed_since: 0, message: null })
     // Nothing was confirmed by fields here, so that every mapped field of a valid row differs.
     expect(figures?.fields).toContainEqual({ field: 'name', n: 9 })
     expect(figures?.fields).toContainEqual({ field: 'mobile', n: 11 })
@@ -106,19 +107,19 @@ describe('the overview of a held plan', () => {
 describe('the pages of a held plan', () => {
   test('follow each other in the order of keys, with masked differences', async () => {
     const first = await page(run, { limit: 4 })
-    expect(first.entries.map(({ entityKey }) => entityKey)).toEqual(['e0', 'e1', 'e10', 'e2'])
-    expect(first.entries[2]?.changed).toContainEqual({ field: 'name', value: 'N*' })
-    expect(first.entries[0]?.changed).toEqual([{ field: 'mobile', value: '**** (4)' }])
+    expect(first.items.map(({ key }) => key)).toEqual(['e0', 'e1', 'e10', 'e2'])
+    expect(first.items[2]?.changed).toContainEqual({ field: 'name', value: 'N*' })
+    expect(first.items[0]?.changed).toEqual([{ field: 'mobile', value: '**** (4)' }])
     const second = await page(run, { limit: 4, after: first.next ?? undefined })
-    expect(second.entries.map(({ entityKey }) => entityKey)).toEqual(['e3', 'e4', 'e5', 'e6'])
+    expect(second.items.map(({ key }) => key)).toEqual(['e3', 'e4', 'e5', 'e6'])
     const third = await page(run, { limit: 4, after: second.next ?? undefined })
-    expect(third).toMatchObject({ next: null, entries: [{}, {}, {}] })
+    expect(third).toMatchObject({ next: null, items: [{}, {}, {}] })
   })
 
   test('are filtered by the beginning of a key, by reason and by department', async () => {
     await read()
     const keys = async (options: Parameters<typeof page>[1]) =>
-      (await page(run, options)).entries.map(({ entityKey }) => entityKey)
+      (await page(run, options)).items.map(({ key }) => key)
     expect(await keys({ key: 'e1' })).toEqual(['e1', 'e10'])
     expect(await keys({ key: '%' })).toEqual([])
     expect(await keys({ reason: 'vanished' })).toEqual([])
@@ -128,16 +129,16 @@ describe('the pages of a held plan', () => {
 
   test('say which rows HR has changed since', async () => {
     await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
-    const { entries } = await page(run, { key: 'e5' })
-    expect(entries).toMatchObject([{ entityKey: 'e5', changedSince: true, changed: [] }])
+    const { items } = await page(run, { key: 'e5' })
+    expect(items).toMatchObject([{ key: 'e5', changed_since: true, changed: [] }])
   })
 
   test.each([
     ['after HR has been read for them', true],
-    ['before anybody has looked at them', false],
+    ['before they were looked at', false],
   ])('show what was approved for good, when it was approved %s', async (_, isRead) => {
     if (isRead) await read()
-    const before = (await page(run)).entries
+    const before = (await page(run)).items
     await place.store.pool.query('select dirsync.approve($1)', [run])
     await place.planRequested(run, source())
     // The platform confirms every field as HR has it: nothing differs any more.
@@ -151,10 +152,10 @@ describe('the pages of a held plan', () => {
       ])
     }
     await place.acknowledge()
-    expect((await page(run)).entries).toEqual(before)
+    expect((await page(run)).items).toEqual(before)
     await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
-    expect((await page(run, { key: 'e5' })).entries).toMatchObject([
-      { changedSince: true, changed: isRead ? [{}, {}, {}, {}] : [] },
+    expect((await page(run, { key: 'e5' })).items).toMatchObject([
+      { changed_since: true, changed: isRead ? [{}, {}, {}, {}] : [] },
     ])
   })
 
@@ -164,14 +165,13 @@ describe('the pages of a held plan', () => {
       limit: 100,
       key: 'e0',
     })
-    expect(worded(away).hrError).toMatch(/nonsense/)
-    expect(away.entries).toMatchObject([{ entityKey: 'e0', changed: [{ field: 'mobile', value: null }] }])
+    expect(worded(away).hr_error).toMatch(/nonsense/)
+    expect(away.items).toMatchObject([{ key: 'e0', changed: [{ field: 'mobile', value: null }] }])
   })
 
   test('are the same entities as the stream of all of it', async () => {
     const all: string[] = []
-    for await (const entries of readStoredPlan(place.store.pool, source(), run))
-      all.push(...entries.map(({ entityKey }) => entityKey))
-    expect(all).toEqual((await page(run)).entries.map(({ entityKey }) => entityKey))
+    for await (const { key } of readWholePlan(place.store.pool, source(), run, {})) all.push(key)
+    expect(all).toEqual((await page(run)).items.map(({ key }) => key))
   })
 })

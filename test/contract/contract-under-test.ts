@@ -1,7 +1,7 @@
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
-import { LocalPacer } from '../../src/platform/pacer.ts'
 import { type SignAlgorithm, sign } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
 

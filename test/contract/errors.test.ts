@@ -111,7 +111,7 @@ describe.each(OPERATION_NAMES)('planted on %s', operation => {
     expect(calls).toHaveLength(times + (isTokenRenewed ? 1 : 0))
   })
 
-  test('a code that nobody knows', async () => {
+  test('an unknown code', async () => {
     const request = validRequest(operation)
     const { error, calls } = await platform.watchFailing(operation, { code: 1009999999 }, () =>
       client.call(operation, request),

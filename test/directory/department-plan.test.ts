@@ -58,11 +58,11 @@ describe('a department is deleted', () => {
 describe('a department stays', () => {
   test.each([
     ['while it is active', { active: true, closedAt: null }],
-    ['while somebody is in it', { employees: 1 }],
+    ['while employees are in it', { employees: 1 }],
     ['when its deletion is a dead letter', { parked: true }],
     ['when it is deleted already', { deleted: true }],
     ['when HR closes it in the future', { closedAt: ago(-48) }],
-    ['when nobody knows since when it is closed', { closedAt: null }],
+    ['when it is unknown since when it is closed', { closedAt: null }],
   ])('%s', (_, differs) => {
     expect(codes(department('A', differs))).toEqual([])
   })

@@ -47,7 +47,7 @@ describe('settings', () => {
       ...channels,
     ])
     const prefixes =
-      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|OIDC|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE|ALERT|HEARTBEAT)_[A-Z_]+$/
+      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|CONSOLE|OIDC|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE|ALERT|HEARTBEAT)_[A-Z_]+$/
     const unknown = spans
       .flatMap(span => span.split(/[=\s]/))
       .filter(word => prefixes.test(word))

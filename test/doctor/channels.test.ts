@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { type Environment, loadConfig } from '../../src/config.ts'
-import { examineChannels } from '../../src/doctor/channels.ts'
 import { CheckResult } from '../../src/doctor/finding.ts'
+import { examineChannels } from '../../src/doctor/local.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { MailServer } from '../alerts/channels/mail-server.ts'
 

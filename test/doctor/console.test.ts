@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { addUser, disableUser } from '../../src/console/auth/users.ts'
-import { examineConsole } from '../../src/doctor/console.ts'
 import { CheckResult } from '../../src/doctor/finding.ts'
+import { examineConsole } from '../../src/doctor/local.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
@@ -38,11 +38,11 @@ const examine = async (settings: Partial<Parameters<typeof examineConsole>[0]> =
   (await found(settings)).map(finding => z.encode(CheckResult, finding))
 const withProvider = (issuer: string) => examine({ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'dirsync' })
 
-test('a console that nobody can sign in to is told, with the command for the first user', async () => {
+test('reports a console without users, with the command that adds the first', async () => {
   const nobody = {
     check: 'console',
     status: 'warning',
-    what: 'nobody can sign in to the console yet',
+    what: 'no user can sign in to the console yet',
     remedy: 'Add the first user with dirsync users add NAME --role admin.',
   }
   expect(await examine()).toEqual([nobody])

@@ -37,7 +37,7 @@ describe('a collector', () => {
     await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], { env: company.settings })
     await service.waitForLine(/Running/)
     const run = () => timed(() => company.run('full'))
-    const done = { state: 'done', result: { outcomes: { in_step: 40 } } }
+    const done = { state: 'done', result: { outcomes: { in_sync: 40 } } }
     await run() // what the first run learns is no part of the comparison
     const good = await run()
     expect(good.value).toMatchObject(done)

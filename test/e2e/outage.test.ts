@@ -42,8 +42,8 @@ async function survives(company: Company, outage: () => Promise<void>): Promise<
   const { state, result } = await endOf(company.db, run.id)
   expect(state).toBe('done')
   // An update whose outcome the outage swallowed is found in step when it is asked for again.
-  const { updated = 0, in_step = 0, ...others } = result?.outcomes ?? {}
-  expect({ done: updated + in_step, others }).toEqual({ done: EMPLOYEES, others: {} })
+  const { updated = 0, in_sync = 0, ...others } = result?.outcomes ?? {}
+  expect({ done: updated + in_sync, others }).toEqual({ done: EMPLOYEES, others: {} })
   for (const employee of (await company.onPlatform()).values()) expect(employee.name).toMatch(/ II$/)
   const { rows } = await company.db.query('select * from dirsync.dead_letter')
   expect(rows).toEqual([])

@@ -32,7 +32,7 @@ describe('two deployments on one Redis', { tags: 'redis' }, () => {
     await second.start()
     expect(await second.run('full')).toMatchObject({
       state: 'done',
-      result: { outcomes: { in_step: EMPLOYEES } },
+      result: { outcomes: { in_sync: EMPLOYEES } },
     })
     expect(await queue()).toMatchObject({ waiting: EMPLOYEES, active: 0 })
     expect(await enqueued()).toEqual(fed)

@@ -151,7 +151,7 @@ describe('a notification that is not acknowledged', () => {
   })
 })
 
-test('a slow merchant keeps nobody else waiting, and is asked once at a time', async () => {
+test('a slow merchant delays no other, and is called once at a time', async () => {
   let held = 0
   receiver.answer = (_request, response) => {
     held += 1

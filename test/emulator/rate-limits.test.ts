@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createRateLimit, slidingLog } from '../../emulator/rate-limits.ts'
+import { createRateLimit, slidingLog } from '../../emulator/faults.ts'
 
 describe('a sliding log', () => {
   test('passes `limit` calls in any stretch of the window, and tells how long to wait', () => {

@@ -77,7 +77,7 @@ test('the nine steps bring files to the platform, and half a file nowhere', asyn
   const looked = (await typedToEnd(4, 5, 6)).replace(/\s+/g, ' ')
   expect(looked).toMatch(/DuckDB \d+\.\d+\.\d+ answers/)
   expect(looked).toMatch(
-    /the last whole delivery: departments\.csv \(4 rows, GB18030\), employees\.csv \(60 rows, GB18030\)/,
+    /the last complete delivery: departments\.csv \(4 rows, GB18030\), employees\.csv \(60 rows, GB18030\)/,
   )
   await typedToEnd(4, 7)
   expect(await employee('00001')).toMatchObject({

@@ -157,12 +157,12 @@ describe('the emulator with the sample', () => {
     expect(taker && (await send(taker))).toBe(0)
 
     const held = new Map((await state()).employees.map(employee => [keyOf(employee), employee]))
-    const inStep = [...rows.values()].filter(row => {
+    const inSync = [...rows.values()].filter(row => {
       const planted = expected.employee_cases.find(each => keyOf(each) === keyOf(row))
-      return planted === undefined || ['in_step', 'updated'].includes(planted.outcome)
+      return planted === undefined || ['in_sync', 'updated'].includes(planted.outcome)
     })
-    expect(inStep).toHaveLength((expected.employees.in_step ?? 0) + (expected.employees.updated ?? 0))
-    for (const row of inStep) {
+    expect(inSync).toHaveLength((expected.employees.in_sync ?? 0) + (expected.employees.updated ?? 0))
+    for (const row of inSync) {
       const employee = held.get(keyOf(row))
       expect([row.userid, employee && unlike(row, employee)]).toEqual([row.userid, []])
     }

@@ -112,7 +112,7 @@ describe('the company', () => {
     expect(named.map(departmentKey).filter(key => !known.has(key))).toEqual([])
   })
 
-  test('is made up: addresses and numbers that nobody has', () => {
+  test('is made up: no address or number is in use', () => {
     for (const row of employees) {
       expect(row.email ?? 'none@example.com').toMatch(/^[a-z.0-9]+@example\.(com|org)$/)
       if (row.card_type === '1') expect(row.card_no).toMatch(/^\d\d0000/)
@@ -127,7 +127,7 @@ describe('employees', () => {
     expect(employees.filter(row => row.active === 't')).toHaveLength(in_scope ?? 0)
     expect(employees.filter(row => row.active === 'f')).toHaveLength(out_of_scope ?? 0)
     expect(Object.values(parts).reduce((sum, part) => sum + part, 0)).toBe(in_scope)
-    for (const outcome of Object.keys(parts).filter(name => name !== 'in_step')) {
+    for (const outcome of Object.keys(parts).filter(name => name !== 'in_sync')) {
       expect([outcome, planted(outcome)]).toEqual([outcome, parts[outcome]])
     }
   })
@@ -139,9 +139,9 @@ describe('employees', () => {
   })
 
   test('that nothing is planted on equal the platform, and so do those planted as in step', () => {
-    const different = new Set(expected.employee_cases.filter(each => each.outcome !== 'in_step').map(keyOf))
+    const different = new Set(expected.employee_cases.filter(each => each.outcome !== 'in_sync').map(keyOf))
     const same = employees.filter(row => !different.has(keyOf(row)))
-    expect(same).toHaveLength(expected.employees.in_step ?? 0)
+    expect(same).toHaveLength(expected.employees.in_sync ?? 0)
     expect(same.filter(row => !inService(keyOf(row)))).toEqual([])
     expect(same.filter(row => differences(row).length > 0).map(row => row.userid)).toEqual([])
   })
@@ -273,7 +273,7 @@ test('the README names every trouble and every sum', async () => {
   }
   for (const sums of [expected.employees, expected.departments]) {
     for (const [name, sum] of Object.entries(sums).filter(([each]) => each !== 'in_hr')) {
-      const labels: Record<string, string> = { dead_lettered: 'dead-lettered', in_step: 'in sync' }
+      const labels: Record<string, string> = { dead_lettered: 'dead-lettered', in_sync: 'in sync' }
       const label = labels[name] ?? name.replaceAll('_', ' ')
       expect(readme).toMatch(new RegExp(`^\\| ${label} +\\| ${sum} +\\|`, 'm'))
     }

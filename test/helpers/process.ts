@@ -6,7 +6,7 @@ import { registerChild } from './children.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const LAUNCHER = join(ROOT, 'bin/dirsync')
 /** Where `bin/dirsync` has Node.js keep what it compiled. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/dirsync')
+export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/dirsync')
 
 /** How a child ended: one of the two is null. */
 interface Exit {

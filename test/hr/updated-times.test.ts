@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest'
-import { judgeTimes, printedMoment, UpdatedTimesCollector, updatedAtOf } from '../../src/hr/updated-times.ts'
+import {
+  findingsOfTimes,
+  printedMoment,
+  UpdatedTimesCollector,
+  updatedAtOf,
+} from '../../src/hr/updated-times.ts'
 
 const NOW = new Date('2026-11-20T12:00:00Z')
 
 function told(...texts: (string | null)[]): [string, unknown][] {
   const times = new UpdatedTimesCollector(NOW)
   for (const text of texts) times.add(text)
-  return judgeTimes(times.result, NOW).map(({ key, ...finding }) => [
+  return findingsOfTimes(times.result, NOW).map(({ key, ...finding }) => [
     key,
     'count' in finding ? finding.count : finding.ageMs / 60_000,
   ])

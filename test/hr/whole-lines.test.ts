@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { WholeLines } from '../../src/hr/scan.ts'
 import { HrDataError } from '../../src/hr/source.ts'
-import { WholeLines } from '../../src/hr/whole-lines.ts'
 import { message } from '../../src/texts/message.ts'
 
 const COLUMNS = ['enterprise_code', 'userid', 'name', 'remark']

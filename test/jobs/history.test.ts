@@ -12,7 +12,7 @@ const left = async (table: string, column: string) =>
   )
 
 test('attempts go after 30 days', async () => {
-  const attempt = { operation: 'update-employee', outcome: 'in_step', duration_ms: 1 }
+  const attempt = { operation: 'update-employee', outcome: 'in_sync', duration_ms: 1 }
   await plant(
     store,
     'attempt',
@@ -24,7 +24,7 @@ test('attempts go after 30 days', async () => {
 })
 
 test('calls by minute go after 30 days', async () => {
-  const counts = { calls: 1, too_fast: 0, failed: 0, waited_ms: 0, longest_wait_ms: 0, duration_ms: 1 }
+  const counts = { calls: 1, rate_limited: 0, failed: 0, waited_ms: 0, longest_wait_ms: 0, duration_ms: 1 }
   await plant(
     store,
     'call_minute',
@@ -37,22 +37,17 @@ test('calls by minute go after 30 days', async () => {
 
 test('figures for curves go after 35 days', async () => {
   const figures = { open_cases: {}, cases: 0, pending: 0, oldest_pending_seconds: 0, is_halted: false }
-  const standing = { ...figures, in_step: 1, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
-  await plant(
-    store,
-    'standing_history',
-    { ...standing, at: ago(36) },
-    { ...standing, at: ago(34), in_step: 2 },
-  )
-  const hour = { calls: 1, too_fast: 0 }
+  const status = { ...figures, in_sync: 1, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
+  await plant(store, 'status_history', { ...status, at: ago(36) }, { ...status, at: ago(34), in_sync: 2 })
+  const hour = { calls: 1, rate_limited: 0 }
   await plant(
     store,
     'call_hour',
     { ...hour, operation: 'old', hour: ago(36) },
     { ...hour, operation: 'young', hour: ago(34) },
   )
-  expect(await pruneHistory(store.pool)).toMatchObject({ standing_history: 1, call_hour: 1 })
-  expect(await left('standing_history', 'in_step')).toEqual([2])
+  expect(await pruneHistory(store.pool)).toMatchObject({ status_history: 1, call_hour: 1 })
+  expect(await left('status_history', 'in_sync')).toEqual([2])
   expect(await left('call_hour', 'operation')).toEqual(['young'])
 })
 
@@ -123,13 +118,13 @@ test('an accepted case stays accepted as long as its employee exists', async () 
   expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
 })
 
-test('of several HR sources the last good sweep of each stays', async () => {
+test('of several HR sources the last full reading of each stays', async () => {
   const old = { state: 'done', finished_at: ago(200) }
-  const sweep = { ...old, sweep: true, source: { rows: 1, keyless: 0, empty: {}, newest: null } }
-  await plantRun(store, { ...sweep, hr_source: 'beijing' })
-  const stays = await plantRun(store, { ...sweep, hr_source: 'beijing' })
+  const good = { ...old, read_all: true, source: { rows: 1, keyless: 0, empty: {}, newest: null } }
+  await plantRun(store, { ...good, hr_source: 'beijing' })
+  const stays = await plantRun(store, { ...good, hr_source: 'beijing' })
   await plantRun(store, { ...old, kind: 'openids' })
-  const other = await plantRun(store, { ...sweep, hr_source: 'shanghai' })
+  const other = await plantRun(store, { ...good, hr_source: 'shanghai' })
   await pruneHistory(store.pool)
   expect(await left('sync_run', 'id')).toEqual([stays, other])
 })
@@ -137,11 +132,11 @@ test('of several HR sources the last good sweep of each stays', async () => {
 test('runs go after 180 days, but not the last good one that read every row, nor unfinished ones', async () => {
   const source = { rows: 1, keyless: 0, empty: {}, newest: null }
   const old = { state: 'done', finished_at: ago(200) }
-  await plantRun(store, { ...old, sweep: true, source })
+  await plantRun(store, { ...old, read_all: true, source })
   await plantRun(store, { ...old, kind: 'openids' })
   const needed = [
-    await plantRun(store, { ...old, sweep: true, source }),
-    await plantRun(store, { ...old, sweep: false, source }),
+    await plantRun(store, { ...old, read_all: true, source }),
+    await plantRun(store, { ...old, read_all: false, source }),
     await plantRun(store, { state: 'held' }),
     await plantRun(store, { ...old, state: 'source_suspect', source }),
   ]
@@ -151,7 +146,7 @@ test('runs go after 180 days, but not the last good one that read every row, nor
 
 test('work outlives the run that asked for it', async () => {
   const run = await plantRun(store, { state: 'done', finished_at: ago(200) })
-  await plantRun(store, { state: 'done', sweep: true, source: { rows: 1 }, finished_at: ago(1) })
+  await plantRun(store, { state: 'done', read_all: true, source: { rows: 1 }, finished_at: ago(1) })
   await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e1', priority: 3, run_id: run })
   await pruneHistory(store.pool)
   expect(await store.rows('select entity_key, run_id from dirsync.pending')).toEqual([

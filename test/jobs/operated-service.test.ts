@@ -37,9 +37,9 @@ test('a running service takes what an operator asks: a job now, a lower rate, a 
     const slow = await runOf(await commands.runSchedule('full-resync'))
     await commands.pauseSchedule('openids', 'no merchant today')
     const status = await dirsync(['status'], company.settings)
-    expect(status.stdout).toMatch(/permitted +20\/s/)
+    expect(status.stdout).toMatch(/Permitted now +20 calls per second/)
     expect(status.stdout.replace(/\s+/g, ' ')).toMatch(
-      /lowered to 20\/s until \S+( \S+)? by .*test:operator.*: the vendor asked for it/,
+      /test:operator.* lowered the rate to 20 calls per second\. the vendor asked for it Until \S+ \S+/,
     )
     expect(status.stdout).toMatch(/^ +openids .* paused: no merchant today/m)
     // 60 calls at 20 a second, of which the first may leave at once.

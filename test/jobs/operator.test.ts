@@ -34,7 +34,7 @@ async function scheduler(schedule: string, run: () => Promise<void>, name = 'a-j
   const created = new CronScheduler({
     pool: database.pool,
     jobs: [{ job, expression: schedule }],
-    areAll: false,
+    recordsOthersAsOff: false,
     context: { pool: database.pool } as JobContext,
     processId: crypto.randomUUID(),
     logger: SILENT,

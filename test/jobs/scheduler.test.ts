@@ -122,7 +122,7 @@ function scheduler(scheduled: CronJob, log?: DestinationStream): CronScheduler {
   const created = new CronScheduler({
     pool: database.pool,
     jobs: [{ job: scheduled, expression: scheduled.schedule }],
-    areAll: false,
+    recordsOthersAsOff: false,
     context: { pool: database.pool } as JobContext,
     processId: crypto.randomUUID(),
     logger: log ? pino({ level: 'debug' }, log) : pino({ level: 'silent' }),

@@ -129,6 +129,21 @@ describe('the schema documents itself', () => {
     expect(bare).toEqual([])
   })
 
+  test('what stands above or behind a column in a migration is its comment, and above a table the table’s', async () => {
+    const [comments] = await store.rows<Record<string, string>>(
+      `select obj_description('dirsync.payment_order'::regclass) as "table",
+              col_description('dirsync.payment_order'::regclass, 1) as behind,
+              col_description('dirsync.payment_order'::regclass, 15) as above`,
+    )
+    expect(comments).toEqual({
+      table:
+        "Payment orders (section 2.6) as the platform last showed them. The payer's name and the e-commerce detail are not kept.",
+      behind: 'Enterprise; empty for a single enterprise.',
+      above:
+        'When dirsync last asked for this order alone: its day has left the window, and something was under way, or dirsync has refunded it.',
+    })
+  })
+
   test('every function has a comment', async () => {
     const bare = await store.rows(
       `select proname from pg_proc where pronamespace = 'dirsync'::regnamespace and coalesce(obj_description(oid, 'pg_proc'), '') = ''`,

@@ -248,7 +248,6 @@ describe('a reviewer', () => {
       'set_quiet_hours',
       'snooze',
       'unmute_alert',
-      'value_text',
     ])
     for (const { proconfig } of definers) expect(proconfig).toEqual(['search_path=pg_catalog, pg_temp'])
     const open = await store.rows(

@@ -33,12 +33,7 @@ async function taken(of: SessionLocks, key: string): Promise<AbortSignal> {
 }
 
 /** Takes a lock whose holder is just going: the server frees it moments after the holder has been told. */
-async function inherited(of: SessionLocks, key: string): Promise<AbortSignal> {
-  for (;;) {
-    const signal = await of.lock(key)
-    if (signal !== null) return signal
-  }
-}
+const inherited = (of: SessionLocks, key: string) => until(() => of.lock(key))
 
 describe('a lock', () => {
   test('keeps other processes out until it is released', async () => {

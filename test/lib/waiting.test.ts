@@ -108,7 +108,7 @@ describe('a promise that can be given up', () => {
   })
 })
 
-test('lower priority numbers go first, within one priority whoever came first', () => {
+test('lower priority numbers go first, and within one priority the longest waiting', () => {
   const line = new WaitingLine<string>()
   for (const [item, priority] of [
     ['full', 7],

@@ -62,7 +62,7 @@ test('a platform that asks to wait is obeyed, and no attempt is spent', async ()
   await fault('enterprise/consume/list', { httpStatus: 429, retryAfter: 1, times: 1 })
   const run = await company.run('orders')
   expect(run.state).toBe('done')
-  expect((await attempts(run.id)).map(({ outcome }) => outcome)).toEqual(['wait', 'in_step', 'in_step'])
+  expect((await attempts(run.id)).map(({ outcome }) => outcome)).toEqual(['wait', 'in_sync', 'in_sync'])
 })
 
 test('a platform that stays away fails the run with a case, which counts up and ends with the first success', async () => {
@@ -228,7 +228,7 @@ test('wrong credentials halt everything; the mirror probes by itself, and goes o
   )
   await company.control('DELETE', 'faults')
   await company.db.query('update dirsync.halt set next_probe_at = now()')
-  expect(await endOf(company.db, id)).toMatchObject({ state: 'done', result: { outcomes: { in_step: 1 } } })
+  expect(await endOf(company.db, id)).toMatchObject({ state: 'done', result: { outcomes: { in_sync: 1 } } })
   expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
   expect(worded(await casesOf(company, 'mirror-accounts'))).toEqual([])
 })

@@ -44,7 +44,7 @@ test('a worker that is killed in the middle of a window: the next one goes on at
   const run = await endOf(company.db, id)
   expect(run).toMatchObject({
     state: 'done',
-    result: { outcomes: { updated: 3, in_step: DAYS - 3 }, rows: { read: ORDERS + 2, changed: ORDERS + 2 } },
+    result: { outcomes: { updated: 3, in_sync: DAYS - 3 }, rows: { read: ORDERS + 2, changed: ORDERS + 2 } },
   })
   const after = await rowsOf(company, 'payment_order')
   expect(after).toHaveLength(ORDERS + 2)
@@ -63,7 +63,7 @@ test('two workers share a run without doing anything twice', async () => {
   await company.start(['worker'])
   expect(await company.run('orders')).toMatchObject({
     state: 'done',
-    result: { outcomes: { updated: 1, in_step: 19 } },
+    result: { outcomes: { updated: 1, in_sync: 19 } },
   })
   expect((await company.calls())['enterprise/consume/list']).toBe(20)
 })

@@ -29,7 +29,7 @@ describe('payment orders', () => {
       state: 'done',
       message: null,
       result: {
-        outcomes: { updated: 2, in_step: 2 },
+        outcomes: { updated: 2, in_sync: 2 },
         rows: { read: 231, changed: 231 },
         calls: { 'enterprise/consume/list': 6 },
       },
@@ -269,7 +269,7 @@ describe('payment orders', () => {
     expect(waited.stdout).toMatch(/[Rr]ows\b.*232/)
     expect(waited.stderr).toMatch(/run \d+ +2\/2/)
     const story = await dirsync(['employee', 'e0000'], company.settings)
-    expect(story.stdout).toMatch(/Payment orders\n.*\n.*T000000000000229 .*Lunch +12.50/)
+    expect(story.stdout).toMatch(/Payment orders\n.*\n.*T000000000000229 .*Lunch +3 +12\.50/)
     const document = (await dirsync(['employee', 'e0000', '--json'], company.settings)).json()
     expect(document.payment_orders).toHaveLength(10)
     expect(document.payment_orders[0]).toMatchObject({ pay_amount: '12.50', status: 3 })
@@ -312,7 +312,7 @@ describe('limit accounts', () => {
     ])
     expect(await company.run('accounts')).toMatchObject({
       state: 'done',
-      result: { outcomes: { in_step: 1 } },
+      result: { outcomes: { in_sync: 1 } },
     })
     expect(await kept()).toEqual(before)
   })

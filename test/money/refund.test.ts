@@ -8,6 +8,7 @@ import {
   storeVerdict,
 } from '../../src/money/refund.ts'
 import { inWords } from '../../src/texts/message.ts'
+import { until } from '../helpers/company.ts'
 import { REFUND, sender, writeDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
@@ -81,13 +82,13 @@ describe('the journal', () => {
     expect(await stateOf()).toBe('accepted')
   })
 
-  test('lists the latest first, by state; an order has one open refund', async () => {
+  test('lists what is open first, then the latest, by state; an order has one open refund', async () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
     await writeDown(store, { outer_refund_no: 'app-R2' })
     await writeDown(store, { outer_refund_no: 'app-R3', outer_trade_no: 'app-T3' })
-    const numbers = async (filter: Omit<Parameters<typeof refundJournal.list>[1], 'limit'>, limit = 10) =>
-      (await refundJournal.list(store.pool, { ...filter, limit })).map(refund => refund.outer_refund_no)
+    const numbers = async (filter: Omit<Parameters<typeof refundJournal.page>[1], 'limit'>, limit = 10) =>
+      (await refundJournal.page(store.pool, { ...filter, limit })).map(refund => refund.outer_refund_no)
     expect(await numbers({})).toEqual(['app-R3', 'app-R2', R1])
     expect(await numbers({}, 1)).toEqual(['app-R3'])
     expect(await numbers({ state: 'requested' })).toEqual(['app-R3', 'app-R2'])
@@ -280,7 +281,7 @@ describe('a notification', () => {
     const isWaiting = () =>
       store.value<boolean>(`select exists (select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query ~ 'update dirsync.refund')`)
-    while (!(await isWaiting()));
+    await until(isWaiting)
     await client.query('commit')
     client.release()
     expect(await recorded).toBe('unknown')

@@ -48,11 +48,11 @@ describe('the journal of top-ups', () => {
     await writeTopUpDown(store)
     await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
     await writeTopUpDown(store, { external_code: 'second' })
-    expect((await topUpJournal.list(store.pool, { limit: 10 })).map(topUp => topUp.external_code)).toEqual([
+    expect((await topUpJournal.page(store.pool, { limit: 10 })).map(topUp => topUp.external_code)).toEqual([
       'second',
       CODE,
     ])
-    expect(await topUpJournal.list(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
+    expect(await topUpJournal.page(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
     const oldest = (await topUpJournal.read(store.pool, CODE))?.sent_at
     expect(await openTopUps(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
   })

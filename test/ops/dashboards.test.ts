@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
-import { STANDINGS_IN_SCOPE } from '../../src/sync/figures.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE } from '../../src/sync/figures.ts'
 import { silent } from '../console/console-under-test.ts'
 import { parseExposition } from '../console/exposition.ts'
 import { spansOf } from '../docs/pages.ts'
@@ -159,6 +159,6 @@ test('the figures are those of the sample', { tags: 'prometheus' }, async () => 
   const [share] = await of('In step')
   expect(share?.value).toBeGreaterThan(0.9)
   const waiting = await of('Employees not in sync')
-  const notInStep = STANDINGS_IN_SCOPE.filter(standing => standing !== 'in_step')
-  expect(waiting.map(({ metric }) => metric.standing).sort()).toEqual(notInStep.sort())
+  const notInSync = EMPLOYEE_STATUSES_IN_SCOPE.filter(status => status !== 'in_sync')
+  expect(waiting.map(({ metric }) => metric.status).sort()).toEqual(notInSync.sort())
 })

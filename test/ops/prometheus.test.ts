@@ -66,7 +66,7 @@ test('a deployment in good order raises nothing', async () => {
   expect(scope).toEqual([
     { metric: { __name__: 'job:dirsync_employees_in_scope:sum', job: 'dirsync' }, value: EMPLOYEES },
   ])
-  expect((await prometheus.query('job:dirsync_employees_in_step:ratio')).map(({ value }) => value)).toEqual([
+  expect((await prometheus.query('job:dirsync_employees_in_sync:ratio')).map(({ value }) => value)).toEqual([
     1,
   ])
   expect(await prometheus.query('up == 1')).toHaveLength(2)

@@ -27,7 +27,7 @@ test('promtool finds rules that are a little off', { tags: 'prometheus' }, async
     ['DirsyncRunOverdue', '> 3 * max', '> 4 * max'],
     ['DirsyncCasesJump', 'state!="ignored"', 'state!=""'],
     ['DirsyncCasesJump', 'kind=~"changes|full"} offset 1h)', 'kind=~"changes|full"})'],
-    ['DirsyncOutOfStep', 'and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}', ''],
+    ['DirsyncOutOfSync', 'and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}', ''],
     ['DirsyncWorkStuck', '> 3600', '> 3500'],
     ['DirsyncRoleMissing', '== 0\n        for: 1m', '== 0'],
     ['DirsyncDatabaseAway', 'max by (job) (dirsync_database_up)', 'min by (job) (dirsync_database_up)'],

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { alertOf, FILES } from '../../ops/prometheus/rules.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { FOR_A_DECISION } from '../../src/alerts/rules/work.ts'
-import { STANDINGS_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
+import { EMPLOYEE_STATUSES_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
 import { anchorsOf } from '../docs/pages.ts'
 
 /* The rules for Prometheus are made from dirsync's own. That they find the same is shown by promtool, in promtool.test.ts. */
@@ -48,14 +48,14 @@ test('the share in sync counts the employees that the console counts', () => {
   const scope = groups
     .flatMap(({ rules }) => rules)
     .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_scope:sum')
-  expect(scope?.expr).toContain(`{standing!~"${STANDINGS_OUT_OF_SCOPE.join('|')}"}`)
+  expect(scope?.expr).toContain(`{status!~"${EMPLOYEE_STATUSES_OUT_OF_SCOPE.join('|')}"}`)
 })
 
 test('the share in sync leaves out the same employees as the built-in alert', () => {
   const ratio = groups
     .flatMap(({ rules }) => rules)
-    .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_step:ratio')
-  expect(ratio?.expr).toContain(`{standing!~"left|vanished|${FOR_A_DECISION.join('|')}"}`)
+    .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_sync:ratio')
+  expect(ratio?.expr).toContain(`{status!~"left|vanished|${FOR_A_DECISION.join('|')}"}`)
 })
 
 test('promtool sees each alert raised, not yet raised, and over', () => {

@@ -5,12 +5,12 @@ import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-const QUERY = { operation: 'employee/get', durationMs: 20.4, waitedMs: 100, tooFast: false, code: 0 }
+const QUERY = { operation: 'employee/get', durationMs: 20.4, waitedMs: 100, rateLimited: false, code: 0 }
 
 /** Minutes are left out: a test may run across the end of one. */
 const counted = () =>
   store.rows(
-    `select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
+    `select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
             sum(waited_ms)::int as waited_ms, max(longest_wait_ms) as longest_wait_ms, sum(duration_ms)::int as duration_ms
      from dirsync.call_minute group by operation order by operation`,
   )
@@ -19,7 +19,7 @@ test('the calls of all processes add up by operation', async () => {
   const processes = [new CallCounter(store.pool, SILENT), new CallCounter(store.pool, SILENT)]
   for (const { count } of processes) {
     count(QUERY)
-    count({ ...QUERY, waitedMs: 250, code: 'PLATFORM_HTTP', tooFast: true })
+    count({ ...QUERY, waitedMs: 250, code: 'PLATFORM_HTTP', rateLimited: true })
     count({ ...QUERY, operation: 'employee/update', code: 1000210003 })
   }
   await Promise.all(processes.map(counter => counter.close()))
@@ -27,7 +27,7 @@ test('the calls of all processes add up by operation', async () => {
     {
       operation: 'employee/get',
       calls: 4,
-      too_fast: 2,
+      rate_limited: 2,
       failed: 2,
       waited_ms: 700,
       longest_wait_ms: 250,
@@ -36,7 +36,7 @@ test('the calls of all processes add up by operation', async () => {
     {
       operation: 'employee/update',
       calls: 2,
-      too_fast: 0,
+      rate_limited: 0,
       failed: 2,
       waited_ms: 200,
       longest_wait_ms: 100,

@@ -11,7 +11,7 @@ import { until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
-const TOO_FAST = 1_000_210_099
+const RATE_LIMITED = 1_000_210_099
 
 let database: TestDatabase
 let emulator: Emulator
@@ -69,7 +69,7 @@ function processOf(rate: number | 'auto') {
     appId: APP_ID,
     appSecret: APP_SECRET,
     pacer,
-    tooFastCodes: [TOO_FAST],
+    rateLimitedCodes: [RATE_LIMITED],
     onCall: call => {
       if (call.operation === 'employee/get') sent.push(performance.now())
     },
@@ -185,7 +185,7 @@ describe('a rate that is learnt', () => {
     await fetch(`${emulator.url}/_emulator/faults`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify([{ operation: 'employee/get', code: TOO_FAST, times: 1 }]),
+      body: JSON.stringify([{ operation: 'employee/get', code: RATE_LIMITED, times: 1 }]),
     })
     while ((await learnt())?.version === 1) await called([process], 1, performance.now())
     await called([process], 20, performance.now())

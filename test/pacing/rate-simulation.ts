@@ -1,4 +1,4 @@
-import { createRateLimit, type RateLimitKind } from '../../emulator/rate-limits.ts'
+import { createRateLimit, type RateLimitKind } from '../../emulator/faults.ts'
 import { initialRate, learn, rateAsSet } from '../../src/pacing/learning.ts'
 import type { LearntRate } from '../../src/pacing/slots.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
-import { LocalPacer } from '../../src/platform/pacer.ts'
 import type { SignAlgorithm } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'

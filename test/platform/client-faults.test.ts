@@ -1,9 +1,9 @@
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { PacerClosedError } from '../../src/pacing/pacer.ts'
+import { LocalPacer } from '../../src/platform/caller.ts'
 import { type CallReport, PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
-import { LocalPacer } from '../../src/platform/pacer.ts'
 import { sign } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
 import {

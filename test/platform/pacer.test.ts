@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
-import { LocalPacer } from '../../src/platform/pacer.ts'
+import { LocalPacer } from '../../src/platform/caller.ts'
 
 const request = { operation: 'employee/get' }
 

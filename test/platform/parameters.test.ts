@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { PlatformError } from '../../src/platform/errors.ts'
 import type { Operation } from '../../src/platform/operation.ts'
-import { departmentDelete } from '../../src/platform/operations/department-delete.ts'
-import { employeeGet, employeeOpenid, employeeUpdate } from '../../src/platform/operations/employee.ts'
+import {
+  departmentDelete,
+  employeeGet,
+  employeeOpenid,
+  employeeUpdate,
+} from '../../src/platform/operations/employee.ts'
 import { checkedParameters } from '../../src/platform/request.ts'
 
 function problemsOf(operation: Operation, params: object): string[] {

@@ -75,7 +75,7 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['an empty body', status(200, {}, ''), { kind: 'malformed' }],
   ['a code that is no number', status(200, {}, '{"code":"E1"}'), { kind: 'malformed' }],
   ['HTTP 408', status(408), { kind: 'http', httpStatus: 408 }],
-  ['a code that nobody knows', envelope(1000999999, 'system busy', null), { platformCode: 1000999999 }],
+  ['an unknown code', envelope(1000999999, 'system busy', null), { platformCode: 1000999999 }],
   ["another operation's refusal", envelope(1000220064, 'payment failed', null), { platformCode: 1000220064 }],
 ]
 
@@ -149,7 +149,7 @@ describe.each(Object.entries(CALLS))('%s', (operation, call) => {
 
 test('a code that asks to wait leaves open what became of a refund', async () => {
   await client.close()
-  client = connect({ tooFastCodes: [1000999999] })
+  client = connect({ rateLimitedCodes: [1000999999] })
   platform.plan('seller/v3/pay/syncRefund', envelope(1000999999, 'system busy', null))
   expect(await thrownBy(CALLS['seller/v3/pay/syncRefund']())).toBeInstanceOf(OutcomeUnknownError)
 })

@@ -9,10 +9,10 @@ import {
   type CaseState,
   endAllCases,
   endCases,
+  endLostRetries,
   recordFailure,
   reopenIgnored,
   restCases,
-  restLostCases,
 } from '../../src/sync/cases.ts'
 import { beginRetry, beginRetryOf } from '../../src/sync/retries.ts'
 import { reviewSwaps } from '../../src/sync/swap.ts'
@@ -121,7 +121,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
       client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } }]),
       async client => {
         await client.query(`update dirsync.dead_letter set operation = 'mirror-orders', entity = 'mirror'`)
-        await restLostCases(client)
+        await endLostRetries(client)
       },
     ],
   },
@@ -189,8 +189,8 @@ describe('the states of a case', () => {
        where pronamespace = 'dirsync'::regnamespace order by 1`,
     )
     expect(functions.filter(({ source }) => writes.test(source)).map(({ name }) => name)).toEqual([
+      'end_lost_retries',
       'record_failure',
-      'rest_cases',
       'set_ignored',
       'set_snoozed',
     ])

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { type CommandError, Commands } from '../../src/sync/commands.ts'
+import { asAsker, type CommandError, Commands } from '../../src/sync/commands.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
 import { caseOf, fail, plantRun, story } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -110,6 +111,44 @@ describe('a person’s command is recorded', () => {
       expect(await asked).toMatchObject({ code: 'COMMAND_INVALID' })
     expect(await recorded()).toEqual([])
     await as('mei').comment(id, 'x'.repeat(2000))
+  })
+})
+
+describe('what SQL refuses is a message', () => {
+  const chinese = async (asked: Promise<unknown>) => inLanguage('zh-CN', (await refusal(asked))?.said ?? [])
+
+  test('with values that are what they were given as', async () => {
+    expect((await refusal(as('mei').approve(4711)))?.said).toEqual({
+      key: 'said.no_held_run',
+      values: { run: 4711 },
+    })
+    expect((await refusal(as('mei').ignore(await fail(store), ' ')))?.said).toEqual({
+      key: 'said.needs_reason',
+      values: { name: 'ignore' },
+    })
+  })
+
+  test('which a Chinese reader reads with the names of states and of what was done', async () => {
+    const id = await fail(store)
+    await as('mei').ignore(id, 'shared')
+    expect(await chinese(as('li').assign(id, 'li', 1))).toMatch(
+      new RegExp(`^异常项 ${id} 在您查看之后已有变化：\\S+ \\(console:mei\\) 于 .* UTC 执行了“忽略”$`),
+    )
+    const run = await plantRun(store, { state: 'done' })
+    expect(await chinese(as('mei').cancel(run, null))).toBe(
+      `同步任务 ${run} 的状态为“已完成”，没有正在执行的内容`,
+    )
+    expect(await chinese(as('mei').comment(id, 'x'.repeat(2001)))).toBe('备注有 2001 个字符，最多 2000 个')
+  })
+
+  test('while one of PostgreSQL itself stays in its words', async () => {
+    const asked = asAsker(store.pool, { actor: 'console:mei' }, client =>
+      client.query(`select set_config('timezone', 'Atlantis', true)`),
+    )
+    expect(await refusal(asked)).toMatchObject({
+      code: 'COMMAND_INVALID',
+      said: { key: 'said.words', values: { words: 'invalid value for parameter "TimeZone": "Atlantis"' } },
+    })
   })
 })
 

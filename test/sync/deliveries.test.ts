@@ -18,7 +18,7 @@ const staff = (count: number) =>
   ['userid,name', ...Array.from({ length: count }, (_, i) => `e${i},n${i}`), ''].join('\n')
 
 /** A company of ten that is in step. */
-async function inStep(): Promise<Delivered> {
+async function inSync(): Promise<Delivered> {
   const hr = await delivered()
   await hr.deliver('staff.csv', staff(10))
   expect(await under.plan('changes', { source: hr.source(SQL) })).toMatchObject({
@@ -45,10 +45,10 @@ test.each([
     'is no text',
     (hr: Delivered) =>
       hr.deliver('staff.csv', Buffer.concat([Buffer.from(staff(9)), Buffer.from([0x65, 0x2c, 0xff, 0x0a])])),
-    'is no text in GB18030',
+    'is not valid GB18030',
   ],
 ])('a delivery that %s makes a run suspect, and makes no one a leaver', async (_, change, message) => {
-  const hr = await inStep()
+  const hr = await inSync()
   const before = await under.untouched()
   await change(hr)
   for (const kind of ['changes', 'full'] as const) {
@@ -69,7 +69,7 @@ test.each([
 })
 
 test('a held run stays held while the delivery is not whole', async () => {
-  const hr = await inStep()
+  const hr = await inSync()
   await hr.deliver('staff.csv', staff(10).replace(/,n(?=\d)/g, ',m'))
   const source = hr.source(SQL)
   expect(await under.plan('changes', { source })).toMatchObject({ state: 'held' })
@@ -80,7 +80,7 @@ test('a held run stays held while the delivery is not whole', async () => {
 })
 
 test('the poller asks for a run for each whole delivery, and for none that is not', async () => {
-  const hr = await inStep()
+  const hr = await inSync()
   const source = hr.source(SQL)
   const locks = new SessionLocks(under.store.url, SILENT)
   const looks = { count: 0 }

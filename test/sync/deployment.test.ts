@@ -102,7 +102,7 @@ describe('another account', () => {
       ...{ changed_at: new Date(), leased_at_change: 1 },
     })
     await plant(store, 'attempt', {
-      ...{ operation: 'update-employee', outcome: 'in_step', entity_key: 'e1' },
+      ...{ operation: 'update-employee', outcome: 'in_sync', entity_key: 'e1' },
       ...{ duration_ms: 1, started_at: new Date() },
     })
 
@@ -162,7 +162,7 @@ describe('another account', () => {
     await claimDeployment(store.pool, OURS)
     await store.pool.query(`update dirsync.deployment set since = now() - interval '1 day'`)
     await plantRun(store, {
-      ...{ state: 'done', planned_at: new Date(Date.now() - 1000), finished_at: new Date(), sweep: true },
+      ...{ state: 'done', planned_at: new Date(Date.now() - 1000), finished_at: new Date(), read_all: true },
       source: { newest: '2026-01-01T00:00:00Z' },
     })
     expect(await watermark(store.pool)).toBeInstanceOf(Date)
@@ -218,7 +218,7 @@ describe('another account', () => {
         'bulk_item',
         'call_minute',
         'call_hour',
-        'standing_history',
+        'status_history',
         'refund',
         'topup',
         'dry_run',
@@ -233,7 +233,7 @@ describe('another account', () => {
       // The limit of creations holds for an hour, for all accounts.
       'token_creation',
       // What people were told. An alert about the old account is over once it is no longer found.
-      ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_judgement', 'alert_mute'],
+      ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_check', 'alert_mute'],
       ...['quiet_hours', 'heartbeat_call'],
     ]
     const tables = await store.rows<{ relname: string }>(

@@ -28,7 +28,7 @@ const LIMITS = {
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
   maxLeavers: 50,
-  sweepIntervalMs: 3_600_000,
+  readAllEveryMs: 3_600_000,
 }
 
 const deps = (source = place.source(TODAY)) => ({
@@ -48,11 +48,11 @@ async function dryRun(mapping: string) {
   return found
 }
 
-const entities = async (id: number) => (await dryRunPage(place.store.pool, id, { limit: 100 })).entities
+const entities = async (id: number) => (await dryRunPage(place.store.pool, id, { limit: 100 })).items
 
 describe('a dry run', () => {
   test('shows who appears, who disappears, and whose fields change, with masked values', async () => {
-    await place.inStep(20, TODAY)
+    await place.inSync(20, TODAY)
     await place.hr.query(`update person set active = false where userid = 'e7'`)
     const found = await dryRun(
       `select userid, case when userid = 'e3' then 'Somebody' else name end as name, mobile, dept_code,
@@ -63,8 +63,8 @@ describe('a dry run', () => {
       state: 'done',
       message: null,
       address: '192.0.2.1',
-      requestedBy: expect.stringContaining('console:ann'),
-      rowsRead: 19 + 19 + 20,
+      requested_by: expect.stringContaining('console:ann'),
+      rows_read: 19 + 19 + 20,
       summary: {
         rows: 19,
         rowsToday: 20,
@@ -80,14 +80,14 @@ describe('a dry run', () => {
     })
     expect(await entities(found.id)).toEqual([
       {
-        enterpriseCode: '',
-        entityKey: 'e3',
-        reason: 'changes',
+        enterprise_code: '',
+        userid: 'e3',
+        what: 'changes',
         department: 'D0',
         changed: [{ field: 'name', from: 'n*', to: 'S*' }],
       },
-      { enterpriseCode: '', entityKey: 'e5', reason: 'disappears', department: 'D0', changed: [] },
-      { enterpriseCode: '', entityKey: 'e7', reason: 'appears', department: 'D0', changed: [] },
+      { enterprise_code: '', userid: 'e5', what: 'disappears', department: 'D0', changed: [] },
+      { enterprise_code: '', userid: 'e7', what: 'appears', department: 'D0', changed: [] },
     ])
   })
 
@@ -110,17 +110,17 @@ describe('a dry run', () => {
       summary: { rows: 2, rowsToday: 3, compared: { disappears: 1, changes: 1 } },
     })
     expect(await entities(id)).toContainEqual({
-      enterpriseCode: '',
-      entityKey: 'e3',
-      reason: 'changes',
+      enterprise_code: '',
+      userid: 'e3',
+      what: 'changes',
       department: 'D2',
       changed: [{ field: 'name', from: 'C*', to: 'D*' }],
     })
     const { found: wrong } = await of('select userid,\n  nme as name\nfrom person')
     expect(worded(wrong)).toMatchObject({
       state: 'failed',
-      errorLine: 2,
-      errorColumn: 3,
+      error_line: 2,
+      error_column: 3,
       message: expect.stringContaining("Unknown column 'nme'"),
     })
   })
@@ -140,7 +140,7 @@ describe('a dry run', () => {
   })
 
   test('counts rule breaks by column, and hides the values that break them', async () => {
-    await place.inStep(5, TODAY)
+    await place.inSync(5, TODAY)
     await place.hr.query(`update person set mobile = 'secret' where userid = 'e1'`)
     const found = await dryRun(
       `select userid, name, case when userid = 'e2' then '12345' when userid <> 'e1' then mobile end as mobile,
@@ -153,17 +153,17 @@ describe('a dry run', () => {
     })
     const [mended, broken] = await entities(found.id)
     expect(mended).toMatchObject({
-      reason: 'mends',
+      what: 'mends',
       changed: [{ field: 'mobile', from: '**** (6)', to: null }],
     })
     expect(broken).toMatchObject({
-      reason: 'breaks',
+      what: 'breaks',
       changed: [{ field: 'mobile', from: '138****0002', to: '**** (5)' }],
     })
   })
 
   test('names columns that are added and removed; an added one changes only employees with a value', async () => {
-    await place.inStep(4, TODAY)
+    await place.inSync(4, TODAY)
     const found = await dryRun(
       `select userid, name, case when userid = 'e2' then 'two@example.com' end as email, dept_code, active from person`,
     )
@@ -181,7 +181,7 @@ describe('a dry run', () => {
   })
 
   test('tells whether the gate or the breaker would stop a run', async () => {
-    await place.inStep(20, TODAY)
+    await place.inSync(20, TODAY)
     const few = await dryRun(`${TODAY} where userid < 'e13'`)
     expect(worded(few.summary)).toMatchObject({
       verdict: 'source_suspect',
@@ -197,7 +197,7 @@ describe('a dry run', () => {
   })
 
   test('writes nothing but itself, and sends nothing', async () => {
-    await place.inStep(6, TODAY)
+    await place.inSync(6, TODAY)
     const before = await place.store.contents()
     await dryRun(
       `select userid, upper(name) as name, mobile, dept_code, active from person where userid <> 'e1'`,
@@ -209,7 +209,7 @@ describe('a dry run', () => {
   })
 
   test('counts a key that the SELECT returns twice once, and says that the run would stop', async () => {
-    await place.inStep(3, TODAY)
+    await place.inSync(3, TODAY)
     const found = await dryRun(`${TODAY} union all ${TODAY} where userid = 'e1'`)
     expect(found.summary).toMatchObject({ verdict: 'source_suspect', compared: {} })
   })
@@ -221,30 +221,30 @@ describe('a SELECT that is wrong', () => {
     expect(worded(found)).toMatchObject({
       state: 'failed',
       message: 'column "nme" does not exist (42703)',
-      errorLine: 2,
-      errorColumn: 8,
+      error_line: 2,
+      error_column: 8,
       summary: null,
     })
   })
 
   test('is not blamed for the place where the one in use is wrong', async () => {
-    await place.inStep(3, TODAY)
+    await place.inSync(3, TODAY)
     const broken = deps(place.source('select userid,\n  nme as name\nfrom person'))
     const id = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
     expect(worded(await readDryRun(place.store.pool, id))).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(/^the SELECT in use is wrong: \S+:2:3: column "nme" does not exist/),
-      errorLine: null,
+      error_line: null,
     })
   })
 
   test('reports the place of a cast that fails, as far as the server knows it', async () => {
-    await place.inStep(3, TODAY)
+    await place.inSync(3, TODAY)
     expect(worded(await dryRun(`select userid,\n  'x'::int as name from person`))).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(/^the query failed on a value in HR/),
-      errorLine: 2,
-      errorColumn: 3,
+      error_line: 2,
+      error_column: 3,
     })
   })
 
@@ -318,14 +318,14 @@ test('of one asker three may wait, however many are asked for at once, and other
     message: '3 dry runs of yours are not over: wait for one, or cancel it',
   })
   await ask({ ...ASKER, actor: 'console:ben' })
-  await place.inStep(2, TODAY)
+  await place.inSync(2, TODAY)
   await runNextDryRun(deps(), never)
   await ask(ASKER)
 })
 
 describe('dry runs of several processes', () => {
   test('one that lost its process is carried out by another one, and not for ever', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     const lose = (starts: number) =>
       place.store.pool.query(
@@ -344,7 +344,7 @@ describe('dry runs of several processes', () => {
   })
 
   test('a scheduler carries out what is requested as it runs, and gives back what it has not done', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     const readings = hrReadings(deps())
     readings.start()
     const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
@@ -368,7 +368,7 @@ describe('dry runs of several processes', () => {
   })
 
   test('in the foreground, stopping it ends it for good', async () => {
-    await place.inStep(3, TODAY)
+    await place.inSync(3, TODAY)
     const stop = new AbortController()
     await place.hr.query('create or replace view slow as select pg_sleep(60)::text as slept')
     const slow = `select userid, (select slept from slow) as name from person`
@@ -386,7 +386,7 @@ describe('dry runs of several processes', () => {
   })
 
   test('in the foreground it waits for its turn, and ends with its number', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     const begun: number[] = []
     const id = await dryRunNow(
       deps(),
@@ -407,7 +407,7 @@ describe('the process that reads HR for a dry run', () => {
 
   /** A dry run that HR's server sleeps for. */
   async function slow(): Promise<number> {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     await place.hr.query('create or replace view slow as select pg_sleep(60)::text as slept')
     return requestDryRun(deps(), ASKER, { sql: SLOW, source: '' })
   }
@@ -433,7 +433,7 @@ describe('the process that reads HR for a dry run', () => {
   })
 
   test('is all that ends where rows need more memory than it may have', async () => {
-    await place.inStep(1000, TODAY)
+    await place.inSync(1000, TODAY)
     const long = `select userid, repeat('x', 400000) || userid as name, mobile, dept_code, active from person`
     const id = await requestDryRun(deps(), ASKER, { sql: long, source: '' })
     const before = process.memoryUsage().rss
@@ -446,7 +446,7 @@ describe('the process that reads HR for a dry run', () => {
   })
 
   test('leaves nothing on the disk where it is killed while DuckDB puts rows there', async () => {
-    await place.inStep(1, TODAY)
+    await place.inSync(1, TODAY)
     const hr = await delivered()
     await hr.deliver('staff.csv', 'id,name\n1,Ann\n')
     const source = hr.source('select id as userid, name from staff')
@@ -467,7 +467,7 @@ describe('the process that reads HR for a dry run', () => {
   })
 
   test('is all that ends where the driver breaks at an answer', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     await using broken = await withRowsThatNobodyAskedFor(place.source(TODAY))
     const source = hrSource(broken.url, TODAY)
     const id = await requestDryRun(deps(source), ASKER, { sql: TODAY, source: '' })
@@ -480,7 +480,7 @@ describe('the process that reads HR for a dry run', () => {
   })
 
   test('refuses a row that is far too long, and names it', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     const found = await dryRun(
       `select userid, repeat('x', 40000000) as name, repeat('y', 40000000) as remark, active from person where userid = 'e1'`,
     )
@@ -513,11 +513,11 @@ describe('the process that reads HR for a dry run', () => {
   })
 
   test('never begins with one that was cancelled before', async () => {
-    await place.inStep(2, TODAY)
+    await place.inSync(2, TODAY)
     const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     await new Commands(place.store.pool, ASKER).cancelDryRun(id)
     expect(await runNextDryRun(deps(), never)).toBe(false)
-    expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'cancelled', startedAt: null })
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'cancelled', started_at: null })
   })
 })
 

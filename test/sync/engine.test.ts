@@ -73,7 +73,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     )
     await company.control('POST', 'employees', [{ ...employees[0], entry_day: '1999-09-09' }])
     const run = await company.run('full')
-    expect(run.result?.outcomes).toMatchObject({ updated: 1, in_step: EMPLOYEES - 1 })
+    expect(run.result?.outcomes).toMatchObject({ updated: 1, in_sync: EMPLOYEES - 1 })
     expect((await company.onPlatform()).get('e0002')).toMatchObject({ entry_day: '2020-01-03' })
   })
 
@@ -87,7 +87,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       const calls = await spent(async () => {
         const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
         const run = await endOf(company.db, rows[0].id)
-        expect(run.result?.outcomes).toEqual({ updated: 1, in_step: 1 })
+        expect(run.result?.outcomes).toEqual({ updated: 1, in_sync: 1 })
       })
       expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
     },
@@ -139,7 +139,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       return rowCount === 1
     })
     await company.run('employees', 'e0051')
-    expect((await attempts('e0051')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_step'])
+    expect((await attempts('e0051')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_sync'])
     expect(await cases('e0050')).toMatchObject([{ state: 'resolved' }])
     expect((await company.onPlatform()).get('e0050')).toMatchObject({ mobile: '19900000051' })
   })
@@ -262,7 +262,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await hr(`update person set name = 'Lost' where userid = 'e0009'`)
     const calls = await spent(() => company.run('changes'))
     expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
-    expect((await attempts('e0009')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_step'])
+    expect((await attempts('e0009')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_sync'])
     expect(await cases('e0009')).toEqual([])
   })
 
@@ -477,15 +477,15 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   once(
     'an employee named by a person is in sync once the run has succeeded, as HR has them, or has left',
     async () => {
-      const standing = async (userid: string) =>
-        (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows
+      const status = async (userid: string) =>
+        (await company.db.query('select status from dirsync.employee where userid = $1', [userid])).rows
       await hr(
         `update person set name = 'Named' where userid = 'e0050'; delete from person where userid = 'e0051'`,
       )
       for (const userid of ['e0050', 'e0051'])
         expect(await company.run('employees', userid)).toMatchObject({ state: 'done' })
-      expect(await standing('e0050')).toEqual([{ standing: 'in_step' }])
-      expect(await standing('e0051')).toEqual([{ standing: 'vanished' }])
+      expect(await status('e0050')).toEqual([{ status: 'in_sync' }])
+      expect(await status('e0051')).toEqual([{ status: 'vanished' }])
       expect(await spent(() => company.run('changes'))).toEqual({})
     },
   )

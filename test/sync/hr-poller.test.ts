@@ -75,10 +75,10 @@ describe('while it looks at HR', () => {
   const store = new StoreUnderTest()
 
   /** A plan has read everything. */
-  const plantSweep = (newest: string) =>
+  const plantFullReading = (newest: string) =>
     plantRun(store, {
       state: 'done',
-      sweep: true,
+      read_all: true,
       planned_at: new Date(),
       finished_at: new Date(),
       source: { rows: 2, keyless: 0, empty: {}, newest },
@@ -139,7 +139,7 @@ describe('while it looks at HR', () => {
       await run(
         `insert into person values ('old', 'n', '2026-03-01 09:00:00'), ('e1', 'n', '2026-03-01 10:00:00')`,
       )
-      await plantSweep(NEWEST)
+      await plantFullReading(NEWEST)
       const { named, looked } = poller(hrSource(url, SQL))
       await looked()
       expect(named).toEqual([['e1']])
@@ -158,7 +158,7 @@ describe('while it looks at HR', () => {
     const { named, looked } = poller(hrSource(url, SQL))
     await looked()
     expect(named).toEqual([null])
-    await plantSweep(NEWEST)
+    await plantFullReading(NEWEST)
     await until(async () => named.length > 1)
     await looked()
     expect(named).toEqual([null, ['e1']])
@@ -174,7 +174,7 @@ describe('while it looks at HR', () => {
   test('of two processes one looks, and the other takes over', async () => {
     const { url, pool } = await hrDatabase('create table person (id text, nick text, changed timestamptz)')
     await pool.query(`insert into person values ('e1', 'n', '${NEWEST}')`)
-    await plantSweep(NEWEST)
+    await plantFullReading(NEWEST)
     const first = poller(hrSource(url, SQL))
     await until(async () => first.named.length === 1)
     const second = poller(hrSource(url, SQL))

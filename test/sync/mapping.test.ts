@@ -129,7 +129,7 @@ test.each([
   expect(run.message).toContain('employees.sql')
   await map('select userid, name, dept_code, remark, active from mapped')
   await company.run('changes')
-  expect(await company.run('full')).toMatchObject({ result: { outcomes: { in_step: EMPLOYEES } } })
+  expect(await company.run('full')).toMatchObject({ result: { outcomes: { in_sync: EMPLOYEES } } })
 })
 
 test('a worker that cannot read with the mapping of the plan halts, says why, and goes on once it is mended', async () => {
@@ -152,7 +152,7 @@ test('a worker that cannot read with the mapping of the plan halts, says why, an
     await company.db.query(`select pg_notify('dirsync', 'feed')`)
     return (await state()) === 'done'
   })
-  expect(await endOf(company.db, rows[0].id)).toMatchObject({ result: { outcomes: { in_step: EMPLOYEES } } })
+  expect(await endOf(company.db, rows[0].id)).toMatchObject({ result: { outcomes: { in_sync: EMPLOYEES } } })
 })
 
 test('a file that is gone ends the run with the reason', async () => {

@@ -57,7 +57,7 @@ test("the platform's identity number never becomes a passport because HR says no
   const retry = await company.db.query('select dirsync.retry($1) as run', [id])
   await endOf(company.db, Number(retry.rows[0].run))
   expect((await company.onPlatform()).get('e0010')).toMatchObject({ card_type: 1, card_no: number })
-  expect(await given(number)).toEqual([{ in_step: 1 }, 1, number, undefined, undefined])
+  expect(await given(number)).toEqual([{ in_sync: 1 }, 1, number, undefined, undefined])
   // Where the platform has none, a passport is one.
   await hr(`update person set card_no = 'E12345678' where userid = 'e0011'`)
   await company.run('changes')

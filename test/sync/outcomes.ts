@@ -68,7 +68,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
         : null
   const result: JobResult = again
     ? unfinished((name ?? 'retry') as Unfinished['outcome'], again)
-    : finished((name ?? 'in_step') as Finished['outcome'], { stored, failures, resolve })
+    : finished((name ?? 'in_sync') as Finished['outcome'], { stored, failures, resolve })
   return {
     ...result,
     key,
@@ -79,7 +79,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     durationMs: 5,
     calls: {},
     waitedMs: {},
-    tooFast: {},
+    rateLimited: {},
     changed: fields.length > 0,
     sentUnknown: false,
     ...given,

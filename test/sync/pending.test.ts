@@ -138,8 +138,8 @@ describe('while an enterprise is halted', () => {
     expect(await probe(() => 60_000)).toHaveLength(1)
     expect(await probe()).toEqual([])
     expect(await take()).toEqual([])
-    const [standing] = await readHalts(store.pool)
-    expect(standing?.nextProbeAt?.getTime()).toBeGreaterThan(Date.now() + 30_000)
+    const [status] = await readHalts(store.pool)
+    expect(status?.nextProbeAt?.getTime()).toBeGreaterThan(Date.now() + 30_000)
   })
 
   test('nothing is let through before the first probe is due', async () => {

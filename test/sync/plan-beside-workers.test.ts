@@ -30,7 +30,7 @@ const LIMITS: PlannerOptions['limits'] = {
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
   maxLeavers: 50,
-  sweepIntervalMs: 0,
+  readAllEveryMs: 0,
 }
 
 const PLANNER = { source: '', logger: SILENT, limits: LIMITS, sellerAppids: [], ownEnterprise: '' }

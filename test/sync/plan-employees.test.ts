@@ -34,15 +34,15 @@ describe('the first run', () => {
 
   test('is held when by the mapping most have left, unless a setting permits it', async () => {
     await under.hire(30)
-    const nobody = MAPPING.replace('active', '0 as active')
-    const held = await under.plan('changes', { employees: nobody })
+    const inactive = MAPPING.replace('active', '0 as active')
+    const held = await under.plan('changes', { employees: inactive })
     expect(worded(held)).toMatchObject({
       state: 'held',
       message: expect.stringContaining('HR says that 30 of 30 employees have left, more than 50 %'),
       plan: { reasons: { left: 30 }, leavers: { left: 30, of: 30 } },
     })
     expect(await under.pending()).toEqual([])
-    expect(await under.plan('full', { employees: nobody })).toMatchObject({ state: 'superseded' })
+    expect(await under.plan('full', { employees: inactive })).toMatchObject({ state: 'superseded' })
     const most = MAPPING.replace('active', `userid > 'e3' as active`)
     expect(await under.plan('changes', { employees: most, limits: { maxLeavers: 90 } })).toMatchObject({
       state: 'running',
@@ -53,7 +53,7 @@ describe('the first run', () => {
 
 describe('a later run', () => {
   test('requests no work when nothing has changed', async () => {
-    await under.inStep(5)
+    await under.inSync(5)
     const before = await under.untouched()
     expect(await under.plan()).toMatchObject({
       state: 'running',
@@ -65,7 +65,7 @@ describe('a later run', () => {
   })
 
   test('requests work for employees who are new, changed, left, vanished or returned, and says which', async () => {
-    await under.inStep(20)
+    await under.inSync(20)
     await hr(`delete from person where userid in ('e1', 'e2')`)
     await under.plan()
     await under.acknowledge()
@@ -98,7 +98,7 @@ describe('a later run', () => {
   })
 
   test('asks once about vanished employees, and not at all if the platform never had them', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await under.store.pool.query(`update dirsync.employee set platform_state = 'absent' where userid = 'e2'`)
     await hr(`delete from person where userid in ('e1', 'e2')`)
     expect(await under.plan()).toMatchObject({ plan: { reasons: { vanished: 1 } } })
@@ -107,7 +107,7 @@ describe('a later run', () => {
   })
 
   test('does not ask again for a row that is a dead letter, until the row changes', async () => {
-    await under.inStep(5)
+    await under.inSync(5)
     await hr(`update person set mobile = '1' where userid = 'e1'`)
     await under.plan()
     await under.acknowledge('e1')
@@ -117,7 +117,7 @@ describe('a later run', () => {
   })
 
   test('asks for everybody when another column is mapped', async () => {
-    await under.inStep(5)
+    await under.inSync(5)
     const wider = 'select userid, name, mobile, active, dept_code from person'
     expect(await under.plan('changes', { employees: wider })).toMatchObject({
       state: 'held',
@@ -159,7 +159,7 @@ describe('work that is in the outbox already', () => {
   })
 
   test('of a full run is taken into the queue again when a change makes it urgent', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     await under.plan('full')
     await under.store.pool.query(`update dirsync.pending set enqueued_at = now()`)
     await hr(`update person set name = 'other' where userid = 'e1'`)
@@ -172,7 +172,7 @@ describe('work that is in the outbox already', () => {
 
 describe('a full run', () => {
   test('asks for everybody, changes before the rest, and is not held for it', async () => {
-    await under.inStep(9)
+    await under.inSync(9)
     await hr(`update person set name = 'other' where userid = 'e1'`)
     expect(await under.plan('full')).toMatchObject({
       state: 'running',
@@ -186,7 +186,7 @@ describe('a full run', () => {
   })
 
   test('with a max age leaves out whose very row the platform confirmed within it, unless something is in doubt', async () => {
-    await under.inStep(9)
+    await under.inSync(9)
     await under.store.pool.query(`
       update dirsync.employee set acknowledged_at = now() - case userid when 'e1' then interval '61 minutes' else '59 minutes' end;
       update dirsync.employee set acknowledged_at = null where userid = 'e2';
@@ -208,7 +208,7 @@ describe('a full run', () => {
   test.each(['infinity', '178000000 years'])(
     'with a max age of %s leaves out whom it ever confirmed',
     async age => {
-      await under.inStep(2)
+      await under.inSync(2)
       await under.store.pool.query(
         `update dirsync.employee set acknowledged_at = now() - interval '9 years' where userid = 'e0'`,
       )
@@ -218,7 +218,7 @@ describe('a full run', () => {
   )
 
   test('leaves to its run what is in the outbox, leavers that were checked, and vanished employees', async () => {
-    await under.inStep(9)
+    await under.inSync(9)
     await hr(`update person set active = false where userid = 'e0'`)
     await hr(`delete from person where userid = 'e8'`)
     await under.plan()
@@ -304,7 +304,7 @@ describe('of an enterprise that no run has met yet', () => {
 
 describe('when HR cannot be read', () => {
   test('the run fails, says why, and changes nothing; the next one tries', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     const before = await under.untouched()
     await hr('alter table person rename to people')
     try {
@@ -320,7 +320,7 @@ describe('when HR cannot be read', () => {
   })
 
   test('because a value breaks the mapping in the middle of the scan, nothing is left behind', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     const before = await under.untouched()
     await hr(`insert into person (userid, mobile) values ('e9', 'none')`)
     const brittle = MAPPING.replace('mobile,', 'mobile::bigint::text as mobile,')

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { previewDeletions } from '../../src/console/departments/page.ts'
-import { countStandings } from '../../src/console/employees/list.ts'
+import { countStatuses } from '../../src/console/employees/list.ts'
 import { previewRun } from '../../src/console/employees/preview.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources, type NamedSource } from '../../src/hr/sources.ts'
-import { finishRuns, type Run, readRun, rejudgeHeldRun, requestRun } from '../../src/sync/run.ts'
+import { finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
 import { requestReplan } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
@@ -44,7 +44,7 @@ describe('a source that looks wrong writes nothing and says why', () => {
       'HR delivers keys more than once (x, y)',
     ],
   ])('%s', async (_, change, message) => {
-    await under.inStep(10)
+    await under.inSync(10)
     const before = await under.untouched()
     await hr(change)
     expect(worded(await under.plan())).toMatchObject({
@@ -69,7 +69,7 @@ describe('a source that looks wrong writes nothing and says why', () => {
   })
 
   test('and is compared with the last good run, not with the suspect one', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(`delete from person where userid > 'e5'`)
     for (const _ of [1, 2]) expect(await under.plan()).toMatchObject({ state: 'source_suspect' })
     await under.hire(4, 6)
@@ -81,7 +81,7 @@ describe('a run that would change much', () => {
   const change = () => hr(`update person set name = 'other' where userid < 'e4'`)
 
   test('is held with its plan, and writes nothing', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const before = await under.untouched()
     expect(worded(await under.plan())).toMatchObject({
@@ -101,12 +101,12 @@ describe('a run that would change much', () => {
   const run = async (id: number) => (await readRun(under.store.pool, id)) as Run
   /** As a tick of the cron job has it. */
   const tick = async (id: number) => {
-    await rejudgeHeldRun(under.store.pool, id)
+    await recheckHeldRun(under.store.pool, id)
     return under.planRequested(id)
   }
 
   test('goes on once it is approved, exactly as it was stored, whatever HR says by then', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     await hr(`update person set name = 'other' where userid = 'e5'`)
@@ -128,11 +128,13 @@ describe('a run that would change much', () => {
       total: number
       planned: number
       in_scope: number
-      sweep: boolean
-    }>(`select (plan ->> 'total')::int as total, planned, in_scope, sweep from dirsync.sync_run order by id`)
+      read_all: boolean
+    }>(
+      `select (plan ->> 'total')::int as total, planned, in_scope, read_all from dirsync.sync_run order by id`,
+    )
     expect(plans).toEqual([
-      { total: 10, planned: 10, in_scope: 6, sweep: true },
-      { total: 6, planned: 5, in_scope: 1, sweep: false },
+      { total: 10, planned: 10, in_scope: 6, read_all: true },
+      { total: 6, planned: 5, in_scope: 1, read_all: false },
     ])
     expect(worded(await under.plan('changes', { employees: TIMED }))).toMatchObject({
       state: 'held',
@@ -143,7 +145,7 @@ describe('a run that would change much', () => {
   })
 
   test('is stored entity by entity, and what a later plan passed meanwhile is left out', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     expect(
@@ -169,7 +171,7 @@ describe('a run that would change much', () => {
   })
 
   test('keeps its plan while HR still looks harmful, and tells how many rows have changed since', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     expect(worded(await tick(id))).toMatchObject({
@@ -192,8 +194,8 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
-  test('is superseded by the next run once HR looks right again', async () => {
-    await under.inStep(10)
+  test('is superseded by the next run whose plan passes', async () => {
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
@@ -204,7 +206,7 @@ describe('a run that would change much', () => {
   })
 
   test('is not replaced by another run of its kind that would be held too', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     await hr(`update person set name = 'other' where userid = 'e5'`)
@@ -216,7 +218,7 @@ describe('a run that would change much', () => {
   })
 
   test('stands for a full run too: one decision is enough', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     expect(worded(await under.plan('full'))).toMatchObject({
@@ -228,7 +230,7 @@ describe('a run that would change much', () => {
   })
 
   test('and whose waiting work is withdrawn: a vanished employee is found missing again', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(`delete from person where userid < 'e2'`)
     const { id } = await under.plan()
     await under.store.pool.query('select dirsync.cancel($1)', [id])
@@ -243,7 +245,7 @@ describe('a run that would change much', () => {
   })
 
   test('and is cancelled takes back also what the feeder or a worker has touched meanwhile', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(`update person set name = 'other' where userid < 'e2'`)
     const { id } = await under.plan()
     const { pool } = under.store
@@ -267,7 +269,7 @@ describe('a run that would change much', () => {
   })
 
   test('and is cancelled takes back a job that was in hand and comes back', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(`update person set name = 'other' where userid < 'e2'`)
     const { id } = await under.plan()
     const { pool } = under.store
@@ -284,7 +286,7 @@ describe('a run that would change much', () => {
   })
 
   test('does not count as passed: rows that a full run has under way are still held back', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await under.plan('full')
     await change()
     expect(await under.plan()).toMatchObject({ state: 'held', planned: 4 })
@@ -306,19 +308,19 @@ describe('a run that would change much', () => {
       { left: 1, vanished: 1, new: 1 },
     ],
   ])('is held for %s too', async (_, text, reasons) => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(text)
     expect(await under.plan()).toMatchObject({ state: 'held', plan: { reasons } })
   })
 
   test('at the limit goes on', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await hr(`update person set name = 'other' where userid < 'e2'`)
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 2 })
   })
 
   test('is not held for what an earlier plan has asked for', async () => {
-    await under.inStep(10)
+    await under.inSync(10)
     await change()
     const { id } = await under.plan()
     await under.store.pool.query('select dirsync.approve($1)', [id])
@@ -331,17 +333,17 @@ describe('a run that would change much', () => {
 })
 
 describe('an employee waiting for a decision', () => {
-  const standings = async () =>
+  const statuses = async () =>
     Object.fromEntries(
       (
-        await under.store.rows<{ standing: string; ids: string }>(
-          `select standing, string_agg(userid || coalesce(':' || held_run, ''), ' ' order by userid) as ids
+        await under.store.rows<{ status: string; ids: string }>(
+          `select status, string_agg(userid || coalesce(':' || held_run, ''), ' ' order by userid) as ids
            from dirsync.employee group by 1`,
         )
-      ).map(({ standing, ids }) => [standing, ids]),
+      ).map(({ status, ids }) => [status, ids]),
     )
   const tallied = async () => {
-    const counts = await countStandings(under.store.pool)
+    const counts = await countStatuses(under.store.pool)
     return Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
   }
   const decide = (what: 'approve' | 'reject', run: number) =>
@@ -354,7 +356,7 @@ describe('an employee waiting for a decision', () => {
   }
 
   async function held(): Promise<number> {
-    await under.inStep(8)
+    await under.inSync(8)
     await hr(`update person set name = 'other' where userid in ('e1', 'e2');
       update person set active = false where userid = 'e3'; delete from person where userid = 'e4';
       insert into person (userid, name) values ('x', 'new')`)
@@ -366,11 +368,11 @@ describe('an employee waiting for a decision', () => {
   test('is not in sync, and is counted and listed with the run', async () => {
     const id = await held()
     const waiting = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
-    expect(await standings()).toEqual({ in_step: 'e0 e5 e6 e7', held: waiting })
-    expect(await tallied()).toEqual({ in_step: 4, held: 5 })
+    expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7', held: waiting })
+    expect(await tallied()).toEqual({ in_sync: 4, held: 5 })
     expect((await readOverview(under.store.pool)).employees).toMatchObject({
       in_scope: 9,
-      in_step: 4,
+      in_sync: 4,
       held: 5,
     })
   })
@@ -378,13 +380,13 @@ describe('an employee waiting for a decision', () => {
   test('is in sync again once HR has restored the row, and no trace is left of a newcomer who never came', async () => {
     const id = await held()
     await hr(`update person set name = 'n1' where userid = 'e1'; delete from person where userid = 'x'`)
-    await rejudgeHeldRun(under.store.pool, id)
+    await recheckHeldRun(under.store.pool, id)
     await under.planRequested(id)
-    expect(await standings()).toEqual({ in_step: 'e0 e1 e5 e6 e7', held: `e2:${id} e3:${id} e4:${id}` })
+    expect(await statuses()).toEqual({ in_sync: 'e0 e1 e5 e6 e7', held: `e2:${id} e3:${id} e4:${id}` })
     await hr(`update person set name = 'n2' where userid = 'e2'; update person set active = true;
       insert into person (userid, name, mobile) values ('e4', 'n4', '13800000004')`)
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
-    expect(await standings()).toEqual({ in_step: 'e0 e1 e2 e3 e4 e5 e6 e7' })
+    expect(await statuses()).toEqual({ in_sync: 'e0 e1 e2 e3 e4 e5 e6 e7' })
   })
 
   test('goes on with the plan that is approved, and HR is checked again at once', async () => {
@@ -394,7 +396,7 @@ describe('an employee waiting for a decision', () => {
     await next()
     expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'x'])
     expect(await next()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
-    expect(await tallied()).toEqual({ in_step: 3, waiting: 4, left: 1, vanished: 1 })
+    expect(await tallied()).toEqual({ in_sync: 3, waiting: 4, left: 1, vanished: 1 })
   })
 
   test('stays as it is once the plan is rejected, until HR changes the row again; everybody else goes on', async () => {
@@ -407,7 +409,7 @@ describe('an employee waiting for a decision', () => {
     const rejected = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
     for (const kind of ['changes', 'full'] as const) {
       await under.plan(kind)
-      expect(await standings()).toEqual({ in_step: 'e0 e5 e6 e7', rejected })
+      expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7', rejected })
       await under.acknowledge()
     }
     await hr(`update person set name = 'third' where userid in ('e1', 'e2', 'x')`)
@@ -423,7 +425,7 @@ describe('an employee waiting for a decision', () => {
   test('of departments: a deletion that was rejected is not planned again before HR changes the department', async () => {
     const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
     const source = under.source(EMPLOYEES, 'select dept_code, parent_code, active, closed_at from department')
-    await under.inStep(3, EMPLOYEES)
+    await under.inSync(3, EMPLOYEES)
     await hr(
       `insert into department select 'D' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
     )
@@ -441,12 +443,12 @@ describe('an employee waiting for a decision', () => {
 
 describe('with updated_at mapped', () => {
   const plan = (options = {}) => under.plan('changes', { employees: TIMED, ...options })
-  const statistics = () => under.store.rows('select sweep, source from dirsync.sync_run order by id')
+  const statistics = () => under.store.rows('select read_all, source from dirsync.sync_run order by id')
   /** HR writes a row with the given time. */
   const write = (userid: string, at: string) =>
     hr(`update person set name = 'other', updated_at = ${at} where userid = '${userid}'`)
 
-  async function inStep(): Promise<void> {
+  async function inSync(): Promise<void> {
     await under.hire(20)
     await hr(`update person set updated_at = now() - interval '1 hour'`)
     await plan()
@@ -454,18 +456,18 @@ describe('with updated_at mapped', () => {
   }
 
   test('a run reads only newer rows, and misses older ones', async () => {
-    await inStep()
+    await inSync()
     await write('e1', 'now()')
     await write('e2', `now() - interval '2 hours'`)
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
     const [first, second] = await statistics()
-    expect(first).toMatchObject({ sweep: true, source: { rows: 20 } })
-    expect(second).toMatchObject({ sweep: false })
+    expect(first).toMatchObject({ read_all: true, source: { rows: 20 } })
+    expect(second).toMatchObject({ read_all: false })
     expect(await under.pending()).toEqual(['e1'])
   })
 
   test('rows of the last minutes before the newest are read again', async () => {
-    await inStep()
+    await inSync()
     await write('e1', `(select max(updated_at) - interval '4 minutes' from person)`)
     expect(await plan()).toMatchObject({ planned: 1 })
   })
@@ -478,24 +480,24 @@ describe('with updated_at mapped', () => {
     await under.acknowledge()
     await write('e1', `now() - interval '8 hours'`)
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
-    expect((await statistics()).at(-1)).toMatchObject({ sweep: false })
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
     await under.acknowledge()
     await write('e2', `now() - interval '8 hours' + interval '1 second'`)
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
   })
 
   test('a row without a time is read by every run', async () => {
-    await inStep()
+    await inSync()
     await write('e1', 'null')
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
-    expect((await statistics()).at(-1)).toMatchObject({ sweep: false })
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
   })
 
   test.each([
     ['the same as', 0],
     ['hours behind', -3],
   ])('a run reads every row once the interval is over, by a clock %s the database', async (_, hours) => {
-    await inStep()
+    await inSync()
     await write('e2', `now() - interval '2 hours'`)
     await hr(`delete from person where userid = 'e3'`)
     expect(await plan()).toMatchObject({ planned: 0 })
@@ -504,11 +506,11 @@ describe('with updated_at mapped', () => {
     )
     clockIsOff(hours)
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1, vanished: 1 } } })
-    expect((await statistics()).at(-1)).toMatchObject({ sweep: true })
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: true })
   })
 
   test('a run that was asked to reads every row, and finds missing employees', async () => {
-    await inStep()
+    await inSync()
     await hr(`delete from person where userid = 'e3'`)
     expect(await plan()).toMatchObject({ planned: 0 })
     const run = await requestRun(under.store.pool, 'changes', [], 'trigger', '', true)
@@ -518,7 +520,7 @@ describe('with updated_at mapped', () => {
   })
 
   test('an employee whose deletion HR tells of waits for a run that reads every row, which is asked for', async () => {
-    await inStep()
+    await inSync()
     await hr(`delete from person where userid = 'e3'; update person set name = 'other' where userid = 'e4'`)
     const named = await requestRun(under.store.pool, 'changes', ['e3', 'e4', 'stranger'], 'trigger')
     expect(await under.planRequested(named, under.source(TIMED))).toMatchObject({
@@ -532,11 +534,11 @@ describe('with updated_at mapped', () => {
       { key: 'e3', run: null, waits: true },
       { key: 'e4', run: named, waits: false },
     ])
-    const sweep = await until(async () => {
+    const full = await until(async () => {
       const asked = await requestReplan(under.store.pool)
       return typeof asked === 'number' && asked
     })
-    expect(await under.planRequested(sweep, under.source(TIMED))).toMatchObject({
+    expect(await under.planRequested(full, under.source(TIMED))).toMatchObject({
       state: 'running',
       plan: { reasons: { vanished: 1 } },
     })
@@ -544,11 +546,11 @@ describe('with updated_at mapped', () => {
       await under.store.rows(
         'select run_id as run, replan_at from dirsync.pending order by entity_key limit 1',
       ),
-    ).toEqual([{ run: sweep, replan_at: null }])
+    ).toEqual([{ run: full, replan_at: null }])
   })
 
   test('a run reads every row once the mapping is another one, and carries its fingerprint', async () => {
-    await inStep()
+    await inSync()
     await write('e1', 'now()')
     await plan()
     await under.acknowledge()
@@ -557,11 +559,11 @@ describe('with updated_at mapped', () => {
       state: 'held',
       plan: { reasons: { changed: 20 } },
     })
-    const mappings = await under.store.rows<{ mapping: string; sweep: boolean }>(
-      'select mapping, sweep from dirsync.sync_run order by id',
+    const mappings = await under.store.rows<{ mapping: string; read_all: boolean }>(
+      'select mapping, read_all from dirsync.sync_run order by id',
     )
     const { fingerprint } = await under.source(shouting).inspect()
-    expect(mappings.map(({ sweep, mapping }) => [sweep, mapping === fingerprint])).toEqual([
+    expect(mappings.map(({ read_all, mapping }) => [read_all, mapping === fingerprint])).toEqual([
       [true, false],
       [false, false],
       [true, true],
@@ -569,7 +571,7 @@ describe('with updated_at mapped', () => {
   })
 
   test('a run reads every row after one was cancelled, however old the rows are that it took back', async () => {
-    await inStep()
+    await inSync()
     await write('e3', `now() - interval '2 hours'`)
     const { id } = await plan()
     expect(await under.pending()).toEqual([])
@@ -582,13 +584,13 @@ describe('with updated_at mapped', () => {
   })
 
   test('a full run reads every row', async () => {
-    await inStep()
+    await inSync()
     expect(await under.plan('full', { employees: TIMED })).toMatchObject({ planned: 20 })
-    expect((await statistics()).at(-1)).toMatchObject({ sweep: true, source: { rows: 20 } })
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: true, source: { rows: 20 } })
   })
 
   test('rows that are not read are not taken for gone, nor for fewer', async () => {
-    await inStep()
+    await inSync()
     expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
     expect(
       await under.store.value('select count(*) from dirsync.employee where vanished_at is not null'),
@@ -596,7 +598,7 @@ describe('with updated_at mapped', () => {
   })
 
   test('the breaker counts against everybody, not against the few that were read', async () => {
-    await inStep()
+    await inSync()
     for (const userid of ['e1', 'e2', 'e3']) await write(userid, 'now()')
     expect(worded(await plan({ limits: { breaker: { count: 0, percent: 10 } } }))).toMatchObject({
       state: 'held',
@@ -629,7 +631,7 @@ describe('with updated_at mapped', () => {
   )
 
   test('an emptied table is suspect at once, for a run and for a preview', async () => {
-    await inStep()
+    await inSync()
     await hr('delete from person')
     const { employees } = await previewRun({
       ...{ pool: under.store.pool, source: HrSources.one(under.source(TIMED)).all[0] as NamedSource },
@@ -643,7 +645,7 @@ describe('with updated_at mapped', () => {
   })
 
   test('keys that come twice among them are suspect', async () => {
-    await inStep()
+    await inSync()
     await hr(`insert into person (userid, updated_at) values ('e1', now()), ('e1', now())`)
     expect(worded(await plan())).toMatchObject({
       state: 'source_suspect',
@@ -661,7 +663,7 @@ describe('with updated_at mapped', () => {
   })
 })
 
-describe('departments are checked against the last good sweep of employees', () => {
+describe('departments are checked against the last full reading of employees', () => {
   const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
   const DEPARTMENTS = 'select dept_code, parent_code, active, closed_at from department'
   const delivering = (employees: string) => under.source(employees, DEPARTMENTS)

@@ -17,14 +17,14 @@ export const LIMITS: PlannerOptions['limits'] = {
   maxLeavers: 50,
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
-  sweepIntervalMs: 3_600_000,
+  readAllEveryMs: 3_600_000,
 }
 
 export const MAPPING = 'select userid, name, mobile, active from person'
 /** With a watermark. */
 export const TIMED = 'select userid, name, mobile, active, updated_at from person'
 
-const MARKS = { held_run: null, held_hash: null, rejected: false, standing: null }
+const MARKS = { held_run: null, held_hash: null, rejected: false, status: null }
 
 /** A planner between an HR database with small tables and dirsync's own. */
 export class PlanUnderTest {
@@ -108,7 +108,7 @@ export class PlanUnderTest {
   }
 
   /** HR has so many employees, all of them in step. */
-  async inStep(count: number, employees = MAPPING): Promise<void> {
+  async inSync(count: number, employees = MAPPING): Promise<void> {
     await this.hire(count)
     await this.plan('changes', { employees })
     await this.acknowledge()

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type SourceScope, WHOLE } from '../../src/hr/sources.ts'
 import { createClient } from '../../src/lib/database.ts'
 import { liftHrHalt } from '../../src/sync/halts.ts'
-import { judgeLater, type RunKind, readRun } from '../../src/sync/run.ts'
+import { checkLater, type RunKind, readRun } from '../../src/sync/run.ts'
 import { HrChanges, isPlanned, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { message } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
@@ -98,14 +98,14 @@ describe('rows that wait for a plan', () => {
 
 test('a held run that could not be checked again is checked a minute later, and nothing waits for it', async () => {
   const id = await plantRun(store, { state: 'held', message: 'why' })
-  await judgeLater(store.pool, id, message('said.not_judged', { reason: 'away' }))
+  await checkLater(store.pool, id, message('said.not_checked', { reason: 'away' }))
   expect(await isPlanned(store.pool, id)).toBe(true)
   const [run] = await store.rows(
-    `select rejudge_at between now() + interval '30 seconds' and now() + interval '1 minute' as later, judged_at
+    `select recheck_at between now() + interval '30 seconds' and now() + interval '1 minute' as later, checked_at
      from dirsync.sync_run where id = $1`,
     [id],
   )
-  expect(run).toEqual({ later: true, judged_at: null })
+  expect(run).toEqual({ later: true, checked_at: null })
 })
 
 test('HR that answers ends the halt because of HR, and no other', async () => {
@@ -137,11 +137,11 @@ describe("what HR's trigger tells", () => {
   }
 
   /** A run that read every row of HR and could say how many there are. */
-  const plantSweep = (differs: Record<string, unknown> = {}) =>
+  const plantFullReading = (differs: Record<string, unknown> = {}) =>
     plantRun(store, {
       state: 'done',
       keys: [],
-      sweep: true,
+      read_all: true,
       planned_at: new Date(),
       finished_at: new Date(),
       source: { rows: 1_000_000, keyless: 0, empty: {} },
@@ -153,24 +153,24 @@ describe("what HR's trigger tells", () => {
     listen().changed(userids)
     return until(async () => {
       const runs = await store.rows(
-        `select id, keys, wants_sweep as sweep from dirsync.sync_run where state = 'requested' order by id`,
+        `select id, keys, wants_all as read_all from dirsync.sync_run where state = 'requested' order by id`,
       )
       return runs.length > 0 && runs
     })
   }
 
   test('few rows are named', async () => {
-    const sweep = await plantSweep()
-    expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'], sweep: false }])
+    const full = await plantFullReading()
+    expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: full + 1, keys: ['e1', 'e2'], read_all: false }])
   })
 
   test('rows are not sent past a held run: HR is checked again with them', async () => {
-    await plantSweep()
-    const held = await plantSweep({ state: 'held', finished_at: null })
+    await plantFullReading()
+    const held = await plantFullReading({ state: 'held', finished_at: null })
     listen().changed(['e1'])
     const [run] = await until(async () => {
       const asked = await store.rows(
-        'select id, rejudge_at is not null as asked from dirsync.sync_run order by id desc limit 1',
+        'select id, recheck_at is not null as asked from dirsync.sync_run order by id desc limit 1',
       )
       return asked[0]?.asked === true && asked
     })
@@ -180,15 +180,15 @@ describe("what HR's trigger tells", () => {
   test.each(['source_suspect', 'rejected', 'failed'])(
     'rows are not sent past a run that ended as %s',
     async state => {
-      await plantSweep()
-      const last = await plantSweep({ state })
+      await plantFullReading()
+      const last = await plantFullReading({ state })
       await plantRun(store, { state: 'done', keys: ['e9'], planned_at: new Date(), finished_at: new Date() })
-      expect(await requestedFor(['e1'])).toEqual([{ id: last + 2, keys: [], sweep: true }])
+      expect(await requestedFor(['e1'])).toEqual([{ id: last + 2, keys: [], read_all: true }])
     },
   )
 
   test('few rows join the named run that waits to begin, and none that a person has approved', async () => {
-    await plantSweep()
+    await plantFullReading()
     const named = { keys: ['e1'], state: 'requested' }
     await plantRun(store, { ...named, approved: true })
     await plantRun(store, { ...named, hr_source: 'other' })
@@ -211,7 +211,7 @@ describe("what HR's trigger tells", () => {
       const of = { kind: 'postgres', address: name, enterprise_codes: codes }
       await plant(store, 'hr_source', { name, position, ...of })
       const statistics = { rows: 1_000_000, keyless: 0, empty: {}, codes }
-      await plantSweep({ hr_source: name, source: statistics })
+      await plantFullReading({ hr_source: name, source: statistics })
     }
     const requested = (name: string, userid: string) =>
       until(async () => {
@@ -240,22 +240,22 @@ describe("what HR's trigger tells", () => {
   })
 
   test('thousands of rows are read with all the others', async () => {
-    const sweep = await plantSweep()
+    const full = await plantFullReading()
     expect(await requestedFor(Array.from({ length: 1001 }, (_, i) => `e${i}`))).toEqual([
-      { id: sweep + 1, keys: [], sweep: true },
+      { id: full + 1, keys: [], read_all: true },
     ])
   })
 
   test('of any row, as when the listener changes, checks all rows, and finds missing employees', async () => {
-    const sweep = await plantSweep()
-    expect(await requestedFor(null)).toEqual([{ id: sweep + 1, keys: [], sweep: true }])
+    const full = await plantFullReading()
+    expect(await requestedFor(null)).toEqual([{ id: full + 1, keys: [], read_all: true }])
   })
 
   test('joins a run that waits, which then reads every row', async () => {
-    await plantSweep()
+    await plantFullReading()
     const waiting = await plantRun(store, { state: 'requested' })
     listen().changed(null)
-    await until(async () => (await readRun(store.pool, waiting))?.wantsSweep)
+    await until(async () => (await readRun(store.pool, waiting))?.wantsAll)
     expect(await store.value('select count(*)::int from dirsync.sync_run')).toBe(2)
   })
 })

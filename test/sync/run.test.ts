@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
-import { lastSweep, watermark } from '../../src/sync/plan-employees.ts'
+import { lastFullReading, watermark } from '../../src/sync/plan-employees.ts'
 import {
   claimRun,
   finishRuns,
   RunTakenBack,
   readRun,
+  recheckHeldRun,
   reclaimOrphanedRuns,
   recordPlan,
-  rejudgeHeldRun,
   requestRun,
   runProgress,
   unfinishedRun,
@@ -23,7 +23,7 @@ const store = new StoreUnderTest()
 const claim = () => withConnection(store.pool, claimRun)
 const source = (newest: string | null) => ({ rows: 10, keyless: 0, empty: {}, newest })
 const good = (differs = {}) =>
-  plantRun(store, { state: 'done', sweep: true, source: source(null), planned_at: new Date(), ...differs })
+  plantRun(store, { state: 'done', read_all: true, source: source(null), planned_at: new Date(), ...differs })
 
 describe('requested runs', () => {
   test('are planned in the order asked for, whatever they name, but approved ones go first', async () => {
@@ -79,7 +79,7 @@ describe('a plan', () => {
       inScope: 9,
       plan,
       source: source('x'),
-      sweep: false,
+      readAll: false,
       message: inWords('m'),
     })
     expect(await readRun(store.pool, id)).toMatchObject({
@@ -90,7 +90,7 @@ describe('a plan', () => {
       message: inWords('m'),
       finishedAt: null,
     })
-    expect(await store.value('select sweep from dirsync.sync_run')).toBe(false)
+    expect(await store.value('select read_all from dirsync.sync_run')).toBe(false)
   })
 
   test.each(['source_suspect', 'failed'] as const)('that ends the run as %s ends it', async state => {
@@ -108,16 +108,16 @@ describe('a plan', () => {
     await recordPlan(store.pool, id, { state: 'held', plan, message: inWords('why') })
     expect(await readRun(store.pool, id)).toMatchObject({ state: 'held', planned: 5, finishedAt: null })
     expect(await isPlanned(store.pool, id)).toBe(true)
-    await rejudgeHeldRun(store.pool, id)
+    await recheckHeldRun(store.pool, id)
     expect(await isPlanned(store.pool, id)).toBe(false)
     // Asked for before the clock was put back.
-    await store.pool.query(`update dirsync.sync_run set rejudge_at = now() + interval '1 day'`)
-    await rejudgeHeldRun(store.pool, id)
-    expect(await store.value(`select rejudge_at < now() + interval '2 minutes' from dirsync.sync_run`)).toBe(
+    await store.pool.query(`update dirsync.sync_run set recheck_at = now() + interval '1 day'`)
+    await recheckHeldRun(store.pool, id)
+    expect(await store.value(`select recheck_at < now() + interval '2 minutes' from dirsync.sync_run`)).toBe(
       true,
     )
     const done = await good()
-    await rejudgeHeldRun(store.pool, done)
+    await recheckHeldRun(store.pool, done)
     expect(await isPlanned(store.pool, done)).toBe(true)
   })
 
@@ -168,7 +168,7 @@ describe('a running run', () => {
     await attempt(run, 'e1', 'updated', {
       calls: { 'employee/get': 1, 'employee/update': 2 },
       waited_ms: { 'employee/get': 0, 'employee/update': 300 },
-      too_fast: { 'employee/update': 1 },
+      rate_limited: { 'employee/update': 1 },
     })
     await attempt(run, 'e2', 'parked', { waited_ms: { 'employee/get': 20 } })
     await attempt(run, 'e3', 'updated')
@@ -190,7 +190,7 @@ describe('a running run', () => {
       outcomes: { updated: 2, parked: 1, bound: 1 },
       calls: { 'employee/get': 4, 'employee/update': 2, 'employee/openid': 1 },
       waitedMs: { 'employee/get': 20, 'employee/update': 300 },
-      tooFast: { 'employee/update': 1 },
+      rateLimited: { 'employee/update': 1 },
       deadLetters: { duplicate_mobile: 1, left_hr: 1 },
     })
   })
@@ -202,7 +202,7 @@ describe('a running run', () => {
       outcomes: {},
       calls: {},
       waitedMs: {},
-      tooFast: {},
+      rateLimited: {},
       deadLetters: {},
     })
   })
@@ -214,9 +214,9 @@ describe('a running run', () => {
   })
 })
 
-describe('the last sweep', () => {
+describe('the last full reading', () => {
   test('is the last good run of changes or everything that read every row', async () => {
-    expect(await lastSweep(store.pool)).toBeNull()
+    expect(await lastFullReading(store.pool)).toBeNull()
     await good({ source: { ...source(null), rows: 1 } })
     await good({
       kind: 'full',
@@ -224,10 +224,10 @@ describe('the last sweep', () => {
       source: { ...source(null), rows: 2 },
       planned_at: '2026-01-01T00:00:00Z',
     })
-    await good({ sweep: false })
+    await good({ read_all: false })
     for (const state of ['source_suspect', 'held', 'failed', 'rejected', 'planning']) await good({ state })
     await good({ kind: 'departments', source: null })
-    expect(await lastSweep(store.pool)).toMatchObject({
+    expect(await lastFullReading(store.pool)).toMatchObject({
       statistics: { rows: 2 },
       at: new Date('2026-01-01T00:00:00Z'),
     })
@@ -244,12 +244,12 @@ describe('the watermark', () => {
     expect(await watermark(store.pool)).toBeNull()
   })
 
-  test('is the newest that was seen since the last sweep', async () => {
+  test('is the newest that was seen since the last full reading', async () => {
     await seen('2026-05-09 00:00:00+08')
     await seen('2026-05-01 08:00:00.5+08')
-    await seen('2026-05-02 08:00:00+08', { sweep: false, state: 'running' })
-    await seen(null, { sweep: false })
-    await seen('2026-05-03 08:00:00+08', { sweep: false, state: 'held' })
+    await seen('2026-05-02 08:00:00+08', { read_all: false, state: 'running' })
+    await seen(null, { read_all: false })
+    await seen('2026-05-03 08:00:00+08', { read_all: false, state: 'held' })
     expect(await watermark(store.pool)).toEqual(new Date('2026-05-02T00:00:00Z'))
   })
 

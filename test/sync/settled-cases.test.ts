@@ -382,7 +382,7 @@ describe('cases that wait for each other', () => {
 
   test('are on their own again when one of them is through, and each is tried at once', async () => {
     await refuse(['e1', 'e2'], ['e2', 'e3'], ['e3', 'e1'])
-    await execute(E1, { resolve: 'all' as const, outcome: 'in_step' })
+    await execute(E1, { resolve: 'all' as const, outcome: 'in_sync' })
     expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
       [null, 'resolved'],
       [null, 'retrying'],

@@ -140,9 +140,9 @@ describe('an outcome', () => {
     expect(
       worded((await attempts()).map(({ entity_key, outcome, error }) => ({ entity_key, outcome, error }))),
     ).toEqual([
-      { entity_key: 'e1', outcome: 'in_step', error: null },
+      { entity_key: 'e1', outcome: 'in_sync', error: null },
       { entity_key: 'e2', outcome: 'parked', error: expect.stringContaining('attempt_outcome_check') },
-      { entity_key: 'e3', outcome: 'in_step', error: null },
+      { entity_key: 'e3', outcome: 'in_sync', error: null },
     ])
     expect(await store.rows('select * from dirsync.employee order by userid')).toMatchObject([
       { userid: 'e1', acknowledged_hash: source, parked_hash: null },

@@ -37,7 +37,7 @@ const LIMITS: PlannerOptions['limits'] = {
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 0,
   maxLeavers: 50,
-  sweepIntervalMs: 3_600_000,
+  readAllEveryMs: 3_600_000,
 }
 const MAPPING = 'select enterprise_code, userid, name, mobile, dept_code, active from person'
 const DEPARTMENTS = 'select enterprise_code, dept_code, parent_code, active from department'
@@ -132,7 +132,7 @@ function hire(place: pg.Pool | Connection, rows: string[][]): Promise<unknown> {
 }
 
 /** Both companies with ten employees each, all of them in step. */
-async function inStep(): Promise<HrSources> {
+async function inSync(): Promise<HrSources> {
   await hire(shanghai.pool, people('E1', 10))
   await hire(beijing.admin, people('E2', 10, 'b'))
   const hr = await settle(both())
@@ -180,7 +180,7 @@ describe('each source is checked by itself', () => {
   })
 
   test('an empty one is suspect, and the other one goes on', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await beijing.admin.query('delete from person')
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     expect(worded(await plan(hr, 'beijing'))).toMatchObject({
@@ -196,7 +196,7 @@ describe('each source is checked by itself', () => {
   })
 
   test('a held run is in the overview, however many others its source has had since', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await beijing.admin.query(`update person set name = 'Changed'`)
     const held = await plan(hr, 'beijing')
     await store.pool.query(
@@ -209,7 +209,7 @@ describe('each source is checked by itself', () => {
   })
 
   test('a held run stands beside a running one, and is checked again with its own source only', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await beijing.admin.query(`update person set name = 'Changed'`)
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     const held = await plan(hr, 'beijing')
@@ -218,7 +218,7 @@ describe('each source is checked by itself', () => {
       message: expect.stringContaining('10 of 10 employees'),
     })
     expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running' })
-    expect(await store.value('select rejudge_at from dirsync.sync_run where id = $1', [held.id])).toBeNull()
+    expect(await store.value('select recheck_at from dirsync.sync_run where id = $1', [held.id])).toBeNull()
     // Another tick finds the held one, and no second plan of it; the other source has a run of its own.
     const again = await requestScheduledRun(store.pool, 'changes', 'cron', SILENT)
     expect(again).toEqual([expect.any(Number), held.id])
@@ -283,7 +283,7 @@ describe('each source is checked by itself', () => {
   })
 
   test('rows that workers found changed are planned by a run of their own source', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await store.pool.query(
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
        values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,
@@ -369,7 +369,7 @@ describe('a source that hangs', () => {
 })
 
 test('the plan of each tells of its own open ids', async () => {
-  const hr = await inStep()
+  const hr = await inSync()
   const missing = hr.all.map(async source => {
     const options = { kind: 'changes', maxAgeMs: null, limits: LIMITS } as const
     const { openids } = await previewRun({ pool: store.pool, source, ...options, sellerAppids: ['app00001'] })
@@ -380,7 +380,7 @@ test('the plan of each tells of its own open ids', async () => {
 
 describe('an employee whom two sources deliver', () => {
   test('is a case that names both, while the row of the owner goes on being synced', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await shanghai.pool.query(
       `insert into person ${COLUMNS} values ('E2', 'b1', 'Twice', '13900000000', 'D0'), ('E9', 'x', 'X', '1', 'D0')`,
     )
@@ -412,7 +412,7 @@ describe('an employee whom two sources deliver', () => {
   })
 
   test('more than a few such rows are a mapping that broke, and no mass of cases', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await hire(shanghai.pool, people('E2', 4, 'b'))
     expect(worded(await plan(hr, 'shanghai'))).toMatchObject({
       state: 'source_suspect',
@@ -445,7 +445,7 @@ describe('the sources change', () => {
   })
 
   test('one that is removed makes no leavers; its held and waiting runs end, and waiting work is withdrawn', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
     const running = await plan(hr, 'beijing')
     expect(running.state).toBe('running')
@@ -460,10 +460,10 @@ describe('the sources change', () => {
     })
     // No decision is made about its change, and it is not in sync.
     expect(
-      await store.rows(`select standing, count(*)::int as n from dirsync.employee group by 1 order by 1`),
+      await store.rows(`select status, count(*)::int as n from dirsync.employee group by 1 order by 1`),
     ).toEqual([
-      { standing: 'in_step', n: 10 },
-      { standing: 'waiting', n: 10 },
+      { status: 'in_sync', n: 10 },
+      { status: 'waiting', n: 10 },
     ])
     expect(await readRun(store.pool, waiting)).toMatchObject({ state: 'cancelled' })
     await finishRuns(store.pool)
@@ -663,7 +663,7 @@ describe('a process that was started before the sources changed', () => {
     ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
 
   test('and knows the only HR plans nothing, and no one vanishes', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     const older = HrSources.one(hrSource(shanghai.url, MAPPING))
     const everybody = await requestRun(store.pool, 'changes', [], 'poller')
@@ -701,7 +701,7 @@ describe('a process that was started before the sources changed', () => {
   })
 
   test('writes nothing of a plan that it had begun, and another one makes it', async () => {
-    const hr = await inStep()
+    const hr = await inSync()
     const newer = [source('shanghai', ['E1', 'E2'], shanghai.url)]
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
     const run = await requestRun(store.pool, 'changes', [], 'test', 'shanghai')
@@ -748,7 +748,7 @@ describe('a process that was started before the sources changed', () => {
   })
 
   test('asks for no run that only it could plan', async () => {
-    await inStep()
+    await inSync()
     await store.pool.query(
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
        values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,

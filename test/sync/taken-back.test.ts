@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { restLostCases } from '../../src/sync/cases.ts'
+import { endLostRetries } from '../../src/sync/cases.ts'
 import type { ClaimKey } from '../../src/sync/claim.ts'
 import { addWork } from '../../src/sync/outbox.ts'
 import { beginRetry } from '../../src/sync/retries.ts'
@@ -30,7 +30,7 @@ describe('an update that the platform may have carried out', () => {
   test.each(['while it waits to be tried again', 'while it is in hand'])(
     'is found out about after its run was cancelled %s, although HR has the confirmed row again',
     async moment => {
-      await under.inStep(3)
+      await under.inSync(3)
       await rename('other')
       const { id } = await under.plan()
       const end = await comesBack(E1, lostAnswer)
@@ -47,7 +47,7 @@ describe('an update that the platform may have carried out', () => {
   )
 
   test('is still looked up, although a person has rejected the next row of HR', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     await rename('other')
     await under.plan()
     await (await comesBack(E1, lostAnswer))()
@@ -64,7 +64,7 @@ describe('an update that the platform may have carried out', () => {
   })
 
   test('is not assumed of work that was never begun', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     await rename('other')
     const { id } = await under.plan()
     await cancel(id)
@@ -74,25 +74,25 @@ describe('an update that the platform may have carried out', () => {
 })
 
 describe('an employee whose work was withdrawn with a cancelled run', () => {
-  const standings = () =>
+  const statuses = () =>
     store
-      .rows('select userid, standing from dirsync.employee order by userid')
+      .rows('select userid, status from dirsync.employee order by userid')
       .then(rows => Object.fromEntries(rows.map(row => Object.values(row))))
 
   test('does not count as in sync, and the next plan shows what HR has changed', async () => {
-    await under.inStep(3)
+    await under.inSync(3)
     await under.hr.query(`update person set name = 'other' where userid < 'e2'`)
     const { id } = await under.plan()
     await cancel(id)
-    expect(await standings()).toEqual({ e0: 'waiting', e1: 'waiting', e2: 'in_step' })
+    expect(await statuses()).toEqual({ e0: 'waiting', e1: 'waiting', e2: 'in_sync' })
     await under.hr.query(`update person set name = 'n0' where userid = 'e0'`)
     expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
-    expect(await standings()).toEqual({ e0: 'in_step', e1: 'waiting', e2: 'in_step' })
+    expect(await statuses()).toEqual({ e0: 'in_sync', e1: 'waiting', e2: 'in_sync' })
   })
 
   test('is read again where its job came back only after a later run had read every row', async () => {
     const plan = () => under.plan('changes', { employees: TIMED })
-    await under.inStep(3, TIMED)
+    await under.inSync(3, TIMED)
     await under.hr.query(
       `update person set name = 'other', updated_at = now() - interval '1 day' where userid = 'e1'`,
     )
@@ -153,7 +153,7 @@ describe('a case that was to be tried again', () => {
       await plantRun(store, { kind: 'orders' }),
     ]
     await transaction(store.pool, db => beginRetry(db, [id], run))
-    await restLostCases(store.pool)
+    await endLostRetries(store.pool)
     expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
     await cancel(reading)
     expect(await caseOf(store, id)).toMatchObject({
@@ -166,7 +166,7 @@ describe('a case that was to be tried again', () => {
     const [lost, kept] = [await fail(store), await fail(store, { entity_key: 'e2' })]
     await retry(await retryRun(), lost, kept)
     await store.pool.query(`delete from dirsync.pending where entity_key = 'e1'`)
-    expect(await restLostCases(store.pool)).toBe(1)
+    expect(await endLostRetries(store.pool)).toBe(1)
     expect(await caseOf(store, lost)).toMatchObject(waits)
     expect(await caseOf(store, kept)).toMatchObject({ state: 'retrying', next_retry_at: null })
   })
@@ -176,7 +176,7 @@ describe('a case that was to be tried again', () => {
     await store.pool.query(`update dirsync.dead_letter set state = 'retrying'`)
     await transaction(store.pool, async db => {
       await addWork(db, null, 3, await beginRetry(db, [id], null))
-      expect(await restLostCases(store.pool)).toBe(0)
+      expect(await endLostRetries(store.pool)).toBe(0)
     })
     expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { foldTally } from '../../src/sync/tally.ts'
+import { foldTally } from '../../src/sync/figures.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -21,7 +21,7 @@ async function bothWays() {
        select 'employee', null, enterprise_code, null, null, null, null, null,
               case when vanished_at is not null then 'vanished'
                    when not active then 'left'
-                   when acknowledged_hash = source_hash then 'in_step'
+                   when acknowledged_hash = source_hash then 'in_sync'
                    when parked_hash = source_hash then case platform_state when 'absent' then 'awaiting_activation' else 'dead_lettered' end
                    else 'waiting' end as computed, count(*)::int
        from dirsync.employee group by enterprise_code, computed

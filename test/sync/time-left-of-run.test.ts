@@ -35,7 +35,7 @@ const calls = (operation: string, count: number, differs = {}) =>
     minute: new Date(Math.floor(Date.now() / 60_000) * 60_000),
     operation,
     calls: count,
-    too_fast: 0,
+    rate_limited: 0,
     failed: 0,
     waited_ms: 0,
     longest_wait_ms: 0,
@@ -79,7 +79,7 @@ test('nothing is known of the pace where nothing runs', async () => {
 test('the pace is that of all processes', async () => {
   await worker()
   await worker({ learnt: true, ratePerSecond: 12, ceiling: 14 })
-  await calls('employee/get', 300, { waited_ms: 600, longest_wait_ms: 90, too_fast: 3, failed: 4 })
+  await calls('employee/get', 300, { waited_ms: 600, longest_wait_ms: 90, rate_limited: 3, failed: 4 })
   await store.pool.query(
     `insert into dirsync.pacer (gate, next_at, paused_until, pause_reason) values ('platform', now(), now() + interval '1 minute', 'HTTP 429')`,
   )
@@ -97,7 +97,7 @@ test('the pace is that of all processes', async () => {
       {
         operation: 'employee/get',
         calls: 300,
-        too_fast: 3,
+        rate_limited: 3,
         failed: 4,
         mean_wait_ms: 2,
         longest_wait_ms: 90,
@@ -151,14 +151,16 @@ test('a run needs a query per employee, and an update for whom HR changed', asyn
   await job(changes, 'urgent', { acknowledged_hash: hash() }, { priority: 3 })
   expect(await runTimeLeft(store.pool, run)).toEqual({
     state: 'no_worker',
+    ...{ seconds: null, calls_per_second: null, paused_ms: null },
     calls: 6,
     ahead: 2,
     later: 1,
   })
+  const estimated = { state: 'estimated', calls_per_second: 10, paused_ms: null }
   await worker()
   expect(await timesLeft(store.pool, await readPace(store.pool))).toEqual([
-    { run, state: 'estimated', calls: 6, ahead: 2, later: 1, callsPerSecond: 10, seconds: 0.8 },
-    { run: changes, state: 'estimated', calls: 2, ahead: 0, later: 0, callsPerSecond: 10, seconds: 0.2 },
+    { run, ...estimated, calls: 6, ahead: 2, later: 1, seconds: 0.8 },
+    { run: changes, ...estimated, calls: 2, ahead: 0, later: 0, seconds: 0.2 },
   ])
 })
 

@@ -141,10 +141,10 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
   const statuses = async () =>
     Object.fromEntries(
       (
-        await db<{ standing: string; users: string }>(
-          `select standing, string_agg(userid, ' ' order by userid) as users from dirsync.employee group by 1`,
+        await db<{ status: string; users: string }>(
+          `select status, string_agg(userid, ' ' order by userid) as users from dirsync.employee group by 1`,
         )
-      ).map(({ standing, users }) => [standing, users]),
+      ).map(({ status, users }) => [status, users]),
     )
   const caseOf = async (userid: string) =>
     (
@@ -169,7 +169,7 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
 
   test('has everyone in the status that they had', async () => {
     expect(await statuses()).toEqual({
-      in_step: 'e0000 e0004 e0005 e0011',
+      in_sync: 'e0000 e0004 e0005 e0011',
       dead_lettered: 'e0001',
       accepted: 'e0002',
       waiting: 'e0003',
@@ -178,7 +178,7 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     })
     const { rows } = await own.pool.query(
       `select state, sum(n)::int as n from dirsync.tally where source = 'employee' group by 1 having sum(n) <> 0
-       except select standing, count(*)::int from dirsync.employee group by 1`,
+       except select status, count(*)::int from dirsync.employee group by 1`,
     )
     expect(rows).toEqual([])
   })
@@ -205,7 +205,7 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
       ),
     ).toEqual([
       { outcome: 'retry', calls: { 'employee/get': 1, 'employee/update': 1 } },
-      { outcome: 'in_step', calls: { 'employee/get': 1 } },
+      { outcome: 'in_sync', calls: { 'employee/get': 1 } },
     ])
     expect(await caseOf('e0001')).toMatchObject({ state: 'open', occurrences: 2 })
     expect(await caseOf('e0002')).toMatchObject({ state: 'ignored', occurrences: 1 })
@@ -236,7 +236,7 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
       { id: 2, rule: 'halt', state: 'firing', isGone: true },
     ])
     expect(await db('select rule, subject from dirsync.alert_mute')).toEqual([
-      { rule: 'out_of_step', subject: null },
+      { rule: 'out_of_sync', subject: null },
     ])
   })
 
@@ -248,7 +248,7 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     })
     expect(await company.run('changes')).toMatchObject({ state: 'done', result: { calls: {} } })
     expect(await statuses()).toEqual({
-      in_step: 'e0000 e0003 e0004 e0005 e0006 e0007 e0008 e0009 e0010 e0011',
+      in_sync: 'e0000 e0003 e0004 e0005 e0006 e0007 e0008 e0009 e0010 e0011',
       dead_lettered: 'e0001',
       accepted: 'e0002',
       awaiting_activation: 'e0100 e0101',

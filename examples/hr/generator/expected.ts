@@ -17,7 +17,7 @@ export function expectedResult(units: Unit[], people: Pair[], cases: EmployeeCas
   return {
     employees: {
       in_scope: people.length - ended('out_of_scope'),
-      in_step: undisturbed + ended('in_step'),
+      in_sync: undisturbed + ended('in_sync'),
       updated: ended('updated'),
       partly_updated: ended('partly_updated'),
       awaiting_activation: ended('awaiting_activation'),

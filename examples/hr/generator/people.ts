@@ -134,7 +134,7 @@ function staffGroups(random: Random): string[] {
 }
 
 /** What the platform holds when it is in sync with HR: the mapping query's work, done a second time and by other means. */
-function inStep(hr: Person): PlatformEmployee {
+function inSync(hr: Person): PlatformEmployee {
   return {
     enterprise_code: hr.company,
     userid: hr.staffId,
@@ -159,7 +159,7 @@ export function buildPeople(random: Random, units: Unit[]): Pair[] {
     unit => unit.company === 'E100' && unit.closedAgo === null && /^D\d[0-3]0$/.test(unit.code),
   )
   const people: Pair[] = []
-  const add = (hr: Person) => people.push({ hr, platform: hr.company === 'E900' ? null : inStep(hr) })
+  const add = (hr: Person) => people.push({ hr, platform: hr.company === 'E900' ? null : inSync(hr) })
 
   const workplaces = main.map(unit => unit.code).filter(code => code !== NEW_UNIT)
   for (let n = 1; n <= MAIN_EMPLOYEES; n++) {

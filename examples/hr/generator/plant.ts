@@ -24,7 +24,7 @@ export function plantCases(people: Pair[]): EmployeeCase[] {
     const pool = free.get(enterprise) ?? []
     const index = pool.findIndex(fits)
     const [taken] = index < 0 ? [] : pool.splice(index, 1)
-    if (!taken) throw new Error(`nobody in ${enterprise} is left to plant on: generate more employees`)
+    if (!taken) throw new Error(`${enterprise} has no employees left to plant on: generate more`)
     return taken
   }
   const note = (name: string, { hr }: Planted, outcome: Outcome, deadLetters: ExpectedDeadLetter[] = []) => {
@@ -53,7 +53,7 @@ export function plantCases(people: Pair[]): EmployeeCase[] {
     apply(trouble.plant(pair, other ?? pair), pair, other)
     if (!other) continue
     noted.other_userid = other.hr.staffId
-    if (trouble.other && trouble.other !== 'in_step')
+    if (trouble.other && trouble.other !== 'in_sync')
       note(`${trouble.case}: that colleague`, other, trouble.other)
   }
   for (const { hr } of people.filter(pair => pair.hr.company === 'E900')) {

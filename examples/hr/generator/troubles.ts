@@ -5,7 +5,7 @@ import { mobileNumber, type Person } from './people.ts'
 
 /** The outcome of an employee in the first sync; defined in the README. */
 export type Outcome =
-  | 'in_step'
+  | 'in_sync'
   | 'updated'
   | 'partly_updated'
   | 'awaiting_activation'
@@ -76,21 +76,21 @@ const REJECTED_BY_PLATFORM: Trouble[] = [
     case: 'work number of a colleague',
     outcome: 'dead_lettered',
     deadLetters: one('duplicate_work_number', 'corp_code'),
-    other: 'in_step',
+    other: 'in_sync',
     plant: (_, other) => ({ hr: { workNumber: other.hr.workNumber } }),
   },
   {
     case: 'e-mail of a colleague',
     outcome: 'dead_lettered',
     deadLetters: one('duplicate_email', 'email'),
-    other: 'in_step',
+    other: 'in_sync',
     plant: (_, other) => ({ hr: { email: other.hr.email } }),
   },
   {
     case: 'mobile of a colleague',
     outcome: 'dead_lettered',
     deadLetters: one('duplicate_mobile', 'mobile'),
-    other: 'in_step',
+    other: 'in_sync',
     plant: (_, other) => ({ hr: { mobile: other.hr.mobile } }),
   },
   {
@@ -120,7 +120,7 @@ const REJECTED_BY_PLATFORM: Trouble[] = [
     case: 'e-mail of a colleague, department that the platform lacks, and a name spelt otherwise',
     outcome: 'partly_updated',
     deadLetters: [...one('duplicate_email', 'email'), ...one('missing_department', 'dept_code')],
-    other: 'in_step',
+    other: 'in_sync',
     plant: ({ platform }, other) => ({
       hr: { email: other.hr.email, unit: NEW_UNIT },
       platform: { name: platform.name.toUpperCase() },
@@ -188,12 +188,12 @@ const HARMLESS: Trouble[] = [
   },
   {
     case: 'work number in other letters, which compares equal',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     plant: ({ platform }) => ({ platform: { corp_code: platform.corp_code.toLowerCase() } }),
   },
   {
     case: 'mobile in full-width digits',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     fits: ({ hr }) => hr.mobile?.area === '86',
     plant: ({ hr }) => ({
       hr: { mobile: { area: '86', number: ownNumber(hr), typed: fullWidth(ownNumber(hr)) } },
@@ -201,7 +201,7 @@ const HARMLESS: Trouble[] = [
   },
   {
     case: 'name with blanks around it',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     fits: ({ hr }) => hr.name.familyFirst,
     plant: ({ hr }) => ({
       hr: { name: { ...hr.name, family: ` ${hr.name.family}`, given: `${hr.name.given}  ` } },
@@ -209,17 +209,17 @@ const HARMLESS: Trouble[] = [
   },
   {
     case: 'birth day without the year',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     plant: ({ hr }) => ({ hr: { birthDate: hr.birthDate?.slice(5) ?? null } }),
   },
   {
     case: 'no e-mail in HR: the one on the platform stays',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     plant: () => ({ hr: { email: null } }),
   },
   {
     case: 'came back: two employments, the present one counts',
-    outcome: 'in_step',
+    outcome: 'in_sync',
     plant: ({ hr }) => ({ hr: { earlierUntil: `${Number(hr.hiredOn?.slice(0, 4)) - 1}-06-30` } }),
   },
 ]

@@ -1,9 +1,15 @@
 import { Agent } from 'undici'
 import { sentenceOf } from '../../lib/failure.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
-import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
+import {
+  type Channel,
+  ChannelError,
+  type ChannelSettings,
+  isMistrust,
+  saysAnswer,
+  TRUST_HINT,
+} from '../channel.ts'
 import type { ChannelMessage } from '../message.ts'
-import { isMistrust, saysAnswer, TRUST_HINT } from './answer.ts'
 
 /*
  * Shared by all channels that use HTTP. Redirects are not followed: a message and its signature go only where the

@@ -2,8 +2,18 @@ import { actorText } from '../../texts/actor.ts'
 import { durationText } from '../../texts/figures.ts'
 import { changed, type Said, says } from '../../texts/message.ts'
 import { translator } from '../../texts/texts.ts'
-import { ago, hours, MINUTE_MS, minutes, ofSource, type RuleDefinition, sourceFact } from './kind.ts'
-import { kindText, lastError, sentence } from './words.ts'
+import {
+  ago,
+  hours,
+  kindText,
+  lastError,
+  MINUTE_MS,
+  minutes,
+  ofSource,
+  type RuleDefinition,
+  sentence,
+  sourceFact,
+} from './kind.ts'
 
 /** A user id may be a mobile number, or a name. */
 function withoutKeys(what: Said): Said {

@@ -1,10 +1,10 @@
-import { STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/figures.ts'
 import { durationText, percentText } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'
-import { ago, HOUR_MS, type RuleDefinition } from './kind.ts'
+import { ago, HOUR_MS, minutes, type RuleDefinition } from './kind.ts'
 
-/** States in which a person has decided, or `held_run` asks for a decision: `out_of_step` is about the others. */
+/** States in which a person has decided, or `held_run` asks for a decision: `out_of_sync` is about the others. */
 export const FOR_A_DECISION = ['held', 'rejected', 'accepted'] as const
 
 export const WORK = {
@@ -48,7 +48,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
   },
 
   /** The share of employees in sync is low. Not raised during the first sync, when no employee is in sync yet. */
-  out_of_step: {
+  out_of_sync: {
     severity: 'warning',
     inhibitedBy: ['halt', 'paused'],
     mendsWithinMinutes: 15,
@@ -56,20 +56,20 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     figure: { min: 0, max: 100, default: 98, example: 95 },
     holdsMs: () => HOUR_MS,
     find: (facts, { figure }) => {
-      const all = FOR_A_DECISION.reduce((rest, standing) => rest - countOf(facts, standing), inScope(facts))
-      const inStep = countOf(facts, 'in_step')
-      if (facts.goodRun === 'never' || all === 0 || (inStep / all) * 100 >= figure) return []
-      return [{ facts: { share: inStep / all, in_step: inStep, in_scope: all } }]
+      const all = FOR_A_DECISION.reduce((rest, status) => rest - countOf(facts, status), inScope(facts))
+      const inSync = countOf(facts, 'in_sync')
+      if (facts.goodRun === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
+      return [{ facts: { share: inSync / all, in_sync: inSync, in_scope: all } }]
     },
     values: (language, facts) => ({
       // Rounded down, so that a share below the threshold never looks sufficient.
       share: percentText(language, Math.floor(facts.number('share') * 1e4) / 1e4),
-      ...facts.numbers('in_step', 'in_scope'),
+      ...facts.numbers('in_sync', 'in_scope'),
     }),
     screen: 'employees',
     prometheus: {
       expr: percent => `# During the first sync no one is in sync yet.
-job:dirsync_employees_in_step:ratio < ${percent / 100}
+job:dirsync_employees_in_sync:ratio < ${percent / 100}
   and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}`,
       summary: 'Only {{ $value | humanizePercentage }} of the employees are in sync',
       description: "This has been so for an hour. The console's overview tells what the others wait for.",
@@ -110,21 +110,56 @@ job:dirsync_employees_in_step:ratio < ${percent / 100}
       description: 'Full runs and what is halted do not count. Workers may be too few, too slow or stuck.',
     },
   },
+
+  /** A refund or top-up whose outcome is unknown: it may have been carried out. Subject: `refund` or `topup`. */
+  money_unknown: {
+    severity: 'critical',
+    meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
+    figure: { min: 0, max: 1440, default: 0, example: 30 },
+    holdsMs: minutes,
+    find: ({ outcomesUnknown }) =>
+      (['refund', 'topup'] as const).flatMap(subject => {
+        const { since, ...facts } = outcomesUnknown[subject]
+        return since === null ? [] : [{ subject, facts, since }]
+      }),
+    values: (_, facts) => facts.numbers('count', 'for_person'),
+    screen: 'money',
+    prometheus: {
+      expr: 'max by (job, kind) (dirsync_outcomes_unknown) > 0',
+      summary: 'The outcome of {{ $value }} {{ $labels.kind }}(s) is unknown',
+      description: 'The platform may have carried them out. dirsync asks, and never sends them again.',
+    },
+  },
+
+  /** A signed refund notification matches no refund that was sent. */
+  notification_misfit: {
+    severity: 'warning',
+    meaning: 'Signed notifications within a day that match no refund before it is an alert.',
+    figure: { min: 1, max: 10_000, default: 1, example: 3 },
+    find: ({ notificationsRefused: { count, latest } }, { figure }) =>
+      count < figure ? [] : [{ facts: { count, latest } }],
+    values: (_, facts) => ({ count: facts.number('count'), latest: facts.text('latest') }),
+    screen: 'money',
+    prometheus: {
+      expr: figure => `max by (job) (dirsync_notifications_refused_last_day) >= ${figure}`,
+      summary: '{{ $value }} signed refund notification(s) within a day fit no refund',
+      description:
+        "Another system sends refunds with the same application, or the refund is not in dirsync's journal.",
+    },
+  },
 } as const satisfies Record<string, RuleDefinition>
 
-function countOf({ employees }: Facts, wanted: Facts['employees'][number]['standing']): number {
-  return employees.find(({ standing }) => standing === wanted)?.count ?? 0
+function countOf({ employees }: Facts, wanted: Facts['employees'][number]['status']): number {
+  return employees.find(({ status }) => status === wanted)?.count ?? 0
 }
 
 /** Number of employees in service according to HR. */
 function inScope({ employees }: Facts): number {
-  const counted: readonly string[] = STANDINGS_IN_SCOPE
-  return employees
-    .filter(({ standing }) => counted.includes(standing))
-    .reduce((sum, { count }) => sum + count, 0)
+  const counted: readonly string[] = EMPLOYEE_STATUSES_IN_SCOPE
+  return employees.filter(({ status }) => counted.includes(status)).reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Cases that are neither resolved nor ignored, by category, as `dirsync.standing_history` counts them. */
+/** Cases that are neither resolved nor ignored, by category, as `dirsync.status_history` counts them. */
 function openCases({ deadLetters }: Facts): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { category, state, count } of deadLetters)

@@ -5,158 +5,155 @@ import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { NavEntry } from '../endpoint.ts'
-import {
-  actionForm,
-  alert,
-  empty,
-  facts,
-  foreign,
-  reasonField,
-  section,
-  since,
-  state,
-  type Tone,
-  table,
-  time,
-  timeText,
-  withCode,
-} from '../ui/parts.ts'
+import { type Block, joined, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, reasonField, sinceText, type Tone, timeText } from '../ui/parts.ts'
 import { untilFields } from '../until.ts'
 
-/* Alerts as pages show them: in full while action is needed, otherwise in one line. */
+/* Alerts as people see them: in full while action is needed, otherwise in one line. */
 
-type Standing = AlertsReport['alerts'][number]
+type CurrentAlert = AlertsReport['alerts'][number]
 
 export const rulePath = (rule: string) => `/alerts/rules/${rule}`
 
-const TONES: Record<Severity, { block: 'info' | 'warn' | 'bad'; state: Tone }> = {
-  info: { block: 'info', state: 'off' },
-  warning: { block: 'warn', state: 'warn' },
-  critical: { block: 'bad', state: 'bad' },
+const TONES: Record<Severity, { notice: 'info' | 'warn' | 'bad'; tone: Tone }> = {
+  info: { notice: 'info', tone: 'off' },
+  warning: { notice: 'warn', tone: 'warn' },
+  critical: { notice: 'bad', tone: 'bad' },
 }
 
-export function severityState({ t }: Pick<Ask, 't'>, severity: Severity): SafeHtml {
-  return state(TONES[severity].state, t(`severity.${severity}`))
+export function severityOf({ severity }: { severity: Severity }): Words {
+  return { tone: TONES[severity].tone, text: term('severity', severity) }
 }
 
 /** An alert in full: what is wrong, since when, what to do, and who was told. */
-export function alertCard(
-  ask: Ask,
-  standing: Standing,
-  { isOnRulePage }: { isOnRulePage: boolean },
-): SafeHtml {
+export function alertCard(ask: Ask, alert: CurrentAlert, { isOnRulePage }: { isOnRulePage: boolean }): Block {
   const { t } = ask
-  const { rule, severity, title, what, remedy, kept_back } = standing
-  const screen = screenOf(standing)
-  return alert(
-    TONES[severity].block,
-    html`${title} <small class="soft">${t(`severity.${severity}`)}</small>`,
-    html`<div class="stack"><p>${withCode(what)}</p>
-      <p class="todo">${withCode(remedy)}</p>
-      ${facts([
-        [t('alerts.since'), html`${since(ask, standing.since)} (${time(ask, standing.since)})`],
-        [t('alerts.told'), toldText(ask, standing)],
-        [
-          t('alerts.in_hand'),
-          standing.acknowledged_by !== null && standing.acknowledged_at
-            ? html`${t('alerts.in_hand.by', {
-                by: actorText(ask, standing.acknowledged_by),
-                ago: plainAgo(ask, standing.acknowledged_at),
-              })}<br><small class="soft">${foreign(standing.acknowledged_reason)}</small>`
-            : null,
-        ],
-        [
-          t('alerts.kept_back'),
-          // On the page of a rule, its mute is shown first.
-          kept_back && (kept_back.why !== 'mute' || !isOnRulePage) ? keptBackText(ask, kept_back) : null,
-        ],
-        [
-          t('alerts.state'),
-          standing.gone_at &&
-            t('alerts.seems_over', {
-              ago: plainAgo(ask, standing.gone_at),
-              minutes: standing.returns > 0 ? CALM_MINUTES : 1,
-            }),
-        ],
-      ])}
-      <div class="row">${
-        isOnRulePage ? '' : html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`
-      }${screen ? html`<a href="${screen.href}">${t('alerts.see', { screen: t(`nav.${screen.nav}`) })}</a>` : ''}${
-        standing.state === 'firing' && standing.acknowledged_by === null
-          ? acknowledgeForm(ask, standing.id)
-          : ''
-      }${muteForm(ask, rule, standing.subject)}</div></div>`,
-  )
+  const { id, rule, severity, title, what, remedy, kept_back, acknowledged_at, acknowledged_by } = alert
+  return {
+    notice: TONES[severity].notice,
+    title: [title, { soft: [' · ', term('severity', severity)] }],
+    what,
+    todo: remedy,
+    facts: [
+      [t('alerts.number'), String(id)],
+      [t('alerts.rule'), { code: rule }],
+      [t('alerts.since'), { since: alert.since, exact: true }],
+      [t('alerts.told'), toldWords(ask, alert)],
+      [
+        t('alerts.in_hand'),
+        acknowledged_by !== null && acknowledged_at
+          ? withReason(
+              t('alerts.in_hand.by', {
+                by: actorText(ask, acknowledged_by),
+                ago: sinceText(ask, acknowledged_at),
+              }),
+              alert.acknowledged_reason,
+            )
+          : null,
+      ],
+      [
+        t('alerts.kept_back'),
+        // On the page of a rule, its mute is shown first.
+        kept_back && (kept_back.why !== 'mute' || !isOnRulePage) ? keptBackWords(ask, kept_back) : null,
+      ],
+      [
+        t('alerts.state'),
+        alert.gone_at &&
+          t('alerts.seems_over', {
+            ago: sinceText(ask, alert.gone_at),
+            minutes: alert.returns > 0 ? CALM_MINUTES : 1,
+          }),
+      ],
+    ],
+    actions: cardActions(ask, alert, isOnRulePage),
+  }
 }
 
-function acknowledgeForm(ask: Ask, id: number): SafeHtml {
-  return actionForm(ask, {
-    to: `/alerts/${id}/acknowledge`,
-    label: ask.t('alerts.acknowledge'),
-    role: 'operator',
-    warning: ask.t('alerts.acknowledge.meaning'),
-    fields: [reasonField(ask.t, false)],
-  })
+/** What can be done about an alert, and where more can be seen. */
+function cardActions(ask: Ask, alert: CurrentAlert, isOnRulePage: boolean): SafeHtml[] {
+  const { t } = ask
+  const { id, rule, subject, state, acknowledged_by } = alert
+  const screen = screenOf(alert)
+  const acknowledge = () =>
+    actionForm(ask, {
+      to: `/alerts/${id}/acknowledge`,
+      label: t('alerts.acknowledge'),
+      role: 'operator',
+      warning: t('alerts.acknowledge.meaning'),
+      fields: [reasonField(t, false)],
+    })
+  return [
+    ...(isOnRulePage ? [] : [html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`]),
+    ...(screen
+      ? [html`<a href="${screen.href}">${t('alerts.see', { screen: t(`nav.${screen.nav}`) })}</a>`]
+      : []),
+    ...(state === 'firing' && acknowledged_by === null ? [acknowledge()] : []),
+    muteForm(ask, rule, subject),
+  ]
 }
 
 /** Alerts that are known but not sent to anyone, with the reason. */
-export function notTold(ask: Ask, alerts: readonly Standing[]): SafeHtml {
+export function notTold(ask: Ask, alerts: readonly CurrentAlert[]): Block {
   const { t } = ask
-  return section(
-    t('alerts.not_told'),
-    table(
-      alerts,
-      [
-        { title: t('alerts.what'), kind: 'main', cell: ({ title }) => title },
-        { title: t('alerts.severity'), kind: 'spare', cell: ({ severity }) => t(`severity.${severity}`) },
-        { title: t('alerts.since'), cell: row => since(ask, row.since) },
-        {
-          title: t('alerts.why'),
-          cell: ({ kept_back }) => (kept_back ? keptBackText(ask, kept_back) : t('alerts.kept_back.pending')),
-        },
-      ],
-      { caption: t('alerts.not_told'), empty: empty(''), href: ({ rule }) => rulePath(rule) },
-    ),
-  )
+  return {
+    section: t('alerts.not_told'),
+    blocks: [
+      tableOf(
+        alerts,
+        [
+          { title: t('alerts.rule'), only: 'shell', of: ({ rule }) => rule },
+          { title: t('alerts.what'), kind: 'main', gives: true, of: ({ title }) => title },
+          { title: t('alerts.severity'), spare: true, of: ({ severity }) => term('severity', severity) },
+          { title: t('alerts.since'), of: ({ since }) => ({ since }) },
+          {
+            title: t('alerts.why'),
+            gives: true,
+            of: ({ kept_back }) =>
+              kept_back ? keptBackWords(ask, kept_back) : t('alerts.kept_back.pending'),
+          },
+        ],
+        { caption: t('alerts.not_told'), to: ({ rule }) => rulePath(rule) },
+      ),
+    ],
+  }
 }
 
-function keptBackText(ask: Ask, { why, until, rule, by, reason }: KeptBack): SafeHtml | string {
+function keptBackWords(ask: Ask, { why, until, rule, by, reason }: KeptBack): Words {
   const { t } = ask
+  const time = until === null ? '' : timeText(ask, until)
   switch (why) {
     case 'inhibited':
       return t('alerts.kept_back.inhibited', { rule: rule === null ? '' : t(`alert_rule.${rule}`) })
     case 'mute':
-      return html`${t('alerts.kept_back.mute', {
-        time: until === null ? '' : timeText(ask, until),
-        by: actorText(ask, by ?? ''),
-      })}<br><small class="soft">${foreign(reason)}</small>`
+      return withReason(t('alerts.kept_back.mute', { time, by: actorText(ask, by ?? '') }), reason)
     case 'quiet_hours':
-      return t('alerts.kept_back.quiet_hours', { time: until === null ? '' : timeText(ask, until) })
+      return t('alerts.kept_back.quiet_hours', { time })
   }
+}
+
+/** A decision, and why a person made it. */
+function withReason(decision: string, reason: string | null): Words {
+  return reason === null ? decision : [decision, { soft: [' · ', { foreign: reason }] }]
 }
 
 /** Which channels were told, or why none were. */
-function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
-  const { t } = ask
+function toldWords(ask: Ask, { told, channels }: CurrentAlert): Words {
   const reached = told.filter(({ event }) => event !== 'withheld')
-  if (reached.length > 0)
-    return html`${reached.map((each, i) => html`${i > 0 ? ' · ' : ''}${toldOf(ask, each)}`)}`
-  return t(channels.length === 0 ? 'alerts.told.nobody' : 'alerts.told.not_yet')
+  if (reached.length === 0) return ask.t(channels.length === 0 ? 'alerts.told.nobody' : 'alerts.told.not_yet')
+  return joined(
+    reached.map(each => toldOf(ask, each)),
+    ' · ',
+  )
 }
 
-function toldOf(ask: Ask, { channel, event, at, message_state }: LastTold): SafeHtml | string {
+function toldOf(ask: Ask, { channel, event, at, message_state }: LastTold): Words {
   const { t, language } = ask
   if (message_state !== null && message_state !== 'sent') {
     const what = textOr(language, `message_state.${message_state}`, message_state)
-    return state('warn', t('alerts.told.not_sent', { channel, what }))
+    return { tone: 'warn', text: t('alerts.told.not_sent', { channel, what }) }
   }
   const what = textOr(language, `alert_event.${event}`, event)
-  return t('alerts.told.one', { channel, what, ago: plainAgo(ask, at) })
-}
-
-/** How long ago, within a sentence. */
-export function plainAgo(ask: Ask, date: Date): string {
-  return String(since(ask, date)).replace(/<[^>]*>/g, '')
+  return t('alerts.told.one', { channel, what, ago: sinceText(ask, at) })
 }
 
 /** The screen where the subject of an alert can be seen and fixed; null if the console has none. */

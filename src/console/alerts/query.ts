@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { runbookOf } from '../../alerts/message.ts'
 import { AlertHistory, AlertsReport, RuleReport, readAlertHistory, readAlerts } from '../../alerts/report.ts'
 import { RULE_NAMES, type RuleName } from '../../alerts/rule.ts'
-import { runbookOf } from '../../alerts/text.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
@@ -14,7 +14,10 @@ export const AlertsResult = AlertsReport
 export type AlertsResult = AlertsReport
 
 /** Reads the current alerts, with the channels and thresholds from this process's settings. */
-export function readConsoleAlerts({ pool, config }: Services, ask: Ask): Promise<AlertsResult> {
+export function readConsoleAlerts(
+  { pool, config }: Pick<Services, 'pool' | 'config'>,
+  ask: Ask,
+): Promise<AlertsResult> {
   return readAlerts(pool, config, { language: ask.language })
 }
 
@@ -31,7 +34,11 @@ export const HistoryInput = z.object({
 })
 export type HistoryInput = z.infer<typeof HistoryInput>
 
-export function readConsoleHistory({ pool }: Services, ask: Ask, input: HistoryInput): Promise<AlertHistory> {
+export function readConsoleHistory(
+  { pool }: Pick<Services, 'pool'>,
+  ask: Ask,
+  input: HistoryInput,
+): Promise<AlertHistory> {
   const { rule, since, cursor, limit } = input
   const filter = { rule, since: givenMoment(ask, 'since', since) }
   return readAlertHistory(pool, ask.language, filter, { after: cursor, limit })
@@ -41,16 +48,20 @@ export function readConsoleHistory({ pool }: Services, ask: Ask, input: HistoryI
 export const RuleResult = RuleReport.extend({
   runbook: z.array(z.string()).describe('What to do, step by step'),
   alerts: AlertsReport.shape.alerts.describe('Alerts that are active or about to be raised'),
-  lately: AlertHistory.shape.alerts.describe('Alerts that have ended, the latest first'),
+  lately: AlertHistory.shape.items.describe('Alerts that have ended, the latest first'),
 })
 export type RuleResult = z.infer<typeof RuleResult>
 
 /** How many ended alerts the page of a rule lists. */
 const LATELY = 20
 
-export async function readRule({ pool, config }: Services, ask: Ask, name: RuleName): Promise<RuleResult> {
+export async function readRule(
+  { pool, config }: Pick<Services, 'pool' | 'config'>,
+  ask: Ask,
+  name: RuleName,
+): Promise<RuleResult> {
   const { language } = ask
-  const [{ alerts, rules }, { alerts: lately }] = await Promise.all([
+  const [{ alerts, rules }, { items: lately }] = await Promise.all([
     readAlerts(pool, config, { language, only: name }),
     readAlertHistory(pool, language, { rule: name }, { limit: LATELY }),
   ])

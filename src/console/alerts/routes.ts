@@ -1,18 +1,19 @@
+import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import type { ChannelSettings } from '../../alerts/channel.ts'
+import { sendTest, TestAnswer } from '../../alerts/courier.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
-import { sendTest, TestAnswer } from '../../alerts/test-message.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { readDeployment } from '../../sync/deployment.ts'
-import type { Ask } from '../ask.ts'
-import { action, type Endpoint, type Page, plainText, read, rowNumber } from '../endpoint.ts'
+import { action, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
+import { pageOf } from '../ui/shown.ts'
 import { isZone, Until, untilOf } from '../until.ts'
-import { historyBody } from './history-view.ts'
+import { historyShown } from './history-view.ts'
 import {
   AlertsResult,
   HistoryInput,
@@ -22,8 +23,8 @@ import {
   readRule,
   ruleName,
 } from './query.ts'
-import { ruleBody } from './rule-view.ts'
-import { alertsBody } from './view.ts'
+import { ruleShown } from './rule-view.ts'
+import { alertsShown, testVerdict } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
@@ -56,7 +57,7 @@ export const screen: Screen = {
   topics: {
     alerts: `
       select concat_ws(' ',
-        (select concat_ws('|', judged_at, judged_at > now() - interval '2 minutes') from dirsync.alert_judgement),
+        (select concat_ws('|', checked_at, checked_at > now() - interval '2 minutes') from dirsync.alert_check),
         (select md5(string_agg(concat_ws('|', id, state, gone_at, acknowledged_at), ',' order by id)) from dirsync.alert
          where state <> 'ended'),
         (select string_agg(concat_ws('|', name, last_sent_at, failing_since, last_answer), ',' order by name)
@@ -66,29 +67,24 @@ export const screen: Screen = {
          where until > now()),
         (select set_at from dirsync.quiet_hours))`,
   },
-  endpoints: alerts,
+  endpoints: services => Object.values(alerts(services)),
 }
 
 /** Current alerts, who is told of them, and what is muted. */
-function alerts(services: Services): Endpoint[] {
+export function alerts(services: Pick<Services, 'pool' | 'config'>) {
   const { pool, config } = services
-  const pageOf = (ask: Ask, result: AlertsResult, test: TestAnswer | null): Page => ({
-    title: ask.t('alerts.title'),
-    // Refreshes of page parts use the page's own address, even when the page answers a form.
-    body: alertsBody({ ...ask, url: '/alerts' }, result, test),
-  })
   const lastTests = new Map<string, number>()
-  return [
-    read({
+  return {
+    now: read({
       path: '/alerts',
       tag: 'alerts',
       role: 'viewer',
       summary: 'Current alerts and who was told; channels, rules, mutes and quiet hours',
       result: AlertsResult,
       run: ask => readConsoleAlerts(services, ask),
-      page: (ask, result) => pageOf(ask, result, null),
+      shown: alertsShown,
     }),
-    read({
+    history: read({
       path: '/alerts/history',
       tag: 'alerts',
       role: 'viewer',
@@ -96,12 +92,9 @@ function alerts(services: Services): Endpoint[] {
       query: HistoryInput,
       result: AlertHistory,
       run: (ask, { input }) => readConsoleHistory(services, ask, input),
-      page: (ask, result, { input }) => ({
-        title: ask.t('alerts.history'),
-        body: historyBody(ask, result, input),
-      }),
+      shown: (ask, result, { input }) => historyShown(ask, result, input),
     }),
-    read({
+    rule: read({
       path: '/alerts/rules/:rule',
       tag: 'alerts',
       role: 'viewer',
@@ -109,9 +102,9 @@ function alerts(services: Services): Endpoint[] {
       params: z.object({ rule: ruleName }),
       result: RuleResult,
       run: (ask, { params }) => readRule(services, ask, params.rule),
-      page: (ask, result) => ({ title: result.title, body: ruleBody(ask, result) }),
+      shown: ruleShown,
     }),
-    action({
+    acknowledge: action({
       path: '/alerts/:id/acknowledge',
       tag: 'alerts',
       role: 'operator',
@@ -119,17 +112,19 @@ function alerts(services: Services): Endpoint[] {
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: z.object({
+        id: z.number(),
         acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
       }),
-      run: async (ask, { params, input }) => ({
-        acknowledged: await commandsOf(services, ask).acknowledgeAlert(params.id, input.reason ?? null),
+      run: async (ask, { params: { id }, input }) => ({
+        id,
+        acknowledged: await commandsOf(services, ask).acknowledgeAlert(id, input.reason ?? null),
       }),
       next: (_ask, { acknowledged }) => ({
         to: '/alerts',
         notice: { key: acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged' },
       }),
     }),
-    action({
+    mute: action({
       path: '/alerts/mute',
       tag: 'alerts',
       role: 'operator',
@@ -146,18 +141,23 @@ function alerts(services: Services): Endpoint[] {
         to: rulePath(rule),
         notice: {
           key: 'alerts.muted',
-          values: { subject: subject ?? 'none', time: timeText(ask, until) },
+          values: { rule, subject: subject ?? 'none', time: timeText(ask, until) },
         },
       }),
     }),
-    action({
+    unmute: action({
       path: '/alerts/unmute',
       tag: 'alerts',
       role: 'operator',
       summary: 'End the mute of a rule, or of one of its subjects, before its time',
       body: z.object({ rule: ruleName, subject }),
-      result: z.object({ unmuted: z.boolean().describe('false: it was not muted') }),
+      result: z.object({
+        rule: ruleName,
+        subject: z.string().nullable(),
+        unmuted: z.boolean().describe('false: it was not muted'),
+      }),
       run: async (ask, { input }) => ({
+        ...input,
         unmuted: await commandsOf(services, ask).unmuteAlert(input.rule, input.subject),
       }),
       next: (_ask, { unmuted }, { input }) => ({
@@ -165,7 +165,7 @@ function alerts(services: Services): Endpoint[] {
         notice: { key: unmuted ? 'alerts.unmuted' : 'alerts.not_muted' },
       }),
     }),
-    action({
+    setQuietHours: action({
       path: '/alerts/quiet-hours',
       tag: 'alerts',
       role: 'operator',
@@ -184,7 +184,7 @@ function alerts(services: Services): Endpoint[] {
         notice: { key: 'alerts.quiet_hours.were_set', values: { starts, ends, zone: time_zone } },
       }),
     }),
-    action({
+    clearQuietHours: action({
       path: '/alerts/quiet-hours/clear',
       tag: 'alerts',
       role: 'operator',
@@ -196,7 +196,7 @@ function alerts(services: Services): Endpoint[] {
         notice: { key: cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set' },
       }),
     }),
-    action({
+    test: action({
       path: '/alerts/channels/:channel/test',
       tag: 'alerts',
       role: 'operator',
@@ -217,9 +217,16 @@ function alerts(services: Services): Endpoint[] {
         if (test.accepted) await noteTaken(pool, channel.name, test.answer)
         return test
       },
-      page: async (ask, test) => pageOf(ask, await readConsoleAlerts(services, ask), test),
+      page: async (ask, test) => {
+        // Refreshes of page parts use the page's own address, even when the page answers a form.
+        const page = pageOf(
+          { ...ask, url: '/alerts' },
+          alertsShown(ask, await readConsoleAlerts(services, ask)),
+        )
+        return { ...page, body: html`${testVerdict(ask, test)}${page.body}` }
+      },
     }),
-  ]
+  }
 }
 
 /** @throws Problem if the channel was tested a moment ago */

@@ -1,82 +1,85 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { ChannelReport } from '../../alerts/channel-report.ts'
+import type { TestAnswer } from '../../alerts/courier.ts'
 import { isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
-import type { TestAnswer } from '../../alerts/test-message.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { LANGUAGE_NAMES } from '../ui/layout.ts'
-import {
-  actionForm,
-  alert,
-  code,
-  copyable,
-  duration,
-  empty,
-  foreign,
-  head,
-  live,
-  section,
-  since,
-  state,
-  type Tone,
-  table,
-  tabs,
-  timeText,
-  withCode,
-} from '../ui/parts.ts'
-import { alertCard, muteForm, notTold, plainAgo, rulePath } from './cards.ts'
+import { actionForm, alert, duration, foreign, sinceText, type Tone, tabs, timeText } from '../ui/parts.ts'
+import { alertCard, muteForm, notTold, rulePath } from './cards.ts'
 import type { AlertsResult } from './query.ts'
 
 /** Is anything wrong, and is someone told about it? */
-export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | null): SafeHtml {
+export function alertsShown(ask: Ask, result: AlertsResult): Shown {
   const { t } = ask
-  const { alerts, channels } = result
-  const mine = alerts.filter(isUrgent)
+  const now = nowShown(ask, result)
+  return {
+    ...now,
+    topics: ['alerts'],
+    blocks: [
+      { drawn: alertTabs(ask, 'now') },
+      ...now.blocks,
+      { section: t('alerts.channels'), blocks: [channelTable(ask, result.channels)] },
+      { section: t('alerts.heartbeat'), blocks: [heartbeat(ask, result)] },
+      {
+        section: t('alerts.quiet_hours'),
+        blocks: [...quietShown(ask, result).blocks, { drawn: quietForms(ask, result.quiet_hours) }],
+      },
+      {
+        section: t('alerts.rules'),
+        blocks: [
+          { text: { soft: t('alerts.rules.about') } },
+          { drawn: html`<div class="row">${muteForm(ask, result.rules)}</div>` },
+          ...rulesShown(ask, result).blocks,
+        ],
+      },
+    ],
+  }
+}
+
+/** What is wrong now. */
+export function nowShown(ask: Ask, result: AlertsResult): Shown {
+  const { t } = ask
+  const { alerts, firing, is_checked, checked_at } = result
+  const urgent = alerts.filter(isUrgent)
   const others = alerts.filter(each => !isUrgent(each))
-  const more = result.firing - alerts.filter(each => each.state === 'firing').length
-  return html`${head(t('alerts.title'))}
-  ${alertTabs(ask, 'now')}
-  ${test === null ? '' : testVerdict(ask, test)}
-  ${live(
-    ask,
-    'alerts',
-    ['alerts'],
-    html`<div class="stack">
-      ${judgementAlert(ask, result)}
-      ${noChannelAlert(ask, channels)}
-      ${mine.map(each => alertCard(ask, each, { isOnRulePage: false }))}
-      ${more > 0 ? html`<p class="soft">${t('alerts.more', { count: more })}</p>` : ''}
-      ${
-        result.is_judged && result.judged_at
-          ? html`<p>${mine.length === 0 ? html`${quietText(ask, others)} ` : ''}<span class="soft">${t(
-              'alerts.judged',
-              { ago: plainAgo(ask, result.judged_at) },
-            )}</span></p>`
-          : ''
-      }
-    </div>
-    ${others.length === 0 ? '' : notTold(ask, others)}
-    ${section(t('alerts.channels'), channelTable(ask, channels))}
-    ${section(t('alerts.heartbeat'), heartbeatText(ask, result))}
-    ${section(t('alerts.quiet_hours'), quietHours(ask, result.quiet_hours))}
-    ${section(
-      t('alerts.rules'),
-      html`<p class="soft">${t('alerts.rules.about')}</p>
-        <div class="row">${muteForm(ask, result.rules)}</div>
-        ${ruleTable(ask, result)}`,
-    )}`,
-  )}`
+  const more = firing - alerts.filter(each => each.state === 'firing').length
+  const checked = checked_at && { soft: t('alerts.judged', { ago: sinceText(ask, checked_at) }) }
+  return {
+    title: t('alerts.title'),
+    aside: firing > 0 ? t('alerts.firing', { count: firing }) : null,
+    blocks: [
+      ...(is_checked
+        ? [{ text: joined([urgent.length === 0 ? quietWords(ask, others) : null, checked], ' ') }]
+        : []),
+      ...judgement(ask, result),
+      ...noChannel(ask, result),
+      ...urgent.map(each => alertCard(ask, each, { isOnRulePage: false })),
+      ...(more > 0 ? [{ text: { soft: t('alerts.more', { count: more }) } }] : []),
+      ...(others.length > 0 ? [notTold(ask, others)] : []),
+      { commands: t('alerts.act'), lines: urgent.slice(0, 1).flatMap(commandsOf) },
+    ],
+  }
+}
+
+/** What can be done about an alert, as it is typed. */
+function commandsOf({ id, rule, acknowledged_by }: AlertsResult['alerts'][number]): string[] {
+  return [
+    ...(acknowledged_by === null ? [`alerts acknowledge ${id} --reason "…"`] : []),
+    `alerts mute ${rule} --for 4h --reason "…"`,
+  ]
 }
 
 /**
  * Text for when no alert needs attention: either nothing is wrong, or the remaining alerts are muted or unsubscribed.
  */
-function quietText({ t }: Ask, others: AlertsResult['alerts']): SafeHtml {
-  const keptBack = others.filter(({ state }) => state === 'firing').length
-  return keptBack === 0
-    ? state('ok', t('alerts.all_quiet'))
-    : state('off', t('alerts.all_kept_back', { count: keptBack }))
+function quietWords({ t }: Ask, others: AlertsResult['alerts']): Words {
+  const count = others.filter(({ state }) => state === 'firing').length
+  return count === 0
+    ? { tone: 'ok', text: t('alerts.all_quiet') }
+    : { tone: 'off', text: t('alerts.all_kept_back', { count }) }
 }
 
 export function alertTabs({ t }: Ask, current: 'now' | 'history'): SafeHtml {
@@ -86,33 +89,31 @@ export function alertTabs({ t }: Ask, current: 'now' | 'history'): SafeHtml {
   ])
 }
 
-/** Warning that alerts are not being evaluated: the page shows old data, and no new alert will be raised. */
-function judgementAlert(ask: Ask, { judged_at, is_judged }: AlertsResult): SafeHtml {
+/** Warning that alerts are not being evaluated: what is shown is old, and no new alert will be raised. */
+function judgement(ask: Ask, { checked_at, is_checked }: AlertsResult): Block[] {
   const { t } = ask
-  if (is_judged) return html``
-  return alert(
-    'bad',
-    judged_at === null
+  if (is_checked) return []
+  const title =
+    checked_at === null
       ? t('alerts.never_judged')
-      : t('alerts.not_judged', { time: duration(ask, ask.now.getTime() - judged_at.getTime()) }),
-    t('alerts.not_judged.remedy'),
-  )
+      : t('alerts.not_checked', { time: duration(ask, ask.now.getTime() - checked_at.getTime()) })
+  return [{ notice: 'bad', title, todo: t('alerts.not_checked.remedy') }]
 }
 
 /** Example of a first channel, to copy and paste. */
-const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…
+export const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…
 ALERT_CHANNEL_OPS_SECRET=SEC…`
 
-function noChannelAlert({ t }: Ask, channels: readonly ChannelReport[]): SafeHtml {
-  if (channels.length > 0) return html``
-  return alert(
-    'warn',
-    t('alerts.no_channel'),
-    html`<div class="stack"><p class="todo">${withCode(t('alerts.no_channel.remedy'))}</p>${copyable(t, EXAMPLE)}</div>`,
-  )
+function noChannel({ t }: Ask, { channels }: AlertsResult): Block[] {
+  if (channels.length > 0) return []
+  return [
+    { notice: 'warn', title: t('alerts.no_channel'), todo: t('alerts.no_channel.remedy') },
+    { copy: EXAMPLE },
+  ]
 }
 
-function testVerdict({ t }: Ask, { channel, accepted, answer }: TestAnswer): SafeHtml {
+/** What the server of a channel answered to a test message. */
+export function testVerdict({ t }: Ask, { channel, accepted, answer }: TestAnswer): SafeHtml {
   return accepted
     ? html`<p class="notice" role="status">${t('alerts.test.sent', { channel })} ${t('alerts.test.answer', { answer })}</p>`
     : alert('bad', t('alerts.test.failed', { channel }), foreign(answer))
@@ -127,112 +128,181 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
   new: 'wait',
 }
 
-function channelTable(ask: Ask, channels: readonly ChannelReport[]): SafeHtml {
-  const { t } = ask
-  const testButton = ({ name, testable }: ChannelReport) =>
-    testable
-      ? actionForm(ask, {
-          to: `/alerts/channels/${encodeURIComponent(name)}/test`,
-          label: t('alerts.test'),
-          role: 'operator',
-        })
-      : html`<small class="soft">${t('alerts.channel.elsewhere')}</small>`
-  return table(
+/** Where alerts go. */
+export function channelsShown(ask: Ask, result: AlertsResult): Shown {
+  return {
+    title: ask.t('alerts.channels'),
+    blocks:
+      result.channels.length === 0
+        ? noChannel(ask, result)
+        : [
+            channelTable(ask, result.channels),
+            // In full, since it says what is wrong with the settings.
+            ...result.channels
+              .filter(({ state }) => state === 'failing')
+              .map(
+                ({ name, last_answer }): Block => ({
+                  text: [{ code: name }, ': ', { foreign: last_answer }],
+                }),
+              ),
+            heartbeat(ask, result),
+          ],
+  }
+}
+
+function channelTable(ask: Ask, channels: readonly ChannelReport[]): Block {
+  const { t, language } = ask
+  return tableOf(
     channels,
     [
-      { title: t('alerts.channel'), kind: 'main', cell: ({ name }) => name },
-      { title: t('alerts.channel.state'), cell: channel => channelState(ask, channel) },
+      { title: t('alerts.channel'), kind: 'main', of: ({ name }) => name },
+      { title: t('alerts.channel.state'), of: channel => channelState(ask, channel) },
       {
         title: t('alerts.channel.where'),
-        kind: 'spare',
-        cell: ({ kind, target }) =>
-          html`${textOr(ask.language, `alerts.kind.${kind}`, kind)} <small class="soft">${foreign(target)}</small>`,
-      },
-      {
-        title: t('alerts.channel.takes'),
-        kind: 'spare',
-        cell: ({ least }) => t(`alerts.channel.takes.${least}`),
-      },
-      {
-        title: t('alerts.channel.language'),
-        kind: 'spare',
-        cell: ({ language }) => LANGUAGE_NAMES[language],
+        spare: true,
+        of: ({ kind, target }) => [textOr(language, `alerts.kind.${kind}`, kind), ' ', { foreign: target }],
       },
       {
         title: t('alerts.channel.last_sent'),
-        kind: 'spare',
-        cell: ({ last_sent_at }) =>
-          last_sent_at === null ? t('alerts.channel.never') : since(ask, last_sent_at),
+        spare: true,
+        of: ({ last_sent_at: at }) => (at === null ? t('alerts.channel.never') : { since: at }),
       },
-      ...(ask.may('operator') ? [{ title: t('alerts.test'), cell: testButton }] : []),
+      {
+        title: t('alerts.channel.takes'),
+        spare: true,
+        of: ({ least }) => t(`alerts.channel.takes.${least}`),
+      },
+      {
+        title: t('alerts.channel.language'),
+        spare: true,
+        of: channel => LANGUAGE_NAMES[channel.language],
+      },
+      ...(ask.may('operator')
+        ? [
+            {
+              title: t('alerts.test'),
+              only: 'page' as const,
+              of: (channel: ChannelReport) => testForm(ask, channel),
+            },
+          ]
+        : []),
     ],
-    { caption: t('alerts.channels'), empty: empty(t('alerts.channels.none')) },
+    { caption: t('alerts.channels'), empty: t('alerts.channels.none') },
   )
 }
 
-function channelState(ask: Ask, channel: ChannelReport): SafeHtml {
+function testForm(ask: Ask, { name, testable }: ChannelReport): Words {
+  if (!testable) return { soft: ask.t('alerts.channel.elsewhere') }
+  const to = `/alerts/channels/${encodeURIComponent(name)}/test`
+  return { drawn: actionForm(ask, { to, label: ask.t('alerts.test'), role: 'operator' }) }
+}
+
+function channelState(ask: Ask, { state, failing_since, last_answer, waiting }: ChannelReport): Words {
   const { t } = ask
-  const { failing_since, last_answer, waiting } = channel
-  return html`${state(CHANNEL_TONES[channel.state], t(`alerts.channel_state.${channel.state}`))}${
-    channel.state === 'failing' && failing_since
-      ? html`<br><small>${t('alerts.channel.failing', {
-          time: duration(ask, ask.now.getTime() - failing_since.getTime()),
-        })}${foreign(last_answer)}</small>`
-      : ''
-  }${waiting > 0 ? html`<br><small class="soft">${t('alerts.channel.waiting', { count: waiting })}</small>` : ''}`
+  const time = failing_since && duration(ask, ask.now.getTime() - failing_since.getTime())
+  return [
+    { tone: CHANNEL_TONES[state], text: t(`alerts.channel_state.${state}`) },
+    state === 'failing' && time
+      ? { soft: [' · ', t('alerts.channel.failing', { time }), { foreign: last_answer }] }
+      : null,
+    waiting > 0 ? [' · ', t('alerts.channel.waiting', { count: waiting })] : null,
+  ]
 }
 
 /** Whether an outside monitor would notice that dirsync itself is down. */
-function heartbeatText(ask: Ask, { heartbeat }: AlertsResult): SafeHtml {
+function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: AlertsResult): Block {
   const { t } = ask
-  const { is_set, run, called_at, answer } = heartbeat
   if (run === null)
-    return html`<p class="soft">${t(is_set ? 'alerts.heartbeat.not_yet' : 'alerts.heartbeat.none')}</p>`
+    return { text: { soft: t(is_set ? 'alerts.heartbeat.not_yet' : 'alerts.heartbeat.none') } }
   return called_at
-    ? html`<p>${t('alerts.heartbeat.called', { ago: plainAgo(ask, called_at), run: String(run) })}</p>`
-    : alert('warn', t('alerts.heartbeat.failing', { run: String(run) }), foreign(answer))
+    ? { text: t('alerts.heartbeat.called', { ago: sinceText(ask, called_at), run: String(run) }) }
+    : {
+        notice: 'warn',
+        title: t('alerts.heartbeat.failing', { run: String(run) }),
+        what: answer && { foreign: answer },
+      }
 }
 
 // Rules
 
-function ruleTable(ask: Ask, { rules, is_judged }: AlertsResult): SafeHtml {
+/** What raises an alert, and what is muted. */
+export function rulesShown(ask: Ask, { rules, is_checked }: AlertsResult): Shown {
   const { t } = ask
-  return table(
-    rules,
-    [
-      { title: t('alerts.rule'), kind: 'main', cell: ({ title }) => title },
-      { title: t('alerts.severity'), kind: 'spare', cell: ({ severity }) => t(`severity.${severity}`) },
-      { title: t('alerts.when'), kind: 'spare', cell: ({ figure }) => figure },
-      {
-        title: t('alerts.setting'),
-        kind: 'spare',
-        cell: ({ settings }) =>
-          html`${settings.map(({ name }, i) => html`${i > 0 ? ' ' : ''}${code(name)}`)}`,
-      },
-      { title: t('alerts.state'), cell: rule => ruleState(ask, rule, is_judged) },
+  return {
+    title: t('alerts.rules'),
+    blocks: [
+      tableOf(
+        rules,
+        [
+          { title: t('alerts.rule'), only: 'shell', of: ({ rule }) => rule },
+          { title: t('alerts.rule'), kind: 'main', only: 'page', of: ({ title }) => title },
+          { title: t('alerts.severity'), of: ({ severity }) => term('severity', severity) },
+          { title: t('alerts.when'), gives: true, of: ({ figure }) => figure },
+          { title: t('alerts.setting'), spare: true, of: settingsOf },
+          { title: t('alerts.state'), of: rule => ruleState(ask, rule, is_checked) },
+        ],
+        { caption: t('alerts.rules'), to: ({ rule }) => rulePath(rule) },
+      ),
     ],
-    { caption: t('alerts.rules'), empty: empty(''), href: ({ rule }) => rulePath(rule) },
+  }
+}
+
+export function settingsOf({ settings }: RuleReport): Words {
+  return joined(
+    settings.map(({ name }) => ({ code: name })),
+    ' ',
   )
 }
 
-function ruleState(ask: Ask, { severity, off, firing, mutes }: RuleReport, isJudged: boolean): SafeHtml {
+function ruleState(ask: Ask, { severity, off, firing, mutes }: RuleReport, isChecked: boolean): Words {
   const { t } = ask
-  const parts = [
-    ...mutes.map(({ subject, until }) =>
-      state('off', t('alerts.rule.muted', { subject: subject ?? 'none', time: timeText(ask, until) })),
-    ),
+  const parts: Words[] = [
     ...(firing > 0
-      ? [state(severity === 'critical' ? 'bad' : 'warn', t('alerts.rule.firing', { count: firing }))]
+      ? [
+          {
+            tone: severity === 'critical' ? 'bad' : 'warn',
+            text: t('alerts.rule.firing', { count: firing }),
+          } as const,
+        ]
       : []),
+    ...mutes.map(
+      ({ subject, until }) =>
+        ({
+          tone: 'off',
+          text: t('alerts.rule.muted', { subject: subject ?? 'none', time: timeText(ask, until) }),
+        }) as const,
+    ),
   ]
-  if (parts.length > 0) return html`<span class="row">${parts}</span>`
-  if (off) return state('off', t('alerts.rule.off'))
-  return isJudged ? state('ok', t('alerts.rule.quiet')) : state('off', t('alerts.rule.unknown'))
+  if (parts.length > 0) return joined(parts, ' · ')
+  if (off) return { tone: 'off', text: t('alerts.rule.off') }
+  return isChecked
+    ? { tone: 'ok', text: t('alerts.rule.quiet') }
+    : { tone: 'off', text: t('alerts.rule.unknown') }
 }
 
 // Quiet hours
 
-function quietHours(ask: Ask, hours: QuietHours | null): SafeHtml {
+/** When only critical alerts are sent. */
+export function quietShown(ask: Ask, { quiet_hours: hours }: Pick<AlertsResult, 'quiet_hours'>): Shown {
+  const { t } = ask
+  const title = t('alerts.quiet_hours')
+  if (!hours) return { title, blocks: [{ text: { soft: t('alerts.quiet_hours.none') } }] }
+  const { starts, ends, time_zone, until, set_by, set_at } = hours
+  return {
+    title,
+    blocks: [
+      { text: t('alerts.quiet_hours.are', { starts, ends, zone: time_zone }) },
+      ...(until ? [{ text: [t('alerts.quiet_hours.now'), ' ', { at: until }] }] : []),
+      {
+        text: {
+          soft: t('alerts.quiet_hours.by', { by: actorText(ask, set_by), ago: sinceText(ask, set_at) }),
+        },
+      },
+    ],
+  }
+}
+
+function quietForms(ask: Ask, hours: QuietHours | null): SafeHtml {
   const { t } = ask
   const form = actionForm(ask, {
     to: '/alerts/quiet-hours',
@@ -263,14 +333,12 @@ function quietHours(ask: Ask, hours: QuietHours | null): SafeHtml {
       },
     ],
   })
-  if (!hours) return html`<p class="soft">${t('alerts.quiet_hours.none')}</p><div class="row">${form}</div>`
-  const { starts, ends, time_zone, until, set_by, set_at } = hours
-  return html`<p>${t('alerts.quiet_hours.are', { starts, ends, zone: time_zone })}
-      ${until ? html`<strong>${t('alerts.quiet_hours.now', { time: timeText(ask, until) })}</strong>` : ''}
-      <span class="soft">${t('alerts.quiet_hours.by', { by: actorText(ask, set_by), ago: plainAgo(ask, set_at) })}</span></p>
-    <div class="row">${form}${actionForm(ask, {
-      to: '/alerts/quiet-hours/clear',
-      label: t('alerts.quiet_hours.clear'),
-      role: 'operator',
-    })}</div>`
+  const clear = hours
+    ? actionForm(ask, {
+        to: '/alerts/quiet-hours/clear',
+        label: t('alerts.quiet_hours.clear'),
+        role: 'operator',
+      })
+    : ''
+  return html`<div class="row">${form}${clear}</div>`
 }

@@ -83,7 +83,7 @@ function listen() {
       if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
   })
   stream.addEventListener('error', () => {
-    // The browser reconnects by itself, except after an error status: the database is down, or nobody is signed in.
+    // The browser reconnects by itself, except after an error status: the database is down, or the session is over.
     if (stream?.readyState !== EventSource.CLOSED) return
     leave()
     refreshAll()

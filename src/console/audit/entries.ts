@@ -36,7 +36,7 @@ export async function listCommands(
   db: Pool,
   filter: CommandFilter,
   page: { after?: string | null | undefined; limit: number },
-): Promise<{ commands: CommandRow[]; next: string | null }> {
+): Promise<{ items: CommandRow[]; next: string | null }> {
   const values: unknown[] = [page.limit + 1]
   const add = (value: unknown) => `$${values.push(value)}`
   const conditions: string[] = []
@@ -65,7 +65,7 @@ export async function listCommands(
   )
   const last = rows[page.limit - 1]
   return {
-    commands: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
+    items: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
     next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
+import { cursor, listOf, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
 import { CommandRow, listCommands } from './entries.ts'
 
@@ -17,7 +17,7 @@ export const AuditFilter = z.object({
 export const AuditInput = AuditFilter.extend({ cursor, limit: pageSize })
 export type AuditInput = z.infer<typeof AuditInput>
 
-export const AuditList = z.object({ commands: z.array(CommandRow), next: z.string().nullable() })
+export const AuditList = listOf(CommandRow)
 export type AuditList = z.infer<typeof AuditList>
 
 export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<AuditList> {
@@ -40,7 +40,7 @@ export async function* everyCommand(
       after,
       limit: EXPORTED_AT_ONCE,
     })
-    yield* page.commands
+    yield* page.items
     after = page.next
   } while (after !== null)
 }

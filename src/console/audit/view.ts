@@ -6,19 +6,19 @@ import type { Ask } from '../ask.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import type { AuditInput, AuditList } from './query.ts'
 
-type Command = AuditList['commands'][number]
+type Command = AuditList['items'][number]
 
 /** Who did what, when, from where and why. */
 export function auditBody(
   ask: Ask,
-  { commands, next, input, names }: AuditList & { input: AuditInput; names: string[] },
+  { items, next, input, names }: AuditList & { input: AuditInput; names: string[] },
 ): SafeHtml {
   const { t } = ask
   const { cursor, limit: _, ...filter } = input
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   const isFiltered = given.length > 0
   const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
-  const list = table(commands, columns(ask), {
+  const list = table(items, columns(ask), {
     caption: t('audit.title'),
     empty: isFiltered
       ? empty(t('audit.no_match'), t('audit.no_match.remedy'))

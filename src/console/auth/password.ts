@@ -1,5 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { message } from '../../texts/message.ts'
 import { BoundedLine } from '../bounded-line.ts'
 import { AccessError } from './failure.ts'
 
@@ -31,7 +32,7 @@ export async function hashPassword(password: string): Promise<string> {
   if (length < MIN_PASSWORD || length > MAX_PASSWORD)
     throw new AccessError(
       'ACCESS_INVALID',
-      `a password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters, and this one has ${length}`,
+      message('said.password_length', { min: MIN_PASSWORD, max: MAX_PASSWORD, count: length }),
     )
   const salt = randomBytes(16)
   const { ln, r, p } = COST

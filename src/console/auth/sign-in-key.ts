@@ -1,4 +1,5 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { message } from '../../texts/message.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
@@ -33,10 +34,7 @@ export async function createLinkKey(pool: Pool, actor: string): Promise<string> 
       [LOCAL],
     )
     if (rowCount !== 0)
-      throw new AccessError(
-        'ACCESS_INVALID',
-        `the user ${LOCAL} is disabled: enable it first with dirsync users enable ${LOCAL}`,
-      )
+      throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: LOCAL }))
     await note(client, 'users link', { user: LOCAL })
     await insertKey(client, key, actor)
   })

@@ -1,4 +1,5 @@
 import type { Pool } from '../../lib/database.ts'
+import { message } from '../../texts/message.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
@@ -25,10 +26,7 @@ export interface ApiToken {
 /** @throws AccessError if it has characters other than letters, digits and . _ - */
 export function tokenName(text: string): string {
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(text))
-    throw new AccessError(
-      'ACCESS_INVALID',
-      `${JSON.stringify(text)} is not a token name: use letters, digits and . _ -, at most 64`,
-    )
+    throw new AccessError('ACCESS_INVALID', message('said.not_a_token_name', { text: JSON.stringify(text) }))
   return text
 }
 
@@ -52,11 +50,7 @@ export async function addToken(
        on conflict (name) where revoked_at is null do nothing`,
       [tokenName(name), hashOf(token), role, expiresAt],
     )
-    if (rowCount === 0)
-      throw new AccessError(
-        'ACCESS_INVALID',
-        `there is a token ${name} already: choose another name, or revoke that one with dirsync tokens revoke ${name}`,
-      )
+    if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.token_exists', { name }))
     await note(client, 'tokens add', { token: name, role, expires: expiresAt.toISOString() })
   })
   return token
@@ -79,10 +73,7 @@ export async function revokeToken(pool: Pool, actor: string, name: string): Prom
       [name],
     )
     if (rowCount === 0)
-      throw new AccessError(
-        'ACCESS_NOT_FOUND',
-        `there is no token ${JSON.stringify(name)} that could be revoked: see dirsync tokens list`,
-      )
+      throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_token', { text: JSON.stringify(name) }))
     await note(client, 'tokens revoke', { token: name })
   })
 }

@@ -1,4 +1,5 @@
 import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
+import { message } from '../../texts/message.ts'
 import type { Language } from '../../texts/texts.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
@@ -30,10 +31,7 @@ export interface ConsoleUser {
 export function userName(text: string): string {
   const name = comparableName(text)
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,99}$/u.test(name))
-    throw new AccessError(
-      'ACCESS_INVALID',
-      `${JSON.stringify(text)} is not a user name: use letters, digits and . _ @ + -, at most 100`,
-    )
+    throw new AccessError('ACCESS_INVALID', message('said.not_a_user_name', { text: JSON.stringify(text) }))
   return name
 }
 
@@ -49,11 +47,7 @@ export async function addUser(
   user: { name: string; role: AccessRole; password: string },
 ): Promise<void> {
   const name = userName(user.name)
-  if (name === LOCAL)
-    throw new AccessError(
-      'ACCESS_INVALID',
-      `the user ${LOCAL} signs in with one-time keys: choose another name`,
-    )
+  if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.user_local', { name: LOCAL }))
   const hash = await hashPassword(user.password)
   await inNameOf(pool, actor, async client => {
     const { rowCount } = await client.query(
@@ -61,11 +55,7 @@ export async function addUser(
        on conflict do nothing`,
       [name, user.role, hash],
     )
-    if (rowCount === 0)
-      throw new AccessError(
-        'ACCESS_INVALID',
-        `there is a user ${name} already: see dirsync users list, or give another password with dirsync users password`,
-      )
+    if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.user_exists', { name }))
     await note(client, 'users add', { user: name, role: user.role })
   })
 }
@@ -118,8 +108,8 @@ export async function setPassword(
       throw new AccessError(
         'ACCESS_INVALID',
         user.source === 'oidc'
-          ? `${user.name} signs in at the identity provider and has no password here`
-          : `${user.name} signs in with one-time keys: make one with dirsync users link`,
+          ? message('said.user_of_provider', { name: user.name })
+          : message('said.user_by_keys', { name: user.name }),
       )
     await client.query('update dirsync.console_user set password_hash = $2 where name = $1', [
       user.name,
@@ -133,10 +123,7 @@ export async function setPassword(
 export async function setRole(pool: Pool, actor: string, name: string, role: AccessRole): Promise<void> {
   await change(pool, actor, 'users role', name, { role }, async (client, user) => {
     if (user.source === 'oidc')
-      throw new AccessError(
-        'ACCESS_INVALID',
-        `the role of ${user.name} comes from the identity provider, by OIDC_ROLES`,
-      )
+      throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
   })
 }
@@ -183,10 +170,7 @@ function change<T>(
     )
     const [user] = rows
     if (!user)
-      throw new AccessError(
-        'ACCESS_NOT_FOUND',
-        `there is no user ${JSON.stringify(name)}: see dirsync users list`,
-      )
+      throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_user', { text: JSON.stringify(name) }))
     await note(client, command, { user: user.name, ...values })
     return work(client, user)
   })

@@ -252,7 +252,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   if (blocker === null || state === 'resolved') return []
   const { t } = ask
   const { userid, enterprise_code: enterpriseCode, employee } = blocker
-  const status = employee === null ? 'unknown' : employee.in_step ? 'in_step' : 'waits'
+  const status = employee === null ? 'unknown' : employee.in_sync ? 'in_sync' : 'waits'
   const who = {
     to: employeePath({ enterpriseCode, userid }),
     text: t('cases.blocker_is', { key: short(userid) }),

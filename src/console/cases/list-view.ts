@@ -1,7 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
-import { filterQuery } from '../../sync/case-filter.ts'
+import { JOB_OPERATIONS } from '../../queue/job.ts'
+import { FIELDS, filterQuery } from '../../sync/case-filter.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
+import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Shown, tableOf } from '../shown.ts'
@@ -169,15 +171,7 @@ function countText({ t }: Ask, { count, more }: CaseList, input: ListInput): str
 // Filters
 
 const AGES = ['1h', '1d', '3d', '1w', '4w'] as const
-const OPERATIONS = [
-  'update-employee',
-  'delete-department',
-  'bind-openid',
-  'mirror-orders',
-  'mirror-accounts',
-  'mirror-taxpayers',
-]
-const ENTITIES = ['employee', 'department', 'enterprise', 'mirror']
+const OPERATIONS = [...JOB_OPERATIONS, ...MIRRORS.map(mirrorOperation)]
 
 /** Filter form. It sends a GET, so that the address can be bookmarked; rarely used filters are folded away. */
 function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
@@ -262,7 +256,10 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
       name: 'entity',
       label: t('cases.f.entity'),
       value: input.entity,
-      choices: [any, ...ENTITIES.map(value => ({ value, text: textOr(language, `entity.${value}`, value) }))],
+      choices: [
+        any,
+        ...FIELDS.entity.options.map(value => ({ value, text: textOr(language, `entity.${value}`, value) })),
+      ],
     },
     { name: 'enterprise', label: t('cases.f.enterprise'), value: input.enterprise, maxlength: 100 },
     { name: 'run', label: t('cases.f.run'), type: 'number', value: input.run, min: 1 },

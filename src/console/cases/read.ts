@@ -247,7 +247,7 @@ const Blocker = z.object({
   employee: z
     .object({
       active: z.boolean(),
-      in_step: z.boolean(),
+      in_sync: z.boolean(),
       platform_state: z.enum(['unknown', 'in_service', 'absent']),
       dept_code: z.string().nullable(),
       vanished_at: z.date().nullable(),
@@ -292,7 +292,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
   const { rows } = await db.query<NonNullable<Blocker['employee']>>(
-    `select active, standing = 'in_step' as in_step, platform_state, dept_code,
+    `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
             vanished_at
      from dirsync.employee where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],

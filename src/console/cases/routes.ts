@@ -4,6 +4,7 @@ import { onlyRow, type Pool } from '../../lib/database.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
+import { message } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, download, read, rowNumber } from '../endpoint.ts'
@@ -122,7 +123,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       result: CaseStory,
       async run(_ask, { params: { id } }) {
         const story = await caseStory(pool, id)
-        if (story === null) throw new Problem('not_found', `There is no case ${id}.`)
+        if (story === null) throw new Problem('not_found', message('said.no_such_case', { id }))
         return story
       },
       shown: (ask, story) => caseShown(ask, story, services.config.PLATFORM_APP_ID),
@@ -229,7 +230,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
      where d.id = $1`,
     [id],
   )
-  if (rows.length === 0) throw new Problem('not_found', `There is no case ${id}.`)
+  if (rows.length === 0) throw new Problem('not_found', message('said.no_such_case', { id }))
   const { last_failed_at, at, actor, event } = onlyRow(rows)
   if (at === null || actor === null || event === null || last_failed_at > at)
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })

@@ -6,46 +6,6 @@ import { departmentFacts } from '../../sync/departments.ts'
 import { type RunLimits, trips } from '../../sync/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
 
-/** A department on the path from the top. */
-export interface DepartmentStep {
-  deptCode: string
-  active: boolean
-  closedAt: Date | null
-  missingSince: Date | null
-  deletedAt: Date | null
-  /** Employees that the platform last listed in it; at most 1,001 are counted. */
-  employees: number
-}
-
-/** HR may contain cycles, so the path ends at this depth. */
-const DEEPEST = 30
-
-/** The path from the top to a department, including it; empty if the department is unknown. */
-export async function wayToDepartment(
-  db: Pool,
-  enterprise: string,
-  deptCode: string,
-): Promise<DepartmentStep[]> {
-  const { rows } = await db.query<DepartmentStep>(
-    `with recursive way as (
-       select *, 1 as depth from dirsync.department where enterprise_code = $1 and dept_code = $2
-       union all
-       select p.*, w.depth + 1 from way w
-       join dirsync.department p on p.enterprise_code = $1 and p.dept_code = w.parent_code
-       where w.depth < ${DEEPEST} and p.dept_code <> $2
-     )
-     select dept_code as "deptCode", active, closed_at as "closedAt", first_missing_at as "missingSince",
-            deleted_at as "deletedAt",
-            (select count(*)::int from (
-               select from dirsync.employee e
-               where e.platform_state = 'in_service' and e.enterprise_code = $1 and e.dept_code = w.dept_code
-               limit 1001) few) as employees
-     from way w order by depth desc`,
-    [enterprise, deptCode],
-  )
-  return rows
-}
-
 /** What a run that deletes departments would do now. */
 export interface DeletionPreview {
   /** Departments that are not deleted yet. */

@@ -3,11 +3,19 @@ import { isOfHr } from '../../hr/source.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { limitsOf } from '../../sync/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { message, saidBy } from '../../texts/message.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
-import { previewDeletions, wayToDepartment } from './page.ts'
-import { type DepartmentRow, deletionCandidates, departmentTree, enterprisesWithDepartments } from './read.ts'
+import { previewDeletions } from './page.ts'
+import {
+  Department,
+  DepartmentStep,
+  deletionCandidates,
+  departmentTree,
+  enterprisesWithDepartments,
+  wayToDepartment,
+} from './read.ts'
 
 export const DepartmentsQuery = z.object({
   under: z
@@ -24,42 +32,18 @@ export const DepartmentsQuery = z.object({
   limit: pageSize,
 })
 
-const Department = z.object({
-  enterprise_code: z.string(),
-  dept_code: z.string(),
-  parent_code: z.string().nullable(),
-  active: z.boolean().describe('false: HR has closed it'),
-  closed_at: z.date().nullable(),
-  missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
-  deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
-  case_id: z.number().nullable().describe('The case of a deletion that the platform refused'),
-  employees: z.number().describe('Employees that the platform last listed in it; 1001: more than 1000'),
-  children: z.number().describe('Child departments that are not deleted; 1001: more than 1000'),
-  deletable_at: z.date().nullable().describe('From then on a run deletes it, once it has no employees'),
-})
-export type Department = z.infer<typeof Department>
-
 export const DepartmentsResult = z.object({
   has_mapping: z.boolean().describe('false: without a mapping of departments, none are ever deleted'),
   enterprise: z.string(),
   enterprises: z.array(z.string()),
   grace_hours: z.number(),
   way: z
-    .array(
-      z.object({
-        dept_code: z.string(),
-        active: z.boolean(),
-        closed_at: z.date().nullable(),
-        missing_since: z.date().nullable(),
-        deleted_at: z.date().nullable(),
-        employees: z.number(),
-      }),
-    )
+    .array(DepartmentStep)
     .describe('The path from the top to the department whose level is shown, including it'),
   candidates: z
     .array(Department)
     .describe('At the top: departments that are closed or missing and not deleted yet, soonest first'),
-  departments: z.array(Department),
+  items: z.array(Department),
   next: z.string().nullable(),
 })
 export type DepartmentsResult = z.infer<typeof DepartmentsResult>
@@ -91,39 +75,16 @@ export async function readDepartmentPage(
     }),
   ])
   if (under !== undefined && way.length === 0)
-    throw new Problem('not_found', 'dirsync knows no department of this code')
+    throw new Problem('not_found', message('said.no_department_of_code'))
   return {
     has_mapping: hr.hasDepartments,
     enterprise,
     enterprises,
     grace_hours: graceHours,
-    way: way.map(step => ({
-      dept_code: step.deptCode,
-      active: step.active,
-      closed_at: step.closedAt,
-      missing_since: step.missingSince,
-      deleted_at: step.deletedAt,
-      employees: step.employees,
-    })),
-    candidates: candidates.map(departmentResult),
-    departments: level.departments.map(departmentResult),
+    way,
+    candidates,
+    items: level.items,
     next: level.next === null ? null : encodeCursor([level.next]),
-  }
-}
-
-function departmentResult(row: DepartmentRow): Department {
-  return {
-    enterprise_code: row.enterpriseCode,
-    dept_code: row.deptCode,
-    parent_code: row.parentCode,
-    active: row.active,
-    closed_at: row.closedAt,
-    missing_since: row.missingSince,
-    deleted_at: row.deletedAt,
-    case_id: row.caseId,
-    employees: row.employees,
-    children: row.children,
-    deletable_at: row.deletableAt,
   }
 }
 
@@ -167,7 +128,7 @@ export async function readDeletions({ pool, hr, config }: Services): Promise<Del
       unread,
     }
   } catch (error) {
-    if (isOfHr(error)) throw new Problem('invalid', error.message, { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('invalid', saidBy(error), { status: 503, cause: error })
     throw error
   }
 }

@@ -1,37 +1,43 @@
+import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
-export interface DepartmentRow {
-  enterpriseCode: string
-  deptCode: string
-  parentCode: string | null
-  /** False when HR marks it closed. */
-  active: boolean
-  closedAt: Date | null
-  /** Since when it has been missing from HR. */
-  missingSince: Date | null
-  deletedAt: Date | null
-  /** The case of a deletion that the platform refused. */
-  caseId: number | null
-  /** Employees that the platform last listed in it; at most 1,001 are counted. */
-  employees: number
-  /** Child departments that are not deleted; at most 1,001 are counted. */
-  children: number
-  /**
-   * From when on a run deletes it, for a closed or missing one; if that is past, the next run does so once it has no
-   * employees.
-   */
-  deletableAt: Date | null
-}
+export const Department = z.object({
+  enterprise_code: z.string(),
+  dept_code: z.string(),
+  parent_code: z.string().nullable(),
+  active: z.boolean().describe('false: HR has closed it'),
+  closed_at: z.date().nullable(),
+  missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
+  deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
+  case_id: z.number().nullable().describe('The case of a deletion that the platform refused'),
+  employees: z.number().describe('Employees that the platform last listed in it; 1001: more than 1000'),
+  children: z.number().describe('Child departments that are not deleted; 1001: more than 1000'),
+  deletable_at: z
+    .date()
+    .nullable()
+    .describe('Of a closed or missing one: from then on a run deletes it, once it has no employees'),
+})
+export type Department = z.infer<typeof Department>
+
+/** A department on the path from the top. */
+export const DepartmentStep = Department.pick({
+  dept_code: true,
+  active: true,
+  closed_at: true,
+  missing_since: true,
+  deleted_at: true,
+  employees: true,
+})
 
 const MOST = 1001
 
 const COLUMNS = `
-  d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode", d.active,
-  d.closed_at as "closedAt", d.first_missing_at as "missingSince", d.deleted_at as "deletedAt",
+  d.enterprise_code, d.dept_code, d.parent_code, d.active, d.closed_at, d.first_missing_at as missing_since,
+  d.deleted_at,
   (select c.id::int from dirsync.dead_letter c
    where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code and c.entity = 'department'
-     and c.state not in ('resolved', 'ignored') limit 1) as "caseId",
+     and c.state not in ('resolved', 'ignored') limit 1) as case_id,
   (select count(*)::int from (
      select from dirsync.employee e
      where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
@@ -42,7 +48,7 @@ const COLUMNS = `
        and b.deleted_at is null limit ${MOST}) few) as children,
   case when d.deleted_at is null
        then coalesce(case when not d.active then d.closed_at end, d.first_missing_at)
-         + $1 * interval '1 millisecond' end as "deletableAt"`
+         + $1 * interval '1 millisecond' end as deletable_at`
 
 /** Condition on a department `d` of the enterprise $2. */
 const TOPMOST = `d.dept_code in (
@@ -81,10 +87,10 @@ export async function departmentTree(
     limit: number
     graceMs: number
   },
-): Promise<{ departments: DepartmentRow[]; next: string | null }> {
+): Promise<{ items: Department[]; next: string | null }> {
   const { enterprise, under = null, after, limit, graceMs } = options
   const level = under === null ? TOPMOST : 'd.parent_code = $5'
-  const { rows } = await db.query<DepartmentRow>(
+  const { rows } = await db.query<Department>(
     `select ${COLUMNS} from (
        select * from dirsync.department d
        where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
@@ -92,8 +98,8 @@ export async function departmentTree(
      order by d.dept_code`,
     [graceMs, enterprise, after ?? null, limit + 1, ...(under === null ? [] : [under])],
   )
-  const departments = rows.slice(0, limit)
-  return { departments, next: rows.length > limit ? (departments.at(-1)?.deptCode ?? null) : null }
+  const items = rows.slice(0, limit)
+  return { items, next: rows.length > limit ? (items.at(-1)?.dept_code ?? null) : null }
 }
 
 /** Departments that are closed or missing in HR and not deleted yet, the next to be deleted first. */
@@ -101,8 +107,8 @@ export async function deletionCandidates(
   db: Pool,
   graceMs: number,
   { limit = 200 }: { limit?: number } = {},
-): Promise<DepartmentRow[]> {
-  const { rows } = await db.query<DepartmentRow>(
+): Promise<Department[]> {
+  const { rows } = await db.query<Department>(
     `select ${COLUMNS} from (
        select *, coalesce(case when not active then closed_at end, first_missing_at) as since
        from dirsync.department
@@ -110,6 +116,34 @@ export async function deletionCandidates(
        order by since, enterprise_code, dept_code limit $2) d
      order by d.since, d.enterprise_code, d.dept_code`,
     [graceMs, limit],
+  )
+  return rows
+}
+
+/** HR may contain cycles, so the path ends at this depth. */
+const DEEPEST = 30
+
+/** The path from the top to a department, including it; empty if the department is unknown. */
+export async function wayToDepartment(
+  db: Pool,
+  enterprise: string,
+  deptCode: string,
+): Promise<z.infer<typeof DepartmentStep>[]> {
+  const { rows } = await db.query<z.infer<typeof DepartmentStep>>(
+    `with recursive way as (
+       select *, 1 as depth from dirsync.department where enterprise_code = $1 and dept_code = $2
+       union all
+       select p.*, w.depth + 1 from way w
+       join dirsync.department p on p.enterprise_code = $1 and p.dept_code = w.parent_code
+       where w.depth < ${DEEPEST} and p.dept_code <> $2
+     )
+     select dept_code, active, closed_at, first_missing_at as missing_since, deleted_at,
+            (select count(*)::int from (
+               select from dirsync.employee e
+               where e.platform_state = 'in_service' and e.enterprise_code = $1 and e.dept_code = w.dept_code
+               limit 1001) few) as employees
+     from way w order by depth desc`,
+    [enterprise, deptCode],
   )
   return rows
 }

@@ -23,7 +23,8 @@ import {
   tabs,
 } from '../ui/parts.ts'
 import { departmentPath } from '../ui/paths.ts'
-import type { DeletionsResult, Department, DepartmentsResult } from './query.ts'
+import type { DeletionsResult, DepartmentsResult } from './query.ts'
+import type { Department } from './read.ts'
 
 /** Beyond this, a count is shown as "more than". */
 const MOST = 1000
@@ -148,7 +149,7 @@ function timeLeft(ask: Ask, row: Department): Part {
   return state('busy', t('departments.next_run'))
 }
 
-function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
+function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
   const { t } = ask
   const columns: Column<Department>[] = [
     {
@@ -164,7 +165,7 @@ function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
     },
     { title: t('departments.children'), kind: 'number', cell: row => counted(ask, row.children) },
     // Deletions that the platform refused are rare, so their column is shown only if there are any.
-    ...(departments.some(({ case_id }) => case_id !== null)
+    ...(items.some(({ case_id }) => case_id !== null)
       ? [
           {
             title: t('departments.case'),
@@ -176,7 +177,7 @@ function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
         ]
       : []),
   ]
-  return table(departments, columns, {
+  return table(items, columns, {
     caption: way.length > 0 ? t('departments.children') : t('departments.top'),
     empty:
       way.length > 0

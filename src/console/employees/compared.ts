@@ -1,66 +1,42 @@
 import { toActual } from '../../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../../directory/employee.ts'
-import { type HrEmployeeRow, HrUnavailableError, isOfHr } from '../../hr/source.ts'
+import { type HrEmployeeRow, isOfHr } from '../../hr/source.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { present } from '../../sync/employee.ts'
-import { message, type Said, saidBy } from '../../texts/message.ts'
+import { type Said, saidBy } from '../../texts/message.ts'
+import { hrLate } from './key.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
-import { type Step, stepsOf } from './steps.ts'
-import { type EmployeeMemories, type EmployeeStory, employeeMemories, readEmployeeStory } from './story.ts'
+import { type EmployeeMemories, employeeMemories } from './story.ts'
 
 /**
- * One employee as shown to a person: HR compared with the platform, field by field, and dirsync's own data. Nothing
- * is written, values are masked, and failures of HR or the platform are shown, not thrown.
+ * One employee as shown to a person: HR compared with the platform, field by field. Nothing is written, values are masked,
+ * and failures of HR or the platform are shown, not thrown.
  */
 
-/** How long a page waits for HR. */
-const HR_MS = 3000
 /** How long a person waits for one answer of the platform. */
 const PLATFORM_MS = 15_000
 
 /** One employee in HR and on the platform, as far as they answer. */
 export interface EmployeeView {
-  key: EmployeeKey
-  /** Null if HR cannot be read. */
-  preview: EmployeePreview | null
-  hrError: Said | null
+  /** unknown: HR could not be asked. */
+  hr: EmployeePreview['hr'] | 'unknown' | 'not_asked'
+  hr_error: Said | null
   platform: 'in_service' | 'absent' | 'unknown' | 'not_asked'
-  platformError: Said | null
-}
-
-/** An employee as its page shows it. */
-export interface EmployeePage extends EmployeeView {
-  story: EmployeeStory
-  /** The last attempt, step by step. */
-  steps: Step[]
+  platform_error: Said | null
+  problems: EmployeePreview['problems']
+  fields: EmployeePreview['fields']
 }
 
 /**
- * @param hr null if this process has no HR
- * @param client null if this process has no platform
- * @param options.ask whether to ask the platform, which costs one call of its rate
+ * Looks up one employee in HR and, with a client, on the platform.
+ * @param place.client asking it costs one call of its rate
  */
-export async function employeePage(
-  db: Pool,
-  hr: EmployeeLookup | null,
-  client: PlatformClient | null,
-  key: EmployeeKey,
-  { ask }: { ask: boolean },
-): Promise<EmployeePage> {
-  const [view, story] = await Promise.all([
-    lookAt({ db, hr, client: ask ? client : null, hrMs: HR_MS }, key),
-    readEmployeeStory(db, key),
-  ])
-  return { ...view, story, steps: stepsOf(story) }
-}
-
-/** Looks up one employee in HR and, with a client, on the platform. */
 export async function lookAt(
-  place: { db: Pool; hr: EmployeeLookup | null; client: PlatformClient | null; hrMs?: number },
+  place: { db: Pool; hr: EmployeeLookup; client: PlatformClient | null; hrMs: number },
   key: EmployeeKey,
 ): Promise<EmployeeView> {
   const { db, hr, client, hrMs } = place
@@ -72,45 +48,32 @@ export async function lookAt(
   const actual = isEmployee(answer) ? answer : null
   const platform =
     answer === null ? 'not_asked' : actual ? 'in_service' : answer === 'absent' ? 'absent' : 'unknown'
-  const view = {
-    key,
-    platform,
-    platformError:
-      answer instanceof PlatformError ? [answer.verdict.said.meaning, answer.verdict.said.remedy] : null,
-  } as const
-  if ('error' in found) return { ...view, preview: null, hrError: found.error }
+  const platform_error =
+    answer instanceof PlatformError ? [answer.verdict.said.meaning, answer.verdict.said.remedy] : null
+  if ('error' in found)
+    return { hr: 'unknown', hr_error: found.error, platform, platform_error, problems: [], fields: [] }
   const preview = previewOf(found.row, actual, memories.get(keyText(key)))
-  return { ...view, preview, hrError: null }
+  return { ...preview, hr_error: null, platform, platform_error }
 }
 
 type HrRow = HrEmployeeRow | 'duplicate' | null
 
-/** The row of HR, or why it cannot be read. Without a limit, waits as long as a job does. */
+/** The row of HR, or why it cannot be read. */
 async function readHr(
   db: Pool,
-  hr: EmployeeLookup | null,
+  hr: EmployeeLookup,
   key: EmployeeKey,
-  timeoutMs?: number,
+  timeoutMs: number,
 ): Promise<{ row: HrRow } | { error: Said }> {
-  if (hr === null) return { error: message('said.hr_not_read_here') }
   try {
-    const reading = hr.lookup([key], {
-      expected: missing => present(db, missing),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    })
+    const reading = hr.lookup([key], { expected: missing => present(db, missing), timeoutMs })
     // The mapping may have to be described first, which has limits of its own.
-    const rows = await (timeoutMs === undefined
-      ? reading
-      : within(timeoutMs, reading, () => tooSlow(timeoutMs)))
+    const rows = await within(timeoutMs, reading, () => hrLate(timeoutMs))
     return { row: rows.get(keyText(key)) ?? null }
   } catch (error) {
     if (isOfHr(error)) return { error: saidBy(error) }
     throw error
   }
-}
-
-function tooSlow(ms: number): Error {
-  return new HrUnavailableError(message('said.hr_late', { seconds: ms / 1000 }))
 }
 
 const NO_MEMORY: EmployeeMemories = { acknowledged: {}, overwritten: {}, cases: [], blocks: [] }

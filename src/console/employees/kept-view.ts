@@ -1,192 +1,190 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
+import { html } from '@remix-run/html-template'
 import { beginning } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { fieldName } from '../cases/parts.ts'
-import {
-  code,
-  duration,
-  empty,
-  facts,
-  figure,
-  foreign,
-  type Part,
-  section,
-  since,
-  state,
-  table,
-  time,
-} from '../ui/parts.ts'
+import { itemOf } from '../cases/parts.ts'
+import { type Block, joined, tableOf, term, type Words } from '../shown.ts'
+import { duration, section } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { caseState } from '../ui/states.ts'
+import { caseStatus } from '../ui/states.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldNames, steps } from './steps-view.ts'
 
 // What is kept
 
 /** The steps of the latest attempt, and what dirsync has stored about the employee. */
-export function kept(ask: Ask, employee: EmployeeResult): SafeHtml {
-  const { t, language } = ask
-  const { record } = employee
-  return html`${section(t('employees.last_attempt'), steps(ask, employee.steps))}
-  ${section(
-    t('employees.kept'),
-    record
-      ? facts([
-          [t('employees.enterprise'), employee.enterprise_code && foreign(employee.enterprise_code)],
-          [
-            t('employees.on_platform'),
-            textOr(language, `platform_state.${record.platform_state}`, record.platform_state),
-          ],
-          [t('employees.department'), record.dept_code && foreign(record.dept_code)],
-          [t('employees.confirmed'), record.acknowledged_at && since(ask, record.acknowledged_at)],
-          [t('employees.queried'), record.queried_at && since(ask, record.queried_at)],
-          [t('employees.gone_since'), record.vanished_at && since(ask, record.vanished_at)],
-          [
-            t('employees.withheld'),
-            record.withheld.length > 0 ? fieldNames(ask, record.withheld.join(', ')) : null,
-          ],
-          ...employee.bindings.map(
-            ({ seller_appid, open_userid }) =>
-              [t('employees.openid', { merchant: beginning(seller_appid, 60) }), code(open_userid)] as const,
-          ),
-        ])
-      : empty(t('employees.nothing_kept')),
-  )}`
+export function keptBlocks(ask: Ask, employee: EmployeeResult): Block[] {
+  const { t } = ask
+  const { record, bindings, enterprise_code } = employee
+  const since = (at: Date | null): Words => at && { since: at }
+  return [
+    { drawn: html`${section(t('employees.last_attempt'), steps(ask, employee.steps))}` },
+    {
+      section: t('employees.kept'),
+      blocks: [
+        record
+          ? {
+              facts: [
+                [t('employees.enterprise'), enterprise_code && { foreign: enterprise_code }],
+                [t('employees.on_platform'), term('platform_state', record.platform_state)],
+                [t('employees.department'), record.dept_code && { foreign: record.dept_code }],
+                [t('employees.confirmed'), since(record.acknowledged_at)],
+                [t('employees.queried'), since(record.queried_at)],
+                [t('employees.gone_since'), since(record.vanished_at)],
+                [
+                  t('employees.withheld'),
+                  record.withheld.length > 0 ? fieldNames(ask, record.withheld.join(', ')) : null,
+                ],
+                ...bindings.map(({ seller_appid, open_userid }): [string, Words] => [
+                  t('employees.openid', { merchant: beginning(seller_appid, 60) }),
+                  { code: open_userid },
+                ]),
+              ],
+            }
+          : { text: t('employees.nothing_kept') },
+      ],
+    },
+  ]
 }
 
 /** History and future of an employee: cases, pending work, attempts, payment orders. */
-export function story(ask: Ask, employee: EmployeeResult): SafeHtml {
-  const { t } = ask
-  return html`${employee.cases.length === 0 ? '' : section(t('employees.cases'), cases(ask, employee))}
-  ${employee.pending.length === 0 ? '' : section(t('employees.pending'), pending(ask, employee))}
-  ${section(t('employees.attempts'), attempts(ask, employee), { aside: t('employees.latest', { count: 10 }) })}
-  ${employee.payment_orders.length === 0 ? '' : section(t('employees.orders'), orders(ask, employee))}`
+export function storyBlocks(ask: Ask, employee: EmployeeResult): Block[] {
+  const { dead_letters, pending, attempts, payment_orders } = employee
+  return [
+    ...(dead_letters.length === 0 ? [] : [casesOf(ask, employee)]),
+    ...(pending.length === 0 ? [] : [pendingOf(ask, pending)]),
+    attemptsOf(ask, attempts),
+    ...(payment_orders.length === 0 ? [] : [ordersOf(ask, payment_orders)]),
+  ]
 }
 
-function cases(ask: Ask, employee: EmployeeResult): SafeHtml {
-  const { t, language } = ask
-  return table(
-    employee.cases,
+function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: EmployeeResult): Block {
+  const table = tableOf(
+    dead_letters,
     [
-      { title: t('employees.case'), kind: 'main', cell: ({ id }) => `#${id}` },
-      { title: t('employees.state'), cell: row => caseState(ask, row.state) },
+      { title: t('employees.case'), kind: 'main', of: ({ id }) => `#${id}` },
+      { title: t('employees.state'), of: row => caseStatus(row.state) },
       {
         title: t('employees.what'),
-        cell: row =>
-          html`${textOr(language, `category.${row.category}`, row.category)}${
-            row.field === '' ? '' : html` <span class="soft">${fieldName(ask, row.field)}</span>`
-          }`,
+        of: ({ category, field }) => [
+          term('category', category),
+          field === '' ? null : { soft: [' ', term('field', field)] },
+        ],
       },
+      { title: t('employees.field'), only: 'shell', of: itemOf },
       {
         title: t('employees.blocked_by'),
-        kind: 'spare',
-        cell: row =>
-          row.blocked_by === null
-            ? null
-            : html`<a href="${employeePath({ enterpriseCode: employee.enterprise_code, userid: row.blocked_by })}">${foreign(row.blocked_by)}</a>`,
+        spare: true,
+        of: ({ blocked_by: userid }) =>
+          userid && { to: employeePath({ enterpriseCode, userid }), text: { foreign: userid } },
       },
-      { title: t('employees.repeats'), kind: 'number', cell: row => figure(ask, row.occurrences) },
-      { title: t('employees.last_failed'), kind: 'spare', cell: row => since(ask, row.last_failed_at) },
-      { title: t('employees.next_try'), kind: 'spare', cell: row => since(ask, row.next_retry_at) },
+      { title: t('employees.repeats'), kind: 'number', of: row => row.occurrences },
+      { title: t('employees.last_failed'), spare: true, of: row => ({ since: row.last_failed_at }) },
+      {
+        title: t('employees.next_try'),
+        spare: true,
+        of: ({ next_retry_at }) => next_retry_at && { since: next_retry_at },
+      },
     ],
-    { caption: t('employees.cases'), empty: empty(''), href: ({ id }) => `/cases/${id}` },
+    { caption: t('employees.cases'), to: ({ id }) => `/cases/${id}` },
   )
+  return { section: t('employees.cases'), blocks: [table] }
 }
 
-function pending(ask: Ask, employee: EmployeeResult): SafeHtml {
-  const { t, language } = ask
-  return table(
-    employee.pending,
+function pendingOf(ask: Ask, pending: EmployeeResult['pending']): Block {
+  const { t, now } = ask
+  const table = tableOf(
+    pending,
     [
-      {
-        title: t('employees.operation'),
-        cell: ({ operation, detail }) =>
-          html`${textOr(language, `operation.${operation}`, operation)}${detail ? html` ${foreign(detail)}` : ''}`,
-      },
+      { title: t('employees.operation'), of: operationOf },
       {
         title: t('employees.state'),
-        cell: row => {
-          const name = row.replan_at
-            ? 'awaits_plan'
-            : row.enqueued_at
-              ? 'queued'
-              : row.not_before && row.not_before > ask.now
-                ? 'delayed'
-                : 'due'
-          return state('wait', textOr(language, `outbox_state.${name}`, name))
+        of: ({ replan_at, enqueued_at, not_before }) => {
+          const isLater = not_before !== null && not_before > now
+          const name = replan_at ? 'awaits_plan' : enqueued_at ? 'queued' : isLater ? 'delayed' : 'due'
+          return { tone: 'wait', text: term('outbox_state', name) }
         },
       },
-      { title: t('employees.run'), cell: ({ run_id }) => runLink(run_id) },
-      { title: t('employees.waits_since'), cell: row => since(ask, row.created_at) },
-      { title: t('employees.next_try'), cell: row => since(ask, row.not_before) },
-      { title: t('employees.tries'), kind: 'number', cell: row => figure(ask, row.attempts) },
+      { title: t('employees.run'), of: ({ run_id }) => runOf(run_id) },
+      { title: t('employees.waits_since'), of: row => ({ since: row.created_at }) },
+      { title: t('employees.next_try'), of: ({ not_before }) => not_before && { since: not_before } },
+      { title: t('employees.tries'), kind: 'number', of: row => row.attempts },
     ],
-    { caption: t('employees.pending'), empty: empty('') },
+    { caption: t('employees.pending') },
   )
+  return { section: t('employees.pending'), blocks: [table] }
 }
 
-function runLink(id: number | null): Part | null {
-  return id === null ? null : html`<a href="/runs/${id}">#${id}</a>`
+function operationOf({ operation, detail }: { operation: string; detail: string }): Words {
+  return joined([term('operation', operation), detail && { foreign: detail }], ' ')
 }
 
-function attempts(ask: Ask, employee: EmployeeResult): SafeHtml {
+function runOf(id: number | null): Words {
+  return id && { to: `/runs/${id}`, text: `#${id}` }
+}
+
+function attemptsOf(ask: Ask, attempts: EmployeeResult['attempts']): Block {
   const { t, language } = ask
-  return table(
-    employee.attempts,
+  const table = tableOf(
+    attempts,
     [
-      { title: t('employees.when'), cell: row => time(ask, row.started_at) },
-      { title: t('employees.run'), cell: ({ run_id }) => runLink(run_id) },
-      {
-        title: t('employees.outcome'),
-        cell: row => textOr(language, `outcome.${row.outcome}`, row.outcome),
-      },
+      { title: t('employees.when'), of: row => ({ at: row.started_at }) },
+      { title: t('employees.run'), of: ({ run_id }) => runOf(run_id) },
+      { title: t('employees.operation'), only: 'shell', gives: true, of: operationOf },
+      { title: t('employees.outcome'), of: row => term('outcome', row.outcome) },
       {
         title: t('employees.fields'),
-        cell: ({ fields }) => (fields.length === 0 ? null : fieldNames(ask, fields.join(', '))),
+        gives: true,
+        of: ({ fields }) => (fields.length === 0 ? null : fieldNames(ask, fields.join(', '))),
       },
       {
         title: t('employees.calls'),
-        kind: 'spare',
-        cell: ({ calls }) =>
+        spare: true,
+        of: ({ calls }) =>
           Object.entries(calls)
             .map(([name, n]) => `${textOr(language, `call.${name}`, name)} × ${n}`)
-            .join(t('employees.list_separator')) || null,
+            .join(t('employees.list_separator')),
       },
-      { title: t('employees.took'), kind: 'number', cell: row => duration(ask, row.duration_ms) },
+      { title: t('employees.took'), kind: 'number', spare: true, of: row => duration(ask, row.duration_ms) },
       {
         title: t('employees.said'),
-        cell: ({ error, platform_code }) =>
-          error === null
-            ? null
-            : html`${foreign(inLanguage(language, error))}${platform_code === null ? '' : html` ${code(platform_code)}`}`,
+        gives: true,
+        of: ({ error, platform_code }) =>
+          error &&
+          joined([{ foreign: inLanguage(language, error) }, platform_code && { code: platform_code }], ' '),
       },
-      { title: t('employees.trace'), kind: 'spare', cell: ({ trace_id }) => code(trace_id) },
+      { title: t('employees.trace'), spare: true, of: ({ trace_id }) => trace_id && { code: trace_id } },
     ],
     {
       caption: t('employees.attempts'),
-      empty: empty(t('employees.no_attempts'), t('employees.no_attempts.remedy')),
+      empty: t('employees.no_attempts'),
+      todo: t('employees.no_attempts.remedy'),
     },
   )
+  return { section: t('employees.attempts'), aside: t('employees.latest', { count: 10 }), blocks: [table] }
 }
 
-function orders(ask: Ask, employee: EmployeeResult): SafeHtml {
-  const { t, language } = ask
-  return table(
-    employee.payment_orders,
+function ordersOf({ t }: Ask, orders: EmployeeResult['payment_orders']): Block {
+  const table = tableOf(
+    orders,
     [
-      { title: t('employees.order'), cell: ({ trade_no }) => code(trade_no) },
-      { title: t('employees.when'), cell: row => time(ask, row.created_at) },
-      { title: t('employees.subject'), kind: 'spare', cell: ({ subject }) => foreign(subject) },
+      { title: t('employees.order'), of: ({ trade_no }) => ({ code: trade_no }) },
+      { title: t('employees.when'), of: ({ created_at }) => created_at && { at: created_at } },
+      {
+        title: t('employees.subject'),
+        spare: true,
+        gives: true,
+        of: ({ subject }) => subject && { foreign: subject },
+      },
       {
         title: t('employees.state'),
-        cell: ({ status }) =>
-          status === null ? null : textOr(language, `payment_order_status.${status}`, String(status)),
+        of: ({ status }) => (status === null ? null : term('payment_order_status', String(status))),
       },
-      { title: t('employees.paid'), kind: 'number', cell: ({ pay_amount }) => pay_amount },
-      { title: t('employees.refunded'), kind: 'number', cell: ({ refund_amount }) => refund_amount },
+      { title: t('employees.paid'), kind: 'number', of: ({ pay_amount }) => pay_amount },
+      { title: t('employees.refunded'), kind: 'number', of: ({ refund_amount }) => refund_amount },
     ],
-    { caption: t('employees.orders'), empty: empty('') },
+    { caption: t('employees.orders') },
   )
+  return { section: t('employees.orders'), blocks: [table] }
 }

@@ -11,45 +11,59 @@ export function employeeLabel({ enterpriseCode, userid }: EmployeeKey): string {
   return qualified(enterpriseCode, userid)
 }
 
-/** How long a page waits for HR to say which employee is meant. */
-const HR_MS = 3000
+/** How long a page waits for HR. */
+export const HR_MS = 3000
+
+export function hrLate(ms: number): HrUnavailableError {
+  return new HrUnavailableError(message('said.hr_late', { seconds: ms / 1000 }))
+}
+
+/** What tells whom a person means. `hrMs`: how long HR may take for it, unless that is a page. */
+export type Knows = Pick<Services, 'pool' | 'config' | 'hr'> & { hrMs?: number }
 
 /**
  * The employee whom an address names: `userid`, or `enterprise/userid`. HR is asked about one that dirsync does not know; while
  * it gives no answer, the deployment's own enterprise is assumed.
  * @throws Problem when several enterprises have a user id
  */
-export async function resolveKey({ pool, config, hr }: Services, name: string): Promise<EmployeeKey> {
+export async function resolveKey(services: Knows, name: string): Promise<EmployeeKey> {
+  const { config, hr } = services
   const own = config.PLATFORM_ENTERPRISE_CODE
-  const codes = await enterpriseCodes(pool, own)
   const slash = name.indexOf('/')
   if (slash >= 0) {
     const enterpriseCode = name.slice(0, slash)
-    if (enterpriseCode === '' || [...codes, ...hr.codes].includes(enterpriseCode))
+    if (enterpriseCode === '' || [...(await codesOf(services)), ...hr.codes].includes(enterpriseCode))
       return { enterpriseCode, userid: name.slice(slash + 1) }
   }
-  const known = await findEmployees(pool, [name])
-  const [first, second] = known.length > 0 ? known : await inHr()
+  const { keys } = await employeesNamed(services, name)
+  const [first, second] = keys
   if (first && second)
     throw new Problem(
       'invalid',
-      `${name} may be any of several employees: name one as ${employeeLabel(first)} or ${employeeLabel(second)}`,
+      message('said.may_be_several', { name, one: employeeLabel(first), other: employeeLabel(second) }),
     )
   return first ?? { enterpriseCode: own, userid: name }
+}
 
-  async function inHr(): Promise<EmployeeKey[]> {
-    const options = { expected: (missing: EmployeeKey[]) => present(pool, missing), timeoutMs: HR_MS }
-    try {
-      return (
-        await within(
-          HR_MS,
-          hr.find([name], codes, options),
-          () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 })),
-        )
-      ).keys
-    } catch (error) {
-      if (isOfHr(error)) return []
-      throw error
-    }
+/** Whom dirsync knows by this name, else HR; and the HR sources that give no answer. */
+export async function employeesNamed(
+  services: Knows,
+  name: string,
+): Promise<{ keys: EmployeeKey[]; silent: string[] }> {
+  const { pool, hr, hrMs = HR_MS } = services
+  const known = await findEmployees(pool, [name])
+  if (known.length > 0) return { keys: known, silent: [] }
+  const options = { expected: (missing: EmployeeKey[]) => present(pool, missing), timeoutMs: hrMs }
+  try {
+    const finding = hr.find([name], await codesOf(services), options)
+    const { keys, failures } = await within(hrMs, finding, () => hrLate(hrMs))
+    return { keys, silent: failures.map(({ source }) => (source.name ? `HR source ${source.name}` : 'HR')) }
+  } catch (error) {
+    if (isOfHr(error)) return { keys: [], silent: ['HR'] }
+    throw error
   }
+}
+
+function codesOf({ pool, config }: Knows): Promise<string[]> {
+  return enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE)
 }

@@ -16,13 +16,13 @@ import {
   tabs,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { LISTED } from './list.ts'
+import { LISTED, type ListedEmployee } from './list.ts'
 import type { EmployeesResult } from './query.ts'
 
 // The list
 
-export const STANDING_TONES: Record<string, Tone> = {
-  in_step: 'ok',
+export const EMPLOYEE_STATUS_TONES: Record<string, Tone> = {
+  in_sync: 'ok',
   waiting: 'busy',
   halted: 'bad',
   dead_lettered: 'warn',
@@ -35,22 +35,22 @@ export const STANDING_TONES: Record<string, Tone> = {
   unknown: 'off',
 }
 
-export function standingState({ t, language }: Ask, name: string): SafeHtml {
-  const word = name === 'unknown' ? t('employees.unknown') : textOr(language, `standing.${name}`, name)
-  return state(STANDING_TONES[name] ?? 'off', word)
+export function statusState({ t, language }: Ask, name: string): SafeHtml {
+  const word = name === 'unknown' ? t('employees.unknown') : textOr(language, `status.${name}`, name)
+  return state(EMPLOYEE_STATUS_TONES[name] ?? 'off', word)
 }
 
 interface Listed {
   q?: string | undefined
-  standing?: string | undefined
+  status?: string | undefined
   department?: string | undefined
   enterprise: string
 }
 
 export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed): SafeHtml {
   const { t, language } = ask
-  const standing = asked.standing === 'in_step' ? undefined : asked.standing
-  const isAll = asked.q === undefined && standing === undefined && asked.department === undefined
+  const status = asked.status === 'in_sync' ? undefined : asked.status
+  const isAll = asked.q === undefined && status === undefined && asked.department === undefined
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0)
   return html`${head(t('employees.title'))}
   ${filters(ask, '/employees', [
@@ -63,16 +63,16 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
       hint: t('employees.search_hint'),
     },
   ])}
-  ${tabs(t('employees.by_standing'), [
+  ${tabs(t('employees.by_status'), [
     { href: '/employees', text: counted(ask, t('common.all'), total), current: isAll },
     ...LISTED.map(name => ({
-      href: `/employees?standing=${name}`,
+      href: `/employees?status=${name}`,
       text: counted(
         ask,
-        name === 'waiting' ? t('employees.waiting_or_halted') : textOr(language, `standing.${name}`, name),
+        name === 'waiting' ? t('employees.waiting_or_halted') : textOr(language, `status.${name}`, name),
         result.counts[name] ?? 0,
       ),
-      current: standing === name,
+      current: status === name,
     })),
   ])}
   ${
@@ -81,18 +81,18 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
       : html`<p>${t('employees.of_department', { department: beginning(asked.department, 80) })}</p>`
   }
   ${table(
-    result.employees,
+    result.items,
     [
       { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
-      ...(result.employees.some(({ enterprise_code }) => enterprise_code !== '')
+      ...(result.items.some(({ enterprise_code }) => enterprise_code !== '')
         ? [
             {
               title: t('employees.enterprise'),
-              cell: (row: EmployeesResult['employees'][number]) => foreign(row.enterprise_code),
+              cell: (row: ListedEmployee) => foreign(row.enterprise_code),
             },
           ]
         : []),
-      { title: t('employees.standing'), cell: row => standingState(ask, row.standing) },
+      { title: t('employees.status'), cell: row => statusState(ask, row.status) },
       {
         title: t('employees.open_cases'),
         kind: 'number',
@@ -103,19 +103,19 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
             {
               title: t('employees.department'),
               kind: 'spare' as const,
-              cell: (row: EmployeesResult['employees'][number]) => foreign(row.department),
+              cell: (row: ListedEmployee) => foreign(row.department),
             },
             {
               title: t('employees.confirmed'),
               kind: 'spare' as const,
-              cell: (row: EmployeesResult['employees'][number]) => since(ask, row.acknowledged_at),
+              cell: (row: ListedEmployee) => since(ask, row.acknowledged_at),
             },
           ]
         : []),
     ],
     {
       caption: t('employees.title'),
-      empty: noEmployees(ask, asked, standing),
+      empty: noEmployees(ask, asked, status),
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}
@@ -126,20 +126,14 @@ function counted(ask: Ask, name: string, count: number): SafeHtml {
   return html`${name} <span class="badge">${figure(ask, count)}</span>`
 }
 
-function noEmployees(
-  { t, language }: Ask,
-  { q, department }: Listed,
-  standing: string | undefined,
-): SafeHtml {
+function noEmployees({ t, language }: Ask, { q, department }: Listed, status: string | undefined): SafeHtml {
   if (q !== undefined)
     return empty(
       t('employees.not_found', { text: beginning(q, 80) }),
       html`<a href="${employeePath({ enterpriseCode: '', userid: q })}">${t('employees.not_found.remedy')}</a>`,
     )
-  if (standing !== undefined)
-    return empty(
-      t('employees.nobody_stands', { standing: textOr(language, `standing.${standing}`, standing) }),
-    )
+  if (status !== undefined)
+    return empty(t('employees.nobody_stands', { status: textOr(language, `status.${status}`, status) }))
   if (department !== undefined) return empty(t('employees.nobody_in_department'))
   return empty(t('overview.nobody'), t('overview.nobody.remedy'))
 }

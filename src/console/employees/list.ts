@@ -1,22 +1,29 @@
+import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
-import { STANDINGS, type Standing } from '../../sync/employee.ts'
+import { EMPLOYEE_STATUSES, type EmployeeStatus } from '../../sync/employee.ts'
 
 /** Statuses that have a list of their own; employees in sync need none. */
-export const LISTED = STANDINGS.filter(standing => standing !== 'in_step')
+export const LISTED = EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
 
 /** An employee in a list. */
-export interface ListedEmployee extends EmployeeKey {
-  standing: Standing
-  department: string | null
-  acknowledgedAt: Date | null
-  /** At most 100 are counted. */
-  openCases: number
-}
+export const ListedEmployee = z.object({
+  enterprise_code: z.string(),
+  userid: z.string(),
+  status: z
+    .string()
+    .describe(
+      'halted: waiting, while work stands still; unknown: a case names them, and no run has seen them',
+    ),
+  department: z.string().nullable(),
+  acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
+  open_cases: z.number().describe('At most 100 are counted'),
+})
+export type ListedEmployee = z.infer<typeof ListedEmployee>
 
 /** Filters of the list; without any, all employees. */
 export interface EmployeeFilter {
-  standing?: Standing | undefined
+  status?: EmployeeStatus | undefined
   /** Employees that the platform last listed in this department. */
   department?: { enterpriseCode: string; code: string } | undefined
 }
@@ -26,14 +33,14 @@ export async function listEmployees(
   db: Pool,
   filter: EmployeeFilter,
   { after, limit }: { after?: EmployeeKey | null | undefined; limit: number },
-): Promise<{ employees: ListedEmployee[]; next: EmployeeKey | null }> {
+): Promise<{ items: ListedEmployee[]; next: EmployeeKey | null }> {
   const { text, values } = listStatement(filter, after ?? null, limit + 1)
   const { rows } = await db.query<ListedEmployee>(text, values)
-  const employees = rows.slice(0, limit)
-  const last = employees.at(-1)
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
   return {
-    employees,
-    next: rows.length > limit && last ? { enterpriseCode: last.enterpriseCode, userid: last.userid } : null,
+    items,
+    next: rows.length > limit && last ? { enterpriseCode: last.enterprise_code, userid: last.userid } : null,
   }
 }
 
@@ -48,16 +55,16 @@ export function listStatement(
   const conditions: string[] = []
   const order = ['enterprise_code', 'userid']
   const from: string[] = after ? [after.enterpriseCode, after.userid] : []
-  if (filter.standing) {
-    const standing = value(filter.standing)
+  if (filter.status) {
+    const status = value(filter.status)
     conditions.push(
       // A range and a matching order: with an equality PostgreSQL may walk through all employees in the order of
       // their keys.
-      `standing between ${standing} and ${standing}`,
-      `standing <> 'in_step'`,
+      `status between ${status} and ${status}`,
+      `status <> 'in_sync'`,
     )
-    order.unshift('standing')
-    if (after) from.unshift(filter.standing)
+    order.unshift('status')
+    if (after) from.unshift(filter.status)
   }
   if (filter.department)
     conditions.push(
@@ -66,13 +73,12 @@ export function listStatement(
       `dept_code = ${value(filter.department.code)}`,
     )
   if (after) conditions.push(`(${order.join(', ')}) > (${from.map(value).join(', ')})`)
-  const text = `select e.enterprise_code as "enterpriseCode", e.userid, e.standing, e.dept_code as department,
-            e.acknowledged_at as "acknowledgedAt",
+  const text = `select e.enterprise_code, e.userid, e.status, e.dept_code as department, e.acknowledged_at,
             (select count(*)::int from (
                select from dirsync.dead_letter d
                where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
-     from (select enterprise_code, userid, dept_code, acknowledged_at, standing
+                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
+     from (select enterprise_code, userid, dept_code, acknowledged_at, status
            from dirsync.employee ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
            order by ${order.join(', ')} limit $1) e
      order by e.enterprise_code, e.userid`
@@ -80,20 +86,23 @@ export function listStatement(
 }
 
 /** Employees by status, from the tally. */
-export async function countStandings(db: Pool): Promise<Record<Standing, number>> {
-  const { rows } = await db.query<{ standing: Standing; count: number }>(
-    `select state as standing, sum(n)::int as count
+export async function countStatuses(db: Pool): Promise<Record<EmployeeStatus, number>> {
+  const { rows } = await db.query<{ status: EmployeeStatus; count: number }>(
+    `select state as status, sum(n)::int as count
      from dirsync.tally where source = 'employee' group by state`,
   )
-  const counts = new Map(rows.map(({ standing, count }) => [standing, count]))
-  return Object.fromEntries(STANDINGS.map(name => [name, counts.get(name) ?? 0])) as Record<Standing, number>
+  const counts = new Map(rows.map(({ status, count }) => [status, count]))
+  return Object.fromEntries(EMPLOYEE_STATUSES.map(name => [name, counts.get(name) ?? 0])) as Record<
+    EmployeeStatus,
+    number
+  >
 }
 
 /** The status of one employee; null if no run has seen them. */
-export async function readStanding(db: Pool, key: EmployeeKey): Promise<Standing | null> {
-  const { rows } = await db.query<{ standing: Standing }>(
-    `select standing from dirsync.employee where enterprise_code = $1 and userid = $2`,
+export async function readStatus(db: Pool, key: EmployeeKey): Promise<EmployeeStatus | null> {
+  const { rows } = await db.query<{ status: EmployeeStatus }>(
+    `select status from dirsync.employee where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],
   )
-  return rows[0]?.standing ?? null
+  return rows[0]?.status ?? null
 }

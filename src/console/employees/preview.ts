@@ -98,9 +98,10 @@ async function* rowsToAsk(
 export interface FieldPreview {
   field: EmployeeField
   hr: FieldValue
-  /** Undefined if unknown: not asked, not shown by the platform, or the feature is off. */
-  platform: FieldValue | undefined
-  standing: 'in_step' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
+  platform: FieldValue
+  /** False if unknown: not asked, not shown by the platform, or the feature is off. */
+  platform_told: boolean
+  status: 'in_sync' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
   /** Why it is held back or invalid, or a remark about the comparison. */
   note: Message | null
 }
@@ -141,39 +142,43 @@ export function previewEmployee(input: {
     unkept,
   })
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
-  const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
-    if (actual === null) return { standing: 'unknown', note: null }
-    if (isIn(send, field)) return { standing: 'to_send', note: null }
-    if (isIn(blocked, field)) return { standing: 'held_back', note: message('said.switched_off') }
-    if (isIn(givenUp, field)) return { standing: 'held_back', note: message('said.not_kept') }
-    if (isIn(mistaken, field)) return { standing: 'held_back', note: message('said.mistaken') }
+  const judge = (field: EmployeeField): Pick<FieldPreview, 'status' | 'note'> => {
+    if (actual === null) return { status: 'unknown', note: null }
+    if (isIn(send, field)) return { status: 'to_send', note: null }
+    if (isIn(blocked, field)) return { status: 'held_back', note: message('said.switched_off') }
+    if (isIn(givenUp, field)) return { status: 'held_back', note: message('said.not_kept') }
+    if (isIn(mistaken, field)) return { status: 'held_back', note: message('said.mistaken') }
     if (isIn(parked, field)) {
       const unit = parked.find(({ fields }) => fields.includes(field))
       const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))
       return {
-        standing: 'held_back',
+        status: 'held_back',
         note: open
           ? message('said.see_case', { case: open.id, category: open.category })
           : message('said.a_case'),
       }
     }
     const keepsItsOwn = !desired.fields[field] && actual[field]
-    return { standing: 'in_step', note: keepsItsOwn ? message('said.keeps_own') : null }
+    return { status: 'in_sync', note: keepsItsOwn ? message('said.keeps_own') : null }
   }
   const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
     field,
     hr: maskValue(field, desired.fields[field] ?? null),
-    platform: shown(field, actual),
+    ...shown(field, actual),
     ...judge(field),
   }))
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
 }
 
 /** The platform's value, if it shows one. */
-function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue | undefined {
+function shown(
+  field: EmployeeField,
+  actual: EmployeeFields | null,
+): Pick<FieldPreview, 'platform' | 'platform_told'> {
   const value = actual?.[field]
-  if (value === undefined || (value === null && FEATURE_FIELDS.has(field))) return undefined
-  return maskValue(field, value)
+  if (value === undefined || (value === null && FEATURE_FIELDS.has(field)))
+    return { platform: null, platform_told: false }
+  return { platform: maskValue(field, value), platform_told: true }
 }
 
 /** The fields of an invalid row: an invalid value may be anything, so it is hidden. */
@@ -188,8 +193,8 @@ function rawFields(
     return {
       field,
       hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
-      platform: shown(field, actual),
-      standing: problem ? 'invalid' : 'unknown',
+      ...shown(field, actual),
+      status: problem ? 'invalid' : 'unknown',
       note: problem?.message ?? null,
     }
   })

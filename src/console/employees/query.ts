@@ -2,12 +2,13 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { STANDINGS } from '../../sync/employee.ts'
+import type { PlatformClient } from '../../platform/client.ts'
+import { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
-import type { Services } from '../services.ts'
-import { type EmployeeView, employeePage } from './compared.ts'
-import { countStandings, listEmployees, readStanding } from './list.ts'
+import { type EmployeeView, lookAt } from './compared.ts'
+import { HR_MS, type Knows } from './key.ts'
+import { countStatuses, ListedEmployee, listEmployees, readStatus } from './list.ts'
 import { searchEmployees } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
@@ -16,7 +17,7 @@ import { EmployeeStory, readEmployeeStory } from './story.ts'
 
 export const EmployeesQuery = z.object({
   q: z.string().trim().max(200).optional().describe('The beginning of a user id, or a whole open id'),
-  standing: z.enum(STANDINGS).optional().describe('How they stand; in_step is not listed by itself'),
+  status: z.enum(EMPLOYEE_STATUSES).optional().describe('How they stand; in_sync is not listed by itself'),
   department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
   enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
   cursor,
@@ -24,51 +25,32 @@ export const EmployeesQuery = z.object({
 })
 
 export const EmployeesResult = z.object({
-  counts: z.record(z.string(), z.number()).describe('Employees by standing'),
-  employees: z.array(
-    z.object({
-      enterprise_code: z.string(),
-      userid: z.string(),
-      standing: z
-        .string()
-        .describe(
-          'halted: waiting, while work stands still; unknown: a case names them, and no run has seen them',
-        ),
-      department: z.string().nullable(),
-      acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
-      open_cases: z.number(),
-    }),
-  ),
+  counts: z.record(z.string(), z.number()).describe('Employees by status'),
+  items: z.array(ListedEmployee),
   next: z.string().nullable(),
 })
 export type EmployeesResult = z.infer<typeof EmployeesResult>
 
 export async function readEmployees(
-  { pool }: Services,
+  pool: Pool,
   query: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
-  const [counts, scopes] = await Promise.all([countStandings(pool), haltedScopes(pool)])
+  const [counts, scopes] = await Promise.all([countStatuses(pool), haltedScopes(pool)])
   // As the overview counts them.
-  const shown = (standing: string, enterpriseCode: string) =>
-    standing === 'waiting' && (scopes.has('*') || scopes.has(enterpriseCode)) ? 'halted' : standing
+  const shown = <Row extends ListedEmployee>(row: Row): Row =>
+    row.status === 'waiting' && (scopes.has('*') || scopes.has(row.enterprise_code))
+      ? { ...row, status: 'halted' }
+      : row
   if (query.q !== undefined) {
     const found = await searchEmployees(pool, query.q, { limit: query.limit })
-    const employees = found.map(one => ({
-      enterprise_code: one.enterpriseCode,
-      userid: one.userid,
-      standing: shown(one.standing, one.enterpriseCode),
-      department: null,
-      acknowledged_at: null,
-      open_cases: one.openCases,
-    }))
-    return { counts, employees, next: null }
+    return { counts, items: found.map(shown), next: null }
   }
   const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
-  const { employees, next } = await listEmployees(
+  const { items, next } = await listEmployees(
     pool,
     {
       // Nearly all employees are in sync, so that filter is left to the unfiltered list.
-      standing: query.standing === 'in_step' ? undefined : query.standing,
+      status: query.status === 'in_sync' ? undefined : query.status,
       department:
         query.department === undefined
           ? undefined
@@ -76,18 +58,7 @@ export async function readEmployees(
     },
     { after: position && { enterpriseCode: position[0], userid: position[1] }, limit: query.limit },
   )
-  return {
-    counts,
-    employees: employees.map(one => ({
-      enterprise_code: one.enterpriseCode,
-      userid: one.userid,
-      standing: shown(one.standing, one.enterpriseCode),
-      department: one.department,
-      acknowledged_at: one.acknowledgedAt,
-      open_cases: one.openCases,
-    })),
-    next: next && encodeCursor([next.enterpriseCode, next.userid]),
-  }
+  return { counts, items: items.map(shown), next: next && encodeCursor([next.enterpriseCode, next.userid]) }
 }
 
 async function haltedScopes(db: Pool): Promise<Set<string>> {
@@ -113,12 +84,10 @@ const StepResult = z.object({
 })
 export type StepResult = z.infer<typeof StepResult>
 
-const kept = EmployeeStory.shape
-
-export const EmployeeResult = z.object({
+export const EmployeeResult = EmployeeStory.extend({
   enterprise_code: z.string(),
   userid: z.string(),
-  standing: z.enum([...STANDINGS, 'unknown']).describe('unknown: no run has seen the employee'),
+  status: z.enum([...EMPLOYEE_STATUSES, 'unknown']).describe('unknown: no run has seen the employee'),
   hr: z
     .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
     .describe('unknown: HR could not be asked, see hr_error'),
@@ -133,19 +102,12 @@ export const EmployeeResult = z.object({
         hr: z.string().nullable(),
         platform: z.string().nullable(),
         platform_told: z.boolean().describe('false: not asked, or the platform does not tell this field'),
-        standing: z.enum(['in_step', 'to_send', 'held_back', 'invalid', 'unknown']),
+        status: z.enum(['in_sync', 'to_send', 'held_back', 'invalid', 'unknown']),
         note: SaidText.nullable(),
       }),
     )
     .describe('HR against the platform; values are masked'),
-  record: kept.record,
   steps: z.array(StepResult).describe('What the last attempt came to'),
-  pending: kept.pending,
-  attempts: kept.attempts,
-  cases: kept.dead_letters,
-  bindings: kept.bindings,
-  payment_orders: kept.payment_orders,
-  halts: kept.halts,
   run: z
     .object({
       id: z.number(),
@@ -159,66 +121,45 @@ export const EmployeeResult = z.object({
 })
 export type EmployeeResult = z.infer<typeof EmployeeResult>
 
+/** What an employee's page needs. The platform is connected on first use. */
+export type EmployeeServices = Knows & { platform(): PlatformClient | Promise<PlatformClient> }
+
+const NOT_READ: EmployeeView = {
+  ...{ hr: 'not_asked', hr_error: null, platform: 'not_asked', platform_error: null },
+  ...{ problems: [], fields: [] },
+}
+
 /**
  * @param options.hr whether to read HR
  * @param options.ask whether to ask the platform too
  */
 export async function readEmployee(
-  services: Services,
+  { pool, hr, hrMs = HR_MS, platform }: Omit<EmployeeServices, 'config'>,
   key: EmployeeKey,
   options: { hr: boolean; ask?: boolean; run?: number | undefined },
 ): Promise<EmployeeResult> {
-  const { pool } = services
-  const [page, standing, run] = await Promise.all([
-    options.hr
-      ? employeePage(pool, services.hr, options.ask ? services.platform() : null, key, {
-          ask: options.ask ?? false,
-        })
-      : withoutHr(services, key),
-    readStanding(pool, key),
-    options.run === undefined ? null : readRun(services, options.run),
+  const client = options.ask ? await platform() : null
+  const [view, story, status, run] = await Promise.all([
+    options.hr ? lookAt({ db: pool, hr, client, hrMs }, key) : NOT_READ,
+    readEmployeeStory(pool, key),
+    readStatus(pool, key),
+    options.run === undefined ? null : readRun(pool, options.run),
   ])
-  const { story, preview } = page
   return {
     enterprise_code: key.enterpriseCode,
     userid: key.userid,
-    standing: standing ?? 'unknown',
-    hr: preview?.hr ?? (options.hr ? 'unknown' : 'not_asked'),
-    hr_error: page.hrError,
-    platform: page.platform,
-    platform_error: page.platformError,
-    problems: preview?.problems ?? [],
-    fields: (preview?.fields ?? []).map(({ platform, ...field }) => ({
-      ...field,
-      platform: platform ?? null,
-      platform_told: platform !== undefined,
-    })),
-    record: story.record,
-    steps: page.steps.map(stepResult),
-    pending: story.pending,
-    attempts: story.attempts,
-    cases: story.dead_letters,
-    bindings: story.bindings,
-    payment_orders: story.payment_orders,
-    halts: story.halts,
-    run: run && { ...run, steps: stepsOfRun(run, story).map(stepResult) },
+    status: status ?? 'unknown',
+    ...view,
+    ...story,
+    steps: stepsOf(story),
+    run: run && { ...run, steps: stepsOfRun(run, story) },
   }
-}
-
-async function withoutHr({ pool }: Services, key: EmployeeKey) {
-  const story = await readEmployeeStory(pool, key)
-  const view: EmployeeView = { key, preview: null, hrError: null, platform: 'not_asked', platformError: null }
-  return { ...view, story, steps: stepsOf(story) }
-}
-
-function stepResult({ what, caseId, ...step }: Step): StepResult {
-  return { ...step, text: what.key, values: what.values, case_id: caseId }
 }
 
 type RunState = Omit<NonNullable<EmployeeResult['run']>, 'steps'>
 
-async function readRun({ pool }: Services, id: number): Promise<RunState | null> {
-  const { rows } = await pool.query<RunState>(
+async function readRun(db: Pool, id: number): Promise<RunState | null> {
+  const { rows } = await db.query<RunState>(
     'select id, state, message, finished_at from dirsync.sync_run where id = $1',
     [id],
   )

@@ -1,24 +1,27 @@
 import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { isOfHr } from '../../hr/source.ts'
+import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, read } from '../endpoint.ts'
+import { action, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import { commandsOf } from '../services.ts'
 import { employeePath } from '../ui/paths.ts'
+import { pageOf } from '../ui/shown.ts'
 import { employeeLabel, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
 import {
   EmployeeListQuery,
   EmployeeResult,
+  type EmployeeServices,
   EmployeesQuery,
   EmployeesResult,
   readEmployee,
   readEmployees,
 } from './query.ts'
 import { RevealError, revealValue } from './reveal.ts'
-import { employeeBody, revealedBody } from './view.ts'
+import { employeeShown, revealedBody } from './view.ts'
 
 const params = z.object({ key: z.string().min(1).describe('User id, or enterprise/userid, encoded') })
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -26,25 +29,25 @@ const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in th
 export const screen: Screen = {
   name: 'employees',
   topics: { employees: `select mark from tally where source = 'employee'` },
-  endpoints: employees,
+  endpoints: services => Object.values(employees(services)),
 }
 
-function employees(services: Services): Endpoint[] {
-  return [
-    read({
+export function employees(services: EmployeeServices) {
+  return {
+    list: read({
       path: '/employees',
       tag: 'employees',
       role: 'viewer',
       summary: 'Employees by the beginning of their user id, by status, or by department',
       query: EmployeesQuery,
       result: EmployeesResult,
-      run: (_ask, { input }) => readEmployees(services, input),
+      run: (_ask, { input }) => readEmployees(services.pool, input),
       page: (ask, result, { input }) => ({
         title: ask.t('employees.title'),
         body: employeesBody(ask, result, input),
       }),
     }),
-    read({
+    one: read({
       path: '/employees/:key',
       tag: 'employees',
       role: 'viewer',
@@ -56,12 +59,9 @@ function employees(services: Services): Endpoint[] {
         const key = await resolveKey(services, params.key)
         return readEmployee(services, key, { hr: input.hr === 'yes', run: input.run })
       },
-      page: (ask, result) => ({
-        title: nameOf(result),
-        body: employeeBody(ask, result),
-      }),
+      shown: employeeShown,
     }),
-    action({
+    explain: action({
       path: '/employees/:key/explain',
       tag: 'employees',
       role: 'reviewer',
@@ -72,12 +72,9 @@ function employees(services: Services): Endpoint[] {
       async run(_ask, { params }) {
         return readEmployee(services, await resolveKey(services, params.key), { hr: true, ask: true })
       },
-      page: (ask, result) => ({
-        title: nameOf(result),
-        body: employeeBody(ask, result),
-      }),
+      page: (ask, result) => pageOf(ask, employeeShown(ask, result)),
     }),
-    action({
+    sync: action({
       path: '/employees/:key/sync',
       tag: 'employees',
       role: 'reviewer',
@@ -95,7 +92,7 @@ function employees(services: Services): Endpoint[] {
         notice: { key: 'employees.sync_started', values: { run } },
       }),
     }),
-    action({
+    reveal: action({
       path: '/employees/:key/reveal',
       tag: 'employees',
       role: 'admin',
@@ -115,20 +112,16 @@ function employees(services: Services): Endpoint[] {
         }
       },
     }),
-  ]
+  }
 }
 
-function nameOf({ enterprise_code, userid }: EmployeeResult): string {
-  return employeeLabel({ enterpriseCode: enterprise_code, userid })
-}
-
-async function reveal({ pool, hr }: Services, ask: Ask, what: Parameters<typeof revealValue>[3]) {
+async function reveal({ pool, hr }: EmployeeServices, ask: Ask, what: Parameters<typeof revealValue>[3]) {
   try {
     return await revealValue(pool, hr, ask.asker, what)
   } catch (error) {
     if (error instanceof RevealError)
       throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })
-    if (isOfHr(error)) throw new Problem('invalid', error.message, { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('invalid', saidBy(error), { status: 503, cause: error })
     throw error
   }
 }

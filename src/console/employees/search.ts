@@ -1,15 +1,10 @@
 import type { Pool } from '../../lib/database.ts'
-import { enterpriseCodes, type Standing } from '../../sync/employee.ts'
+import { enterpriseCodes } from '../../sync/employee.ts'
+import type { ListedEmployee } from './list.ts'
 
 /** A known employee in search results. */
-export interface FoundEmployee {
-  enterpriseCode: string
-  userid: string
-  foundBy: 'userid' | 'case' | 'openid'
-  /** unknown: there is a case, but no run has seen the employee. */
-  standing: Standing | 'unknown'
-  /** At most 100 are counted. */
-  openCases: number
+export interface FoundEmployee extends ListedEmployee {
+  found_by: 'userid' | 'case' | 'openid'
 }
 
 /**
@@ -42,12 +37,12 @@ export async function searchEmployees(
      ), once as (
        select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
      )
-     select o.enterprise_code as "enterpriseCode", o.userid, o.found_by as "foundBy",
-            coalesce(e.standing, 'unknown') as standing,
+     select o.enterprise_code, o.userid, o.found_by, coalesce(e.status, 'unknown') as status,
+            e.dept_code as department, e.acknowledged_at,
             (select count(*)::int from (
                select from dirsync.dead_letter d
                where d.enterprise_code = o.enterprise_code and d.entity_key = o.userid
-                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
+                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
      order by o.userid <> $4, o.userid collate "C", o.enterprise_code limit $5`,

@@ -54,17 +54,18 @@ export interface Step {
   state: StepState
   /** When it ended; null if it has not been reached, or its time is not stored. */
   at: Date | null
-  what: { key: StepText; values: Record<string, string | number | Said> }
+  text: StepText
+  values: Record<string, string | number | Said>
   remedy: Said | null
   /** The case of the remedy. */
-  caseId: number | null
+  case_id: number | null
 }
 
 type Attempt = EmployeeStory['attempts'][number]
 type Case = EmployeeStory['dead_letters'][number]
 
 /** A step without its name and its time. */
-type Told = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
+type Told = Omit<Step, 'step' | 'at'>
 
 /** Always five, in order. */
 export function stepsOf(story: EmployeeStory): Step[] {
@@ -86,8 +87,8 @@ function timeOf(step: StepName, said: Told, attempt: Attempt | undefined, story:
   return step === 'asked' || step === 'sent' ? ended : attempt.started_at
 }
 
-function say(state: StepState, key: StepText, values: Step['what']['values'] = {}, about?: Case): Told {
-  return { state, what: { key, values }, remedy: about?.remedy ?? null, caseId: about?.id ?? null }
+function say(state: StepState, text: StepText, values: Step['values'] = {}, about?: Case): Told {
+  return { state, text, values, remedy: about?.remedy ?? null, case_id: about?.id ?? null }
 }
 
 const READ = say('done', 'read_row')
@@ -101,7 +102,7 @@ const LATER = say('waiting', 'not_reached')
 
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
 function ofHeld({ record }: EmployeeStory, run: number): Five {
-  return record?.standing === 'rejected'
+  return record?.status === 'rejected'
     ? [READ, IN_SCOPE, say('skipped', 'judged_rejected', { run }), NOT_REACHED, NOT_REACHED]
     : [READ, IN_SCOPE, say('waiting', 'judged_held', { run }), LATER, LATER]
 }
@@ -112,7 +113,7 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
   const { outcome, fields } = attempt
   const sent = { fields: fields.join(', '), count: fields.length }
   switch (outcome) {
-    case 'in_step':
+    case 'in_sync':
       return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
     case 'updated':
       return [READ, IN_SCOPE, PASSED, FOUND, say('done', 'sent_fields', sent)]
@@ -238,7 +239,7 @@ function withoutAttempt(story: EmployeeStory): Five {
   if (work) return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
   if (record?.vanished_at || record?.active === false)
     return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
-  if (record?.in_step) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+  if (record?.in_sync) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
   const about = story.dead_letters.find(isOpen)
   if (about)
     return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]

@@ -4,7 +4,7 @@ import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/e
 import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../../sync/claim.ts'
-import { STANDINGS } from '../../sync/employee.ts'
+import { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -28,11 +28,11 @@ export const EmployeeStory = z.object({
   record: z
     .object({
       active: z.boolean(),
-      in_step: z.boolean(),
+      in_sync: z.boolean(),
       platform_state: z.enum(['unknown', 'in_service', 'absent']),
       dept_code: z.string().nullable(),
       withheld: z.array(z.string()),
-      standing: z.enum(STANDINGS),
+      status: z.enum(EMPLOYEE_STATUSES),
       held: z
         .object({
           run: z.number(),
@@ -111,8 +111,8 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
   const [[record], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
     await Promise.all([
       read<NonNullable<EmployeeStory['record']>>(
-        `select active, standing = 'in_step' as in_step, platform_state, dept_code,
-                withheld, vanished_at, acknowledged_at, queried_at, standing,
+        `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
+                withheld, vanished_at, acknowledged_at, queried_at, status,
                 (select jsonb_build_object('run', r.id, 'decided_by', r.decided_by, 'decided_at', r.decided_at,
                                            'reason', r.decision_reason)
                  from dirsync.sync_run r where r.id = held_run) as held

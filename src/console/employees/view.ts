@@ -1,61 +1,66 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
-import type { MessageKey, Said } from '../../texts/message.ts'
-import { type TextKey, textOr } from '../../texts/texts.ts'
+import type { MessageKey } from '../../texts/message.ts'
+import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
 import { whoText } from '../runs/words.ts'
-import {
-  actionForm,
-  alert,
-  code,
-  empty,
-  foreign,
-  head,
-  live,
-  masked,
-  type Part,
-  reasonField,
-  section,
-  since,
-  state,
-  type Tone,
-  table,
-} from '../ui/parts.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, code, head, reasonField, section, type Tone } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { runState } from '../ui/states.ts'
-import { kept, story } from './kept-view.ts'
+import { maskedWords } from '../ui/shown.ts'
+import { runStatus } from '../ui/states.ts'
+import { keptBlocks, storyBlocks } from './kept-view.ts'
 import { employeeLabel } from './key.ts'
-import { standingState } from './list-view.ts'
+import { EMPLOYEE_STATUS_TONES } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldNames, steps } from './steps-view.ts'
 
 // One employee
 
-export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
+export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   const { t } = ask
   const key = { enterpriseCode: employee.enterprise_code, userid: employee.userid }
+  const name = employeeLabel(key)
   const path = employeePath(key)
   // Live updates show dirsync's own data; HR is read once per page, not at each update.
-  const moving = { ...ask, url: `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}` }
+  const url = `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}`
   // An explanation describes one moment, so nothing on its page is updated.
-  const follow = (id: string, topics: string[], body: SafeHtml) =>
-    employee.platform === 'not_asked' ? live(moving, id, topics, body) : html`<div>${body}</div>`
-  const now = html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`
-  return html`${head(code(employeeLabel(key)), {
+  const follow = (part: string, topics: string[], blocks: Block[]): Block[] =>
+    employee.platform === 'not_asked' ? [{ part, topics, url, blocks }] : blocks
+  const [first] = employee.dead_letters
+  return {
+    title: t('employees.employee', { name }),
     actions: [
-      actionForm(ask, {
-        to: `${path}/explain`,
-        label: t('employees.explain'),
-        role: 'reviewer',
-      }),
+      actionForm(ask, { to: `${path}/explain`, label: t('employees.explain'), role: 'reviewer' }),
       actionForm(ask, { to: `${path}/sync`, label: t('employees.sync'), role: 'reviewer', tone: 'main' }),
       revealForm(ask, path, employee),
     ],
-  })}
-  ${follow('now', ['employees', 'work', 'cases', 'runs', 'halts'], now)}
-  <div class="columns">${comparison(ask, employee)}${follow('kept', ['employees', 'work', 'runs'], kept(ask, employee))}</div>
-  ${follow('story', ['employees', 'work', 'cases', 'runs'], story(ask, employee))}`
+    blocks: [
+      ...follow(
+        'now',
+        ['employees', 'work', 'cases', 'runs', 'halts'],
+        [...headline(ask, employee), ...(employee.run ? [runSection(ask, employee.run)] : [])],
+      ),
+      {
+        columns: [
+          [comparisonOf(ask, employee)],
+          follow('kept', ['employees', 'work', 'runs'], keptBlocks(ask, employee)),
+        ],
+      },
+      ...follow('story', ['employees', 'work', 'cases', 'runs'], storyBlocks(ask, employee)),
+      {
+        commands: t('common.details'),
+        lines: [...(first ? [`dead-letters show ${first.id}`] : []), `resync --employee ${name} --wait`],
+      },
+    ],
+  }
+}
+
+/** What would be sent now, alone. */
+export function employeePlanShown(ask: Ask, employee: EmployeeResult): Shown {
+  const { title } = employeeShown(ask, employee)
+  return { title, blocks: [comparisonOf(ask, employee)] }
 }
 
 function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtml {
@@ -78,240 +83,256 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtm
 }
 
 /** In sync, or the reason why not and what to do. */
-function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
+function headline(ask: Ask, employee: EmployeeResult): Block[] {
   const { t, language } = ask
-  const { standing, record } = employee
-  const cases = employee.cases.filter(isOpen)
+  const { status, record } = employee
+  const cases = employee.dead_letters.filter(isOpen)
   const [first] = cases
   const [halt] = employee.halts
-  const chip = html`<p>${standingState(ask, standing)}</p>`
-  switch (standing) {
-    case 'in_step':
+  const name: Words = status === 'unknown' ? t('employees.unknown') : term('status', status)
+  const chip: Block = { text: { tone: EMPLOYEE_STATUS_TONES[status] ?? 'off', text: name } }
+  const ofCase = first ? [caseNotice(ask, first, cases.length)] : []
+  switch (status) {
+    case 'in_sync': {
       // HR was asked just now, so what dirsync has stored may be out of date.
-      if (employee.hr === 'present' && employee.fields.some(field => field.standing === 'to_send'))
-        return html`<p>${state('busy', t('employees.now.differs'))}</p>`
-      return html`<p>${state('ok', t('employees.now.in_step'))} <span class="soft">${since(ask, record?.acknowledged_at ?? null)}</span></p>${
-        first ? caseAlert(ask, first, cases.length) : ''
-      }${employee.pending.length > 0 ? html`<p>${state('wait', t('employees.now.asked_anew'))}</p>` : ''}`
+      if (employee.hr === 'present' && employee.fields.some(field => field.status === 'to_send'))
+        return [{ text: { tone: 'busy', text: t('employees.now.differs') } }]
+      const since = record?.acknowledged_at ? { soft: { since: record.acknowledged_at } } : null
+      return [
+        { text: joined([{ tone: 'ok', text: t('employees.now.in_sync') }, since], ' ') },
+        ...ofCase,
+        ...(employee.pending.length > 0
+          ? [{ text: { tone: 'wait', text: t('employees.now.asked_anew') } } as const]
+          : []),
+      ]
+    }
     case 'waiting':
       if (halt)
-        return html`${chip}${alert(
-          'bad',
-          foreign(t('employees.now.halted', { message: inLanguage(language, halt.message) })),
-          html`${foreign(inLanguage(language, halt.remedy))} <a href="/halts">${t('common.details')}</a>`,
-        )}`
-      return html`${chip}${alert('info', t('employees.now.waiting'), waitsFor(ask, employee))}${
-        first ? caseAlert(ask, first, cases.length) : ''
-      }`
-    case 'dead_lettered':
-      return html`${chip}${
-        first
-          ? caseAlert(ask, first, cases.length)
-          : alert('warn', t('employees.now.dead_lettered'), t('employees.now.dead_lettered.remedy'))
-      }`
-    case 'awaiting_activation':
-      return html`${chip}${alert(
-        'info',
-        t('employees.now.awaiting_activation'),
-        first?.next_retry_at
-          ? html`${t('employees.now.awaiting_activation.remedy')} ${t('employees.asked_again')} ${since(ask, first.next_retry_at)}.`
-          : t('employees.now.awaiting_activation.remedy'),
-      )}`
+        return [
+          chip,
+          {
+            notice: 'bad',
+            title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
+            todo: { foreign: inLanguage(language, halt.remedy) },
+            next: { to: '/halts', text: t('common.details') },
+          },
+        ]
+      return [
+        chip,
+        { notice: 'info', title: t('employees.now.waiting'), todo: waitsFor(ask, employee) },
+        ...ofCase,
+      ]
+    case 'awaiting_activation': {
+      const at = first?.next_retry_at
+      return [
+        chip,
+        {
+          notice: 'info',
+          title: t('employees.now.awaiting_activation'),
+          todo: t('employees.now.awaiting_activation.remedy'),
+          next: at && [t('employees.asked_again'), ' ', { since: at }, '.'],
+        },
+      ]
+    }
     case 'held':
-      return html`${chip}${heldAlert(ask, employee)}${first ? caseAlert(ask, first, cases.length) : ''}`
+      return [chip, heldNotice(ask, employee), ...ofCase]
     case 'rejected':
-      return html`${chip}${rejectedAlert(ask, employee)}`
+      return [chip, rejectedNotice(ask, employee)]
     case 'accepted':
-      return html`${chip}${alert('info', t('employees.now.accepted'), t('employees.now.accepted.remedy'))}`
+      return [chip, notice(ask, 'info', status)]
+    case 'dead_lettered':
+      return [chip, ...(first ? ofCase : [notice(ask, 'warn', status)])]
     case 'left':
-      return html`${chip}${
-        first
-          ? caseAlert(ask, first, cases.length)
-          : alert('info', t('employees.now.left'), t('employees.now.left.remedy'))
-      }`
     case 'vanished':
-      return html`${chip}${
-        first
-          ? caseAlert(ask, first, cases.length)
-          : alert('info', t('employees.now.vanished'), t('employees.now.vanished.remedy'))
-      }`
+      return [chip, ...(first ? ofCase : [notice(ask, 'info', status)])]
     case 'unknown':
-      return unknownEmployee(ask, employee, chip)
+      return employee.hr === 'absent'
+        ? [notice(ask, 'warn', 'nowhere')]
+        : [chip, notice(ask, 'info', 'unknown')]
   }
 }
 
-/** HR has another row, and the run that found it awaits a decision; or the plan was made before this change. */
-function heldAlert({ t }: Ask, { record }: EmployeeResult): SafeHtml {
-  const { run = 0, decided_at } = record?.held ?? {}
-  if (decided_at) return alert('info', t('employees.now.held.decided', { run }), planLink(t, run))
-  return alert(
-    'warn',
-    t('employees.now.held', { run }),
-    html`${t('employees.now.held.remedy')} ${planLink(t, run)}`,
-  )
+type Noticed = 'accepted' | 'dead_lettered' | 'left' | 'vanished' | 'nowhere' | 'unknown'
+
+function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
+  return { notice: tone, title: t(`employees.now.${name}`), todo: t(`employees.now.${name}.remedy`) }
 }
 
-function rejectedAlert(ask: Ask, { record }: EmployeeResult): SafeHtml {
+/** HR has another row, and the run that found it awaits a decision; or the plan was made before this change. */
+function heldNotice({ t }: Ask, { record }: EmployeeResult): Block {
+  const { run = 0, decided_at } = record?.held ?? {}
+  if (decided_at)
+    return { notice: 'info', title: t('employees.now.held.decided', { run }), next: planLink(t, run) }
+  return {
+    notice: 'warn',
+    title: t('employees.now.held', { run }),
+    todo: t('employees.now.held.remedy'),
+    next: planLink(t, run),
+  }
+}
+
+function rejectedNotice(ask: Ask, { record }: EmployeeResult): Block {
   const { t } = ask
   const { run = 0, decided_by, reason } = record?.held ?? {}
   const who = whoText(ask, decided_by ?? '')
-  return alert(
-    'info',
-    reason
+  return {
+    notice: 'info',
+    title: reason
       ? t('employees.now.rejected', { run, who, reason })
       : t('employees.now.rejected_bare', { run, who }),
-    html`${t('employees.now.rejected.remedy')} ${planLink(t, run)}`,
-  )
+    todo: t('employees.now.rejected.remedy'),
+    next: planLink(t, run),
+  }
 }
 
-function planLink(t: Ask['t'], run: number): SafeHtml {
-  return html`<a href="/runs/${run}/plan">${t('common.details')}</a>`
+function planLink(t: Ask['t'], run: number): Words {
+  return { to: `/runs/${run}/plan`, text: t('common.details') }
 }
 
-function unknownEmployee({ t }: Ask, { hr }: EmployeeResult, chip: SafeHtml): SafeHtml {
-  if (hr === 'absent') return alert('warn', t('employees.now.nowhere'), t('employees.now.nowhere.remedy'))
-  return html`${chip}${alert('info', t('employees.now.unknown'), t('employees.now.unknown.remedy'))}`
-}
-
-function waitsFor(ask: Ask, { pending }: EmployeeResult): Part {
+function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
   const { t } = ask
   const [work] = pending
   if (!work) return t('employees.now.waiting.plan')
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)
-    return html`${t('employees.now.waiting.later')} ${since(ask, work.not_before)}.`
+    return [t('employees.now.waiting.later'), ' ', { since: work.not_before }, '.']
   return t('employees.now.waiting.remedy')
 }
 
-function isOpen({ state }: EmployeeResult['cases'][number]): boolean {
+type Case = EmployeeResult['dead_letters'][number]
+
+function isOpen({ state }: Case): boolean {
   return state !== 'resolved' && state !== 'ignored'
 }
 
-function caseAlert(ask: Ask, found: EmployeeResult['cases'][number], count: number): SafeHtml {
+function caseNotice(ask: Ask, found: Case, count: number): Block {
   const { t } = ask
   const { message, remedy } = failureTexts(ask.language, found)
-  return alert(
-    'warn',
-    foreign(message),
-    html`${foreign(remedy)} <a href="/cases/${found.id}">${t('employees.open_case', { id: found.id })}</a>${
-      count > 1 ? html` · ${t('employees.more_cases', { count: count - 1 })}` : ''
-    }`,
-  )
+  const more = count > 1 ? t('employees.more_cases', { count: count - 1 }) : null
+  return {
+    notice: 'warn',
+    title: { foreign: message },
+    todo: { foreign: remedy },
+    next: joined([caseLink(t, found.id), more], ' · '),
+  }
+}
+
+function caseLink(t: Ask['t'], id: number): Words {
+  return { to: `/cases/${id}`, text: t('employees.open_case', { id }) }
 }
 
 // A run that was started here
 
 const RUN_ENDS = new Set(['done', 'failed', 'held', 'source_suspect', 'rejected', 'superseded', 'cancelled'])
 
-function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): SafeHtml {
+function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): Block {
   const { t, language } = ask
-  const hasEnded = RUN_ENDS.has(run.state)
   const message = runMessage(language, run)
-  return section(
-    t('employees.this_run', { run: run.id }),
-    html`<p class="row">${runState(ask, run.state)} <a href="/runs/${run.id}">${t('common.details')}</a></p>
-    ${message === null ? '' : html`<p>${foreign(message)}</p>`}${steps(ask, run.steps, t('employees.run_reads'))}${
-      hasEnded ? '' : html`<p class="soft">${t('common.live')}</p>`
-    }`,
-    { id: 'this-run' },
-  )
+  return {
+    section: t('employees.this_run', { run: run.id }),
+    id: 'this-run',
+    blocks: [
+      { text: [runStatus(run.state), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
+      ...(message === null ? [] : [{ text: { foreign: message } }]),
+      { drawn: steps(ask, run.steps, t('employees.run_reads')) },
+      ...(RUN_ENDS.has(run.state) ? [] : [{ text: { soft: t('common.live') } }]),
+    ],
+  }
 }
 
 // HR against the platform
 
-const FIELD_TONES: Record<EmployeeResult['fields'][number]['standing'], Tone> = {
-  in_step: 'ok',
+type Field = EmployeeResult['fields'][number]
+
+const FIELD_TONES: Record<Field['status'], Tone> = {
+  in_sync: 'ok',
   to_send: 'busy',
   held_back: 'warn',
   invalid: 'bad',
   unknown: 'off',
 }
 
-function comparison(ask: Ask, employee: EmployeeResult): SafeHtml {
+function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
   const { t, language } = ask
   const { hr, hr_error, platform, platform_error, fields } = employee
   const isAsked = platform !== 'not_asked'
-  const isJudged = platform === 'in_service' || hr === 'invalid'
-  const said: Part[] = [
-    hr_error
-      ? alert('bad', t('employees.hr.unknown'), foreign(inLanguage(language, hr_error)))
-      : hr === 'not_asked' || hr === 'unknown'
-        ? ''
-        : html`<p>${t(`employees.hr.${hr}`)}</p>`,
-    platform_error
-      ? alert('warn', t('employees.platform.unknown'), foreign(inLanguage(language, platform_error)))
-      : platform === 'not_asked'
-        ? ''
-        : html`<p>${t(`employees.platform.${platform}`)}</p>`,
-    platform === 'in_service' && fields.length > 0 ? verdict(ask, employee) : '',
-    fields.length > 0 && !isAsked
-      ? html`<p class="soft">${t(ask.may('reviewer') ? 'employees.platform.not_asked' : 'employees.platform.not_asked_viewer')}</p>`
-      : '',
-  ]
-  const problems = employee.problems.filter(problem => !fields.some(({ field }) => field === problem.field))
-  type Row = EmployeeResult['fields'][number]
-  return section(
-    t('employees.comparison'),
-    html`<div class="stack">${said}</div>
-    ${problems.map(({ message }) => alert('bad', foreign(inLanguage(language, message))))}
-    ${
-      fields.length === 0
-        ? ''
-        : table(
-            fields,
-            [
-              { title: t('employees.field'), cell: ({ field }) => fieldName(ask, field) },
-              { title: t('employees.in_hr'), cell: row => masked(ask, row.hr) },
-              ...(isAsked
-                ? [
-                    {
-                      title: t('employees.on_platform'),
-                      cell: (row: Row) =>
-                        row.platform_told
-                          ? masked(ask, row.platform)
-                          : html`<span class="soft">${t('employees.not_told')}</span>`,
-                    },
-                  ]
-                : []),
-              ...(isJudged
-                ? [
-                    {
-                      title: t('employees.standing'),
-                      cell: (row: Row) =>
-                        html`${
-                          row.standing === 'unknown'
-                            ? ''
-                            : state(FIELD_TONES[row.standing], t(`employees.field.${row.standing}`))
-                        }${row.note ? html` <span class="soft">${note(ask, row.note)}</span>` : ''}`,
-                    },
-                  ]
-                : []),
-            ],
-            { caption: t('employees.comparison'), empty: empty('') },
-          )
-    }`,
-    { id: 'fields', aside: t('employees.masked') },
-  )
+  const isChecked = platform === 'in_service' || hr === 'invalid'
+  const blocks: Block[] = []
+  if (hr_error)
+    blocks.push({
+      notice: 'bad',
+      title: t('employees.hr.unknown'),
+      todo: { foreign: inLanguage(language, hr_error) },
+    })
+  else if (hr === 'invalid') {
+    const list = employee.problems.map(({ message }) => ({ foreign: inLanguage(language, message) }))
+    blocks.push({ notice: 'bad', title: t('employees.hr.invalid'), list })
+  } else if (hr !== 'not_asked' && hr !== 'unknown') blocks.push({ text: t(`employees.hr.${hr}`) })
+  if (platform_error)
+    blocks.push({
+      notice: 'warn',
+      title: t('employees.platform.unknown'),
+      todo: { foreign: inLanguage(language, platform_error) },
+    })
+  else if (platform !== 'not_asked') blocks.push({ text: t(`employees.platform.${platform}`) })
+  if (platform === 'in_service' && fields.length > 0) blocks.push(verdict(ask, employee))
+  if (fields.length > 0 && !isAsked) {
+    const said = ask.may('reviewer') ? 'employees.platform.not_asked' : 'employees.platform.not_asked_viewer'
+    blocks.push({ text: { soft: t(said) } })
+  }
+  if (fields.length > 0)
+    blocks.push(
+      tableOf(
+        fields,
+        [
+          { title: t('employees.field'), of: ({ field }) => term('field', field) },
+          { title: t('employees.in_hr'), gives: true, of: row => maskedWords(ask, row.hr) },
+          ...(isAsked
+            ? [
+                {
+                  title: t('employees.on_platform'),
+                  gives: true as const,
+                  of: (row: Field) =>
+                    row.platform_told ? maskedWords(ask, row.platform) : { soft: t('employees.not_told') },
+                },
+              ]
+            : []),
+          ...(isChecked ? [{ title: t('employees.status'), of: (row: Field) => statusOf(ask, row) }] : []),
+        ],
+        {
+          caption: t('employees.comparison'),
+          note: row => noteOf(ask, row),
+        },
+      ),
+    )
+  return { section: t('employees.comparison'), id: 'fields', aside: t('employees.masked'), blocks }
+}
+
+function statusOf({ t }: Ask, { status }: Field): Words {
+  return status === 'unknown' ? null : { tone: FIELD_TONES[status], text: t(`employees.field.${status}`) }
 }
 
 /** What a run would do about the employee now. */
-function verdict(ask: Ask, { fields, hr }: EmployeeResult): SafeHtml {
+function verdict(ask: Ask, { fields, hr }: EmployeeResult): Block {
   const { t } = ask
-  const named = (standing: string) =>
+  const named = (status: string) =>
     fieldNames(
       ask,
       fields
-        .filter(field => field.standing === standing)
+        .filter(field => field.status === status)
         .map(({ field }) => field)
         .join(', '),
     )
   const [send, held] = [named('to_send'), named('held_back')]
-  const isSent = send !== '' && hr === 'present'
-  return alert(
-    'info',
-    isSent ? t('employees.would_send', { fields: send }) : t('employees.would_send_nothing'),
-    html`${held ? html`${t('employees.would_hold_back', { fields: held })} ` : ''}${t('employees.nothing_changed')}`,
-  )
+  return {
+    notice: 'info',
+    title:
+      send !== '' && hr === 'present'
+        ? t('employees.would_send', { fields: send })
+        : t('employees.would_send_nothing'),
+    todo: held ? t('employees.would_hold_back', { fields: held }) : null,
+    next: t('employees.nothing_changed'),
+  }
 }
 
 /** Why a field is held back, by the notes of preview.ts. */
@@ -321,14 +342,14 @@ const NOTES: Partial<Record<MessageKey, TextKey>> = {
   'said.keeps_own': 'employees.note.platform_own',
 }
 
-function note({ t, language }: Ask, what: Said): Part {
-  const { key, values } = 'key' in what ? what : {}
-  if (key === 'said.see_case') {
-    const [id, category] = [Number(values?.case), String(values?.category)]
-    return html`<a href="/cases/${id}">${t('employees.open_case', { id })}</a> ${textOr(language, `category.${category}`, category)}`
-  }
+function noteOf({ t, language }: Ask, { note, status }: Field): Words {
+  // The rules that a row breaks stand above the table.
+  if (note === null || status === 'invalid') return null
+  const { key, values } = 'key' in note ? note : {}
+  if (key === 'said.see_case')
+    return [caseLink(t, Number(values?.case)), ' ', term('category', String(values?.category))]
   const text = key && NOTES[key]
-  return text ? t(text) : foreign(inLanguage(language, what))
+  return text ? t(text) : { foreign: inLanguage(language, note) }
 }
 
 // One value

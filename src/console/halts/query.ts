@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { NEEDED_ROLES } from '../../sync/process.ts'
+import { missingAmong } from '../../sync/process.ts'
 import { HaltReport, listHalts, listProcesses, Process } from './service.ts'
 
 /** The answer of `/api/v1/halts`. */
@@ -16,11 +16,15 @@ export type HaltsResult = z.infer<typeof HaltsResult>
 
 export async function readHaltsResult(db: Pool): Promise<HaltsResult> {
   const [halts, processes] = await Promise.all([listHalts(db), listProcesses(db)])
+  return haltsResultOf(halts, processes)
+}
+
+export function haltsResultOf(halts: HaltReport[], processes: Process[]): HaltsResult {
   const living = processes.filter(({ alive }) => alive)
   return {
     halts,
     processes,
-    missing_roles: NEEDED_ROLES.filter(role => !living.some(({ roles }) => roles.includes(role))),
+    missing_roles: missingAmong(living),
     versions: [...new Set(living.map(({ version }) => version))].sort(),
   }
 }

@@ -3,7 +3,7 @@ import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { HaltsResult, readHaltsResult } from './query.ts'
-import { haltsBody, scopeInPath } from './view.ts'
+import { haltsShown, scopeInPath } from './view.ts'
 
 export const screen: Screen = {
   name: 'halts',
@@ -28,7 +28,7 @@ function halts(services: Services): Endpoint[] {
       summary: 'Why work is halted, and the processes of this deployment',
       result: HaltsResult,
       run: () => readHaltsResult(services.pool),
-      page: (ask, result) => ({ title: ask.t('halts.title'), body: haltsBody(ask, result) }),
+      shown: haltsShown,
     }),
     action({
       path: '/halts/:scope/probe',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { ALIVE } from '../../sync/process.ts'
+import { ALIVE, IS_OUTDATED } from '../../sync/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
@@ -38,6 +38,11 @@ export const Process = z.object({
   started_at: z.date(),
   heartbeat_at: z.date().describe('Its last sign of life'),
   alive: z.boolean().describe('false: it died without a word within the last day'),
+  is_outdated: z
+    .boolean()
+    .describe(
+      'Another process was started later with other HR sources: this one leaves alone those that differ',
+    ),
   pacer: z
     .object({
       callsPerSecond: z.number().describe('Over the last ten seconds'),
@@ -52,7 +57,8 @@ export type Process = z.infer<typeof Process>
 /** Running processes, and those that died without signing off, the running ones first. */
 export async function listProcesses(db: Pool): Promise<Process[]> {
   const { rows } = await db.query<Process>(
-    `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive, pacer
+    `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive,
+            coalesce(${IS_OUTDATED}, false) as is_outdated, pacer
      from dirsync.process
      where heartbeat_at > now() - interval '1 day'
      order by alive desc, started_at, id`,

@@ -1,109 +1,72 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
 import { actorText, withActor } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  actionForm,
-  alert,
-  code,
-  empty,
-  facts,
-  figure,
-  head,
-  live,
-  section,
-  since,
-  state,
-  table,
-  time,
-  withCode,
-} from '../ui/parts.ts'
+import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
+import { actionForm, figure } from '../ui/parts.ts'
 import type { HaltsResult } from './query.ts'
 import type { HaltReport, Process } from './service.ts'
 
 /** Is anything halted, why, and are all the processes running that do the work? */
-export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
+export function haltsShown(ask: Ask, result: HaltsResult): Shown {
   const { t } = ask
-  const { halts, processes, missing_roles, versions } = result
-  return html`${head(t('halts.title'))}
-  ${live(
-    ask,
-    'halts',
-    ['halts', 'processes'],
-    html`<div class="stack">
-      ${halts.map(halt => haltAlert(ask, halt))}
-      ${missing_roles.map(role =>
-        alert(
-          'bad',
-          t('halts.missing_role', { role: textOr(ask.language, `process_role.${role}`, role) }),
-          t('halts.missing_role.remedy', { role }),
-        ),
-      )}
-      ${
-        halts.length + missing_roles.length === 0
-          ? html`<p>${state('ok', t(processes.length > 0 ? 'halts.none' : 'halts.nobody'))}</p>`
-          : ''
-      }
-      ${
-        versions.length > 1
-          ? alert('warn', t('halts.versions', { versions: versions.join(', ') }), t('halts.versions.remedy'))
-          : ''
-      }
-    </div>
-    ${section(t('halts.processes'), processTable(ask, processes, versions.length > 1))}`,
-  )}`
+  const { halts, processes, missing_roles } = result
+  const isWell = halts.length + missing_roles.length === 0
+  return {
+    title: t('halts.title'),
+    topics: ['halts', 'processes'],
+    blocks: [
+      ...halts.map(halt => haltNotice(ask, halt)),
+      ...(isWell
+        ? [{ text: { tone: 'ok', text: t(processes.length > 0 ? 'halts.none' : 'halts.nobody') } } as const]
+        : []),
+      ...missing_roles.map(
+        (role): NoticeBlock => ({
+          notice: 'bad',
+          title: t('halts.missing_role', { role: textOr(ask.language, `process_role.${role}`, role) }),
+          todo: t('halts.missing_role.remedy', { role }),
+        }),
+      ),
+      ...processBlocks(ask, result),
+    ],
+  }
 }
 
 /** A halt and what ends it: the reason, what to do, and what dirsync does by itself. */
-export function haltAlert(ask: Ask, halt: HaltReport): SafeHtml {
+export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
   const { t } = ask
   const isPaused = !halt.may_probe
-  const { what, message, remedy } = haltTexts(ask, halt)
-  return alert(
-    'bad',
-    what,
-    html`<div class="stack"><p>${message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
-      <p class="todo">${withCode(remedy)}</p>
-      ${facts([
-        [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
-        [t('halts.raised_by'), actorText(ask, halt.raised_by)],
-        [t('halts.probes'), isPaused ? null : figure(ask, halt.probes)],
-        [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
-      ])}
-      ${
-        isPaused
-          ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
-          : actionForm(ask, {
-              to: `/halts/${encodeURIComponent(scopeInPath(halt.scope))}/probe`,
-              label: t('halts.probe'),
-              role: 'operator',
-              tone: 'main',
-            })
-      }</div>`,
-  )
-}
-
-/** What is halted, why, and what ends it. The console has a button to resume. */
-export function haltTexts(
-  ask: Ask,
-  halt: Pick<HaltReport, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
-): { what: string; message: string; remedy: string } {
-  const { t, language } = ask
-  const { category, message, remedy } = failureTexts(language, {
+  const { category, message, remedy } = failureTexts(ask.language, {
     ...halt,
     message: withActor(ask, halt.message),
   })
   return {
-    what: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
-    message,
-    remedy: halt.category === 'paused' ? t('halts.paused.remedy') : remedy,
+    notice: 'bad',
+    title: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
+    what: halt.platform_code === null ? message : [message, ' (', { code: halt.platform_code }, ')'],
+    todo: isPaused ? t('halts.paused.remedy') : remedy,
+    facts: [
+      [t('halts.since'), { since: halt.since, exact: true }],
+      [t('halts.raised_by'), actorText(ask, halt.raised_by)],
+      [t('halts.probes'), isPaused ? null : halt.probes],
+      [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
+    ],
+    actions: [
+      isPaused
+        ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
+        : actionForm(ask, {
+            to: `/halts/${encodeURIComponent(scopeInPath(halt.scope))}/probe`,
+            label: t('halts.probe'),
+            role: 'operator',
+            tone: 'main',
+          }),
+    ],
   }
 }
 
-function nextProbe(ask: Ask, { next_probe_at }: HaltReport): SafeHtml | string {
-  if (next_probe_at !== null && next_probe_at <= ask.now) return ask.t('halts.probe_due')
-  return since(ask, next_probe_at)
+function nextProbe({ t, now }: Ask, { next_probe_at }: HaltReport): Words {
+  if (next_probe_at === null) return null
+  return next_probe_at <= now ? t('halts.probe_due') : { since: next_probe_at }
 }
 
 function scopeText({ t }: Ask, scope: string): string {
@@ -116,46 +79,74 @@ export function scopeInPath(scope: string): string {
   return scope === '' ? '-' : scope
 }
 
-function processTable(ask: Ask, processes: readonly Process[], versionsDiffer: boolean): SafeHtml {
+/** The processes of this deployment, and whether they fit together. */
+export function processBlocks(ask: Ask, { processes, versions }: HaltsResult): Block[] {
   const { t } = ask
-  return table(
+  const outdated = processes.filter(({ alive, is_outdated }) => alive && is_outdated)
+  const named = outdated.map(({ host, pid }) => `${pid} (${host})`).join(', ')
+  return [
+    ...(outdated.length > 0
+      ? [
+          {
+            notice: 'warn',
+            title: t('halts.outdated', { processes: named }),
+            todo: t('halts.outdated.remedy'),
+          } as const,
+        ]
+      : []),
+    ...(versions.length > 1
+      ? [
+          {
+            notice: 'warn',
+            title: t('halts.versions', { versions: versions.join(', ') }),
+            todo: t('halts.versions.remedy'),
+          } as const,
+        ]
+      : []),
+    { section: t('halts.processes'), blocks: [processTable(ask, processes, versions.length > 1)] },
+  ]
+}
+
+function processTable(ask: Ask, processes: readonly Process[], versionsDiffer: boolean): Block {
+  const { t } = ask
+  return tableOf(
     processes,
     [
-      {
-        title: t('halts.roles'),
-        kind: 'main',
-        cell: ({ roles }) => rolesText(ask.language, roles),
-      },
+      { title: t('halts.roles'), kind: 'main', of: ({ roles }) => rolesText(ask.language, roles) },
       {
         title: t('halts.state'),
-        cell: ({ alive }) => (alive ? state('ok', t('halts.alive')) : state('bad', t('halts.dead'))),
+        of: ({ alive }) =>
+          alive ? { tone: 'ok', text: t('halts.alive') } : { tone: 'bad', text: t('halts.dead') },
       },
-      { title: t('halts.host'), cell: ({ host }) => code(host) },
-      { title: t('halts.pid'), kind: 'number', cell: ({ pid }) => code(pid) },
+      { title: t('halts.host'), gives: true, of: ({ host }) => ({ code: host }) },
+      { title: t('halts.pid'), kind: 'number', of: ({ pid }) => ({ code: pid }) },
       {
         title: t('halts.version'),
-        cell: ({ version, alive }) =>
-          alive && versionsDiffer ? state('warn', version) : html`<span class="soft">${version}</span>`,
+        of: ({ version, alive }) =>
+          alive && versionsDiffer ? { tone: 'warn', text: version } : { soft: version },
       },
-      { title: t('halts.started'), kind: 'spare', cell: row => since(ask, row.started_at) },
-      { title: t('halts.heartbeat'), cell: row => since(ask, row.heartbeat_at) },
+      { title: t('halts.started'), spare: true, of: row => ({ since: row.started_at }) },
+      { title: t('halts.heartbeat'), of: row => ({ since: row.heartbeat_at }) },
       {
         title: t('halts.calls'),
         kind: 'number',
-        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.callsPerSecond, 1) : null),
+        spare: true,
+        of: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.callsPerSecond, 1) : null),
       },
       {
         title: t('halts.waiting'),
         kind: 'number',
-        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.waiting) : null),
+        spare: true,
+        of: ({ pacer, alive }) => (pacer && alive ? pacer.waiting : null),
       },
       {
         title: t('halts.concurrency'),
         kind: 'number',
-        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.concurrency) : null),
+        spare: true,
+        of: ({ pacer, alive }) => (pacer && alive ? pacer.concurrency : null),
       },
     ],
-    { caption: t('halts.processes'), empty: empty(t('halts.no_processes'), t('halts.no_processes.remedy')) },
+    { caption: t('halts.processes'), empty: t('halts.no_processes'), todo: t('halts.no_processes.remedy') },
   )
 }
 

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { qualified } from '../../directory/employee.ts'
 import type { Place } from '../../hr/errors.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { actorText } from '../../texts/actor.ts'
@@ -6,17 +7,15 @@ import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import {
   actionForm,
   alert,
   duration,
   empty,
-  facts,
-  figure,
   foreign,
   head,
   live,
-  masked,
   pager,
   section,
   since,
@@ -24,9 +23,10 @@ import {
   type Tone,
   table,
   tabs,
-  tiles,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
+import { maskedWords } from '../ui/shown.ts'
+import type { DryRunLine } from './dry-runs.ts'
 import type { DryRunResult, DryRunsResult } from './query.ts'
 
 /** An error in a SELECT, and where it is. */
@@ -54,7 +54,7 @@ interface Given {
 /** The list of dry runs, and a form for another one. */
 export function dryRunsBody(
   ask: Ask,
-  { dry_runs, next }: DryRunsResult,
+  { items, next }: DryRunsResult,
   given: Given,
   mistake: Mistake | null,
 ): SafeHtml {
@@ -70,7 +70,7 @@ export function dryRunsBody(
     section(
       t('mapping.latest_dry_runs'),
       table(
-        dry_runs,
+        items,
         [
           { title: t('mapping.number'), kind: 'main', cell: ({ id }) => `#${id}` },
           { title: t('employees.state'), cell: row => state(TONES[row.state], stateWord(ask, row.state)) },
@@ -78,7 +78,7 @@ export function dryRunsBody(
             ? [
                 {
                   title: t('runs.source'),
-                  cell: (row: DryRunsResult['dry_runs'][number]) => row.source || null,
+                  cell: (row: DryRunLine) => row.source || null,
                 },
               ]
             : []),
@@ -171,22 +171,32 @@ function excerpt(text: string, { line, column }: Place): SafeHtml {
 
 // One dry run
 
-export function dryRunBody(ask: Ask, dryRun: DryRunResult, what: string | undefined): SafeHtml {
+export function dryRunShown(ask: Ask, dryRun: DryRunResult, what: string | undefined): Shown {
   const { t } = ask
-  const actions = isUnderWay(dryRun)
-    ? [
-        actionForm(ask, {
-          to: `/mapping/dry-runs/${dryRun.id}/cancel`,
-          label: t('mapping.cancel'),
-          role: 'operator',
-          tone: 'danger',
-        }),
-      ]
-    : []
-  return html`${head(t('mapping.dry_run', { id: dryRun.id }))}
-  <p><a href="/mapping/dry-runs">${t('mapping.all_dry_runs')}</a></p>
-  ${live(ask, 'dry-run', ['dry_runs'], html`${progress(ask, dryRun)}${actions}${outcome(ask, dryRun, what)}`)}
-  ${section(t('mapping.select_tried'), selectForm(ask, tried(dryRun)))}`
+  const { id } = dryRun
+  const cancel = actionForm(ask, {
+    to: `/mapping/dry-runs/${id}/cancel`,
+    label: t('mapping.cancel'),
+    role: 'operator',
+    tone: 'danger',
+  })
+  return {
+    title: t('mapping.dry_run', { id }),
+    blocks: [
+      { drawn: html`<p><a href="/mapping/dry-runs">${t('mapping.all_dry_runs')}</a></p>` },
+      {
+        part: 'dry-run',
+        topics: ['dry_runs'],
+        blocks: [
+          { text: progressOf(ask, dryRun) },
+          ...(dryRun.message === null ? [] : [{ drawn: mistakeOf(ask, dryRun, dryRun.message) }]),
+          ...(isUnderWay(dryRun) ? [{ drawn: cancel }] : []),
+          ...outcomeOf(ask, dryRun, what),
+        ],
+      },
+      { drawn: section(t('mapping.select_tried'), selectForm(ask, tried(dryRun))) },
+    ],
+  }
 }
 
 function isUnderWay({ state: name }: DryRunResult): boolean {
@@ -198,166 +208,181 @@ function tried({ mapping: text, source }: DryRunResult): Given {
   return { text, source, sources: source === '' ? [] : [source] }
 }
 
-function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {
+function progressOf(ask: Ask, dryRun: DryRunResult): Words {
   const { t } = ask
-  const { state: name, started_at, finished_at } = dryRun
-  return html`<p class="row">${state(TONES[name], stateWord(ask, name))}${
-    name === 'running' && dryRun.phase
-      ? html` <span>${t(`mapping.phase.${dryRun.phase}`)}</span> <span class="soft">${t('mapping.rows_read', { rows: dryRun.rows_read })}</span>`
-      : ''
-  }${name === 'requested' ? html` <span>${t('mapping.waits')}</span>` : ''}
-    <span class="soft">${foreign(actorText(ask, dryRun.requested_by))} · ${since(ask, dryRun.requested_at)}${
-      started_at && finished_at ? html` · ${duration(ask, finished_at.getTime() - started_at.getTime())}` : ''
-    }</span></p>
-  ${
-    dryRun.message === null
-      ? ''
-      : mistakeAlert(ask, dryRun.mapping, {
-          message: dryRun.message,
-          place: dryRun.error_line === null ? null : { line: dryRun.error_line, column: dryRun.error_column },
-        })
-  }`
+  const { state: name, phase, started_at, finished_at } = dryRun
+  const took = started_at && finished_at && duration(ask, finished_at.getTime() - started_at.getTime())
+  const rows = { soft: t('mapping.rows_read', { rows: dryRun.rows_read }) }
+  return joined(
+    [
+      { tone: TONES[name], text: term('dry_run_state', name) },
+      ...(name === 'running' && phase ? [t(`mapping.phase.${phase}`), rows] : []),
+      name === 'requested' ? t('mapping.waits') : null,
+      { soft: joined([actorText(ask, dryRun.requested_by), { since: dryRun.requested_at }, took], ' · ') },
+    ],
+    ' ',
+  )
+}
+
+function mistakeOf(ask: Ask, dryRun: DryRunResult, message: Said): SafeHtml {
+  const place = dryRun.error_line === null ? null : { line: dryRun.error_line, column: dryRun.error_column }
+  return mistakeAlert(ask, dryRun.mapping, { message, place })
 }
 
 const VERDICTS = { running: 'info', held: 'warn', source_suspect: 'bad' } as const
 
-function outcome(ask: Ask, dryRun: DryRunResult, what: string | undefined): SafeHtml {
+function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Block[] {
   const { t, language } = ask
   const { summary } = dryRun
-  if (summary === null) return html``
+  if (summary === null) return []
   const { compared } = summary
   const differences = DIFFERENCES.reduce((sum, name) => sum + (compared[name] ?? 0), 0)
+  const said = summary.verdict_message
+  const separator = t('employees.list_separator')
   const names = (fields: string[]) =>
-    fields.map(field => textOr(language, `field.${field}`, field)).join(t('employees.list_separator'))
-  return html`${alert(
-    VERDICTS[summary.verdict],
-    differences === 0 ? t('mapping.no_difference') : t('mapping.differences', { count: differences }),
-    html`${t(`mapping.verdict.${summary.verdict}`)} ${
-      summary.verdict_message === null ? '' : foreign(inLanguage(language, summary.verdict_message))
-    }`,
-  )}
-  ${tiles(
-    DIFFERENCES.map(name => ({
-      value: figure(ask, compared[name] ?? 0),
-      name: t(`mapping.what.${name}`),
-      ...(name === 'breaks' && (compared.breaks ?? 0) > 0 ? { tone: 'warn' as const } : {}),
-    })),
-  )}
-  ${facts([
-    [
-      t('mapping.rows'),
-      t('mapping.rows_against', { rows: summary.rows, today: summary.rows_today, scope: summary.in_scope }),
-    ],
-    [t('mapping.added'), names(summary.added_columns)],
-    [t('mapping.removed'), names(summary.removed_columns)],
-    [t('mapping.planned'), planned(ask, summary.planned)],
-  ])}
-  <div class="columns">
-    ${figures(ask, t('mapping.by_field'), t('employees.field'), summary.columns, field => textOr(language, `field.${field}`, field))}
-    ${figures(
-      ask,
-      t('mapping.by_department'),
-      t('employees.department'),
-      summary.departments.map(({ department, n }) => ({ field: department, n })),
-      department => (department === '' ? t('common.empty') : department),
-    )}
-    ${ruleBreaks(ask, summary)}
-  </div>
-  ${section(t('mapping.who'), employees(ask, dryRun, what), {
-    aside:
-      differences > summary.stored ? t('mapping.stored', { count: summary.stored }) : t('employees.masked'),
-  })}`
+    joined(
+      fields.map(field => term('field', field)),
+      separator,
+    )
+  const planned = Object.entries(summary.planned)
+    .filter(([, n]) => n > 0)
+    .map(([reason, n]): Words => [term('reason', reason), ' ', n])
+  return [
+    {
+      notice: VERDICTS[summary.verdict],
+      title:
+        differences === 0 ? t('mapping.no_difference') : t('mapping.differences', { count: differences }),
+      what: joined([t(`mapping.verdict.${summary.verdict}`), said && inLanguage(language, said)], ' '),
+    },
+    {
+      tiles: DIFFERENCES.map(name => ({
+        value: compared[name] ?? 0,
+        name: t(`mapping.what.${name}`),
+        ...(name === 'breaks' && (compared.breaks ?? 0) > 0 ? { tone: 'warn' as const } : {}),
+      })),
+    },
+    {
+      facts: [
+        [
+          t('mapping.rows'),
+          t('mapping.rows_against', {
+            rows: summary.rows,
+            today: summary.rows_today,
+            scope: summary.in_scope,
+          }),
+        ],
+        [t('mapping.added'), names(summary.added_columns)],
+        [t('mapping.removed'), names(summary.removed_columns)],
+        [t('mapping.planned'), joined(planned, separator)],
+      ],
+    },
+    {
+      columns: [
+        figuresOf(ask, t('mapping.by_field'), t('employees.field'), summary.columns, field =>
+          term('field', field),
+        ),
+        figuresOf(
+          ask,
+          t('mapping.by_department'),
+          t('employees.department'),
+          summary.departments.map(({ department, n }) => ({ field: department, n })),
+          department => (department === '' ? t('common.empty') : { foreign: department }),
+        ),
+        ruleBreaks(ask, summary),
+      ].filter(column => column.length > 0),
+    },
+    {
+      section: t('mapping.who'),
+      aside:
+        differences > summary.stored ? t('mapping.stored', { count: summary.stored }) : t('employees.masked'),
+      blocks: employeesOf(ask, dryRun, what),
+    },
+  ]
 }
 
-function planned(ask: Ask, reasons: Record<string, number>): string | null {
-  return (
-    Object.entries(reasons)
-      .filter(([, n]) => n > 0)
-      .map(
-        ([reason, n]) =>
-          `${ask.t('mapping.named', { name: textOr(ask.language, `reason.${reason}`, reason) })} ${figure(ask, n)}`,
-      )
-      .join(ask.t('employees.list_separator')) || null
-  )
-}
-
-function figures(
-  ask: Ask,
+function figuresOf(
+  { t }: Ask,
   title: string,
   column: string,
   rows: readonly { field: string; n: number }[],
-  nameOf: (field: string) => string,
-): SafeHtml {
-  if (rows.length === 0) return html``
-  return section(
-    title,
-    table(
-      rows,
-      [
-        { title: column, cell: ({ field }) => foreign(nameOf(field)) },
-        { title: ask.t('mapping.employees'), kind: 'number', cell: ({ n }) => figure(ask, n) },
-      ],
-      { caption: title, empty: empty('') },
-    ),
+  nameOf: (field: string) => Words,
+): Block[] {
+  if (rows.length === 0) return []
+  const table = tableOf(
+    rows,
+    [
+      { title: column, of: ({ field }) => nameOf(field) },
+      { title: t('mapping.employees'), kind: 'number', of: ({ n }) => n },
+    ],
+    { caption: title },
   )
+  return [{ section: title, blocks: [table] }]
 }
 
-function ruleBreaks(ask: Ask, summary: NonNullable<DryRunResult['summary']>): SafeHtml {
-  const { t, language } = ask
-  const fields = [...new Set([...summary.broken, ...summary.broken_today].map(({ field }) => field))]
-  if (fields.length === 0) return html``
+function ruleBreaks({ t }: Ask, { broken, broken_today }: NonNullable<DryRunResult['summary']>): Block[] {
+  const fields = [...new Set([...broken, ...broken_today].map(({ field }) => field))]
+  if (fields.length === 0) return []
   const count = (rows: readonly { field: string; n: number }[], field: string) =>
-    figure(ask, rows.find(row => row.field === field)?.n ?? 0)
-  return section(
-    t('mapping.rule_breaks'),
-    table(
-      fields,
-      [
-        { title: t('mapping.column'), cell: field => textOr(language, `field.${field}`, field) },
-        { title: t('mapping.today'), kind: 'number', cell: field => count(summary.broken_today, field) },
-        { title: t('mapping.with_it'), kind: 'number', cell: field => count(summary.broken, field) },
-      ],
-      { caption: t('mapping.rule_breaks'), empty: empty('') },
-    ),
+    rows.find(row => row.field === field)?.n ?? 0
+  const table = tableOf(
+    fields,
+    [
+      { title: t('mapping.column'), of: field => term('field', field) },
+      { title: t('mapping.today'), kind: 'number', of: field => count(broken_today, field) },
+      { title: t('mapping.with_it'), kind: 'number', of: field => count(broken, field) },
+    ],
+    { caption: t('mapping.rule_breaks') },
   )
+  return [{ section: t('mapping.rule_breaks'), blocks: [table] }]
 }
 
-function employees(ask: Ask, dryRun: DryRunResult, what: string | undefined): SafeHtml {
-  const { t, language } = ask
+function employeesOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Block[] {
+  const { t } = ask
   const path = `/mapping/dry-runs/${dryRun.id}`
   const kinds = DIFFERENCES.filter(name => (dryRun.summary?.compared[name] ?? 0) > 0)
-  return html`${
-    kinds.length < 2
-      ? ''
-      : tabs(t('mapping.who'), [
-          { href: path, text: t('common.all'), current: what === undefined },
-          ...kinds.map(name => ({
-            href: `${path}?what=${name}`,
-            text: t(`mapping.what.${name}`),
-            current: what === name,
-          })),
-        ])
-  }${table(
-    dryRun.employees,
-    [
-      { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
-      { title: t('mapping.difference'), cell: row => t(`mapping.one.${row.what}`) },
-      { title: t('employees.department'), kind: 'spare', cell: row => foreign(row.department) },
+  const kindTabs = () =>
+    tabs(t('mapping.who'), [
+      { href: path, text: t('common.all'), current: what === undefined },
+      ...kinds.map(name => ({
+        href: `${path}?what=${name}`,
+        text: t(`mapping.what.${name}`),
+        current: what === name,
+      })),
+    ])
+  return [
+    ...(kinds.length < 2 ? [] : [{ drawn: kindTabs() }]),
+    tableOf(
+      dryRun.items,
+      [
+        {
+          title: t('employees.userid'),
+          kind: 'main',
+          of: ({ enterprise_code, userid }) => ({ foreign: qualified(enterprise_code, userid) }),
+        },
+        { title: t('mapping.difference'), of: row => t(`mapping.one.${row.what}`) },
+        {
+          title: t('employees.department'),
+          spare: true,
+          of: ({ department }) => department && { foreign: department },
+        },
+        {
+          title: t('mapping.changes'),
+          gives: true,
+          of: ({ changed }) =>
+            joined(
+              changed.map(({ field, from, to }): Words => {
+                return [term('field', field), ' ', maskedWords(ask, from), ' → ', maskedWords(ask, to)]
+              }),
+              t('employees.list_separator'),
+            ),
+        },
+      ],
       {
-        title: t('mapping.changes'),
-        cell: ({ changed }) =>
-          changed.length === 0
-            ? null
-            : html`${changed.map(
-                ({ field, from, to }) =>
-                  html`<div>${t('mapping.named', { name: textOr(language, `field.${field}`, field) })} ${masked(ask, from)} → ${masked(ask, to)}</div>`,
-              )}`,
+        caption: t('mapping.who'),
+        empty: t('mapping.nobody'),
+        to: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
       },
-    ],
-    {
-      caption: t('mapping.who'),
-      empty: empty(t('mapping.nobody')),
-      href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
-    },
-  )}${pager(ask, dryRun.next)}`
+    ),
+    { next: dryRun.next },
+  ]
 }

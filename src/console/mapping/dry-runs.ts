@@ -1,41 +1,40 @@
+import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import type { DryRunSummary } from '../../sync/dry-run-reading.ts'
-import type { DifferenceKind } from '../../sync/dry-run-tables.ts'
+import { DIFFERENCES, type DifferenceKind } from '../../sync/dry-run-tables.ts'
 import { beginningWith } from '../../sync/stored-plan.ts'
-import type { Said } from '../../texts/message.ts'
+import { SaidText } from '../../texts/failures.ts'
 
 /** A dry run of another SELECT, as a list shows it. */
-export interface DryRunLine {
-  id: number
-  requestedBy: string
-  requestedAt: Date
-  address: string | null
-  /** The HR source that it reads; empty if there is only one. */
-  source: string
-  state: 'requested' | 'running' | 'done' | 'failed' | 'cancelled'
-  /** The current phase while it runs. */
-  phase: 'plan' | 'new' | 'today' | 'compare' | null
-  /** Rows read from HR so far: every row is read twice with the SELECT and once with today's mapping. */
-  rowsRead: number
-  startedAt: Date | null
-  finishedAt: Date | null
-  /** Why it failed. */
-  message: Said | null
-}
+export const DryRunLine = z.object({
+  id: z.number(),
+  requested_by: z.string(),
+  requested_at: z.date(),
+  address: z.string().nullable(),
+  source: z.string().describe('The HR source that it reads; empty where there is only one'),
+  state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
+  phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('The current phase while it runs'),
+  rows_read: z
+    .number()
+    .describe('So far: every row is read twice with the SELECT and once with today’s mapping'),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  message: SaidText.nullable().describe('failed: why'),
+})
+export type DryRunLine = z.infer<typeof DryRunLine>
 
 /** A dry run without its employees. */
 export interface DryRun extends DryRunLine {
   /** The SELECT. */
   mapping: string
   /** The line of the error in the SELECT, from 1. */
-  errorLine: number | null
-  errorColumn: number | null
+  error_line: number | null
+  error_column: number | null
   summary: DryRunSummary | null
 }
 
-const LINE = `id::int, requested_by as "requestedBy", requested_at as "requestedAt", address, hr_source as source,
-  state, phase,
-  rows_read as "rowsRead", started_at as "startedAt", finished_at as "finishedAt", message`
+const LINE = `id::int, requested_by, requested_at, address, hr_source as source, state, phase, rows_read,
+  started_at, finished_at, message`
 
 /**
  * Dry runs, the latest first.
@@ -55,7 +54,7 @@ export async function listDryRuns(
 /** Null if there is no dry run with this number. */
 export async function readDryRun(db: Pool, id: number): Promise<DryRun | null> {
   const { rows } = await db.query<DryRun>(
-    `select ${LINE}, mapping, error_line as "errorLine", error_column as "errorColumn", summary
+    `select ${LINE}, mapping, error_line, error_column, summary
      from dirsync.dry_run where id = $1`,
     [id],
   )
@@ -63,13 +62,14 @@ export async function readDryRun(db: Pool, id: number): Promise<DryRun | null> {
 }
 
 /** One employee affected by the SELECT; values are masked. */
-export interface DryRunEntity {
-  enterpriseCode: string
-  entityKey: string
-  reason: DifferenceKind
-  department: string | null
-  changed: { field: string; from: string | null; to: string | null }[]
-}
+export const DryRunEntity = z.object({
+  enterprise_code: z.string(),
+  userid: z.string(),
+  what: z.enum(DIFFERENCES),
+  department: z.string().nullable(),
+  changed: z.array(z.object({ field: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
+})
+export type DryRunEntity = z.infer<typeof DryRunEntity>
 
 /** The position of the next page. */
 export interface DryRunCursor {
@@ -82,11 +82,11 @@ export async function dryRunPage(
   db: Pool,
   id: number,
   options: { after?: DryRunCursor | undefined; limit: number; reason?: DifferenceKind; key?: string },
-): Promise<{ entities: DryRunEntity[]; next: DryRunCursor | null }> {
+): Promise<{ items: DryRunEntity[]; next: DryRunCursor | null }> {
   const { after, limit, reason, key } = options
   const { rows } = await db.query<DryRunEntity>(
     // A dry run has at most 10,000 rows, so filtering them costs little.
-    `select enterprise_code as "enterpriseCode", entity_key as "entityKey", reason, department, changed
+    `select enterprise_code, entity_key as userid, reason as what, department, changed
      from dirsync.dry_run_entity
      where dry_run_id = $1 and (entity_key collate "C", enterprise_code) > ($2, $3)
        and ($4::text is null or reason = $4) and ($5::text is null or entity_key like $5)
@@ -100,11 +100,11 @@ export async function dryRunPage(
       limit + 1,
     ],
   )
-  const entities = rows.slice(0, limit)
-  const last = entities.at(-1)
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
   const next = rows.length > limit && last
   return {
-    entities,
-    next: next ? { enterpriseCode: next.enterpriseCode, entityKey: next.entityKey } : null,
+    items,
+    next: next ? { enterpriseCode: next.enterprise_code, entityKey: next.userid } : null,
   }
 }

@@ -4,10 +4,11 @@ import type { NamedSource } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { message } from '../../texts/message.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
-import { dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
+import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
 import { readMappingPage, type TriedEmployee } from './read.ts'
 
 // The mapping in use
@@ -48,7 +49,7 @@ const HISTORY = 10
 /** @throws Problem if there is no source of that name */
 export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {
   const source = name === undefined || name === '' ? hr.all[0] : hr.named(name)
-  if (!source) throw new Problem('not_found', `There is no HR source ${JSON.stringify(name)}.`)
+  if (!source) throw new Problem('not_found', message('said.no_such_source', { name: JSON.stringify(name) }))
   return source
 }
 
@@ -99,22 +100,8 @@ export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult
 
 // Dry runs
 
-const DryRunLine = z.object({
-  id: z.number(),
-  requested_by: z.string(),
-  requested_at: z.date(),
-  address: z.string().nullable(),
-  source: z.string().describe('The HR source that it reads; empty where there is only one'),
-  state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
-  phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('The current phase while it runs'),
-  rows_read: z.number(),
-  started_at: z.date().nullable(),
-  finished_at: z.date().nullable(),
-  message: SaidText.nullable().describe('failed: why'),
-})
-
 export const DryRunsQuery = SourceQuery.extend({ cursor, limit: pageSize })
-export const DryRunsResult = z.object({ dry_runs: z.array(DryRunLine), next: z.string().nullable() })
+export const DryRunsResult = z.object({ items: z.array(DryRunLine), next: z.string().nullable() })
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
 export async function readDryRuns(
@@ -126,24 +113,8 @@ export async function readDryRuns(
   const shown = found.slice(0, query.limit)
   const last = shown.at(-1)
   return {
-    dry_runs: shown.map(lineResult),
+    items: shown,
     next: found.length > query.limit && last ? encodeCursor([last.id]) : null,
-  }
-}
-
-function lineResult(line: Awaited<ReturnType<typeof listDryRuns>>[number]): z.output<typeof DryRunLine> {
-  return {
-    id: line.id,
-    requested_by: line.requestedBy,
-    requested_at: line.requestedAt,
-    address: line.address,
-    source: line.source,
-    state: line.state,
-    phase: line.phase,
-    rows_read: line.rowsRead,
-    started_at: line.startedAt,
-    finished_at: line.finishedAt,
-    message: line.message,
   }
 }
 
@@ -177,43 +148,31 @@ export const DryRunResult = DryRunLine.extend({
       broken_today: Counted,
       added_columns: z.array(z.string()),
       removed_columns: z.array(z.string()),
+      empty: z.record(z.string(), z.number()).describe('Empty values per column, as a share of the rows'),
       stored: z.number().describe('Employees whose differences are stored'),
     })
     .nullable(),
-  employees: z.array(
-    z.object({
-      enterprise_code: z.string(),
-      userid: z.string(),
-      what: z.enum(DIFFERENCES),
-      department: z.string().nullable(),
-      changed: z.array(
-        z.object({ field: z.string(), from: z.string().nullable(), to: z.string().nullable() }),
-      ),
-    }),
-  ),
+  items: z.array(DryRunEntity),
   next: z.string().nullable(),
 })
 export type DryRunResult = z.infer<typeof DryRunResult>
 
 export async function readDryRunResult(
-  { pool }: Services,
+  { pool }: Pick<Services, 'pool'>,
   id: number,
   query: z.output<typeof DryRunQuery>,
 ): Promise<DryRunResult> {
   const found = await readDryRun(pool, id)
-  if (!found) throw new Problem('not_found', `there is no dry run ${id}`)
+  if (!found) throw new Problem('not_found', message('said.no_such_dry_run', { id }))
   const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
-  const { entities, next } = await dryRunPage(pool, id, {
+  const { items, next } = await dryRunPage(pool, id, {
     after: position ? { enterpriseCode: position[0], entityKey: position[1] } : undefined,
     limit: query.limit,
     ...(query.what ? { reason: query.what } : {}),
   })
   const { summary } = found
   return {
-    ...lineResult(found),
-    mapping: found.mapping,
-    error_line: found.errorLine,
-    error_column: found.errorColumn,
+    ...found,
     summary: summary && {
       rows: summary.rows,
       rows_today: summary.rowsToday,
@@ -228,15 +187,10 @@ export async function readDryRunResult(
       broken_today: summary.brokenToday,
       added_columns: summary.addedColumns,
       removed_columns: summary.removedColumns,
+      empty: summary.empty,
       stored: summary.stored,
     },
-    employees: entities.map(one => ({
-      enterprise_code: one.enterpriseCode,
-      userid: one.entityKey,
-      what: one.reason,
-      department: one.department,
-      changed: one.changed,
-    })),
+    items,
     next: next && encodeCursor([next.enterpriseCode, next.entityKey]),
   }
 }

@@ -6,7 +6,7 @@ import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import { present } from '../../sync/employee.ts'
-import { lastSweep } from '../../sync/plan-employees.ts'
+import { lastFullReading } from '../../sync/plan-employees.ts'
 import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
 
 /** How long a page waits for HR. */
@@ -56,18 +56,18 @@ export interface MappingUse {
 /** The mapping of employees with figures for each column. If HR does not answer, the result says so. */
 export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
   const { hr, name, codes } = source
-  const [texts, described, sweep, broken, history] = await Promise.all([
-    orError(hr.texts()),
+  const [texts, described, reading, broken, history] = await Promise.all([
+    orError(hr.mappingFiles()),
     orError(hr.mapping()),
-    lastSweep(db, source),
+    lastFullReading(db, source),
     brokenByColumn(db, codes),
     usedMappings(db, name),
   ])
   const mapping = 'error' in described ? null : described
   const files = 'error' in texts ? null : texts
-  const rows = sweep?.statistics.rows ?? null
+  const rows = reading?.statistics.rows ?? null
   const shareOf = (column: string) => {
-    const empty = sweep?.statistics.empty[column]
+    const empty = reading?.statistics.empty[column]
     return rows && empty !== undefined ? empty / rows : null
   }
   const columns = [...(mapping?.columns ?? [])].map(([name, column]) => ({
@@ -86,7 +86,7 @@ export async function readMappingPage(db: Pool, source: NamedSource): Promise<Ma
     columns,
     unmanaged: mapping ? EMPLOYEE_FIELDS.filter(field => !mapping.fields.includes(field)) : [],
     rows,
-    readAt: sweep?.at ?? null,
+    readAt: reading?.at ?? null,
     history,
   }
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { HrUnavailableError, MappingError } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { requestDryRun } from '../../sync/dry-run.ts'
-import { inWords } from '../../texts/message.ts'
+import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { dryRunBody, dryRunsBody } from './dry-run-view.ts'
+import { dryRunShown, dryRunsBody } from './dry-run-view.ts'
 import {
   DryRunParams,
   DryRunQuery,
@@ -111,9 +111,7 @@ function mapping(services: Services): Endpoint[] {
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
       refused: async (ask, problem, { input }) => {
         const { reason, place } =
-          problem.cause instanceof MappingError
-            ? problem.cause
-            : { reason: inWords(problem.message), place: null }
+          problem.cause instanceof MappingError ? problem.cause : { reason: problem.said, place: null }
         const dryRuns = await readDryRuns(services, { limit: 20 })
         const given = { text: input.mapping, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })
@@ -128,10 +126,7 @@ function mapping(services: Services): Endpoint[] {
       query: DryRunQuery,
       result: DryRunResult,
       run: (_ask, { params, input }) => readDryRunResult(services, params.id, input),
-      page: (ask, result, { input }) => ({
-        title: ask.t('mapping.dry_run', { id: result.id }),
-        body: dryRunBody(ask, result, input.what),
-      }),
+      shown: (ask, result, { input }) => dryRunShown(ask, result, input.what),
     }),
     action({
       path: '/mapping/dry-runs/:id/cancel',
@@ -157,14 +152,14 @@ async function request(
     return { id: await requestDryRun(services, asker, { sql: text.replaceAll('\r\n', '\n'), source: name }) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
-    throw new Problem('invalid', error.message, { cause: error })
+    throw new Problem('invalid', saidBy(error), { cause: error })
   }
 }
 
 /** The current mapping, as a starting point for a dry run; empty if the file cannot be read. */
 async function todaysSelect({ hr }: NamedSource): Promise<string> {
   try {
-    return (await hr.texts()).employees.sql
+    return (await hr.mappingFiles()).employees.sql
   } catch (error) {
     if (error instanceof MappingError || error instanceof HrUnavailableError) return ''
     throw error

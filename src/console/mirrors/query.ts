@@ -5,7 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize, plainText } from '../endpoint.ts'
+import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
 import { platformDayOf } from '../moment.ts'
 import {
   LimitAccountRow,
@@ -108,11 +108,8 @@ export const OrdersInput = z.object({
 })
 export type OrdersInput = z.infer<typeof OrdersInput>
 
-export const Orders = z.object({
-  orders: z.array(PaymentOrderRow),
-  next: z.string().nullable(),
-})
-export type Orders = z.infer<typeof Orders>
+export const Orders = listOf(PaymentOrderRow)
+type Orders = z.infer<typeof Orders>
 
 export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
   const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
@@ -126,7 +123,7 @@ export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Prom
     after: after ? { enterprise_code: after[0], trade_no: after[1] } : undefined,
     limit: input.limit,
   })
-  return { orders: rows, next: next && encodeCursor([next.enterprise_code, next.trade_no]) }
+  return { items: rows, next: next && encodeCursor([next.enterprise_code, next.trade_no]) }
 }
 
 // Limit accounts
@@ -140,11 +137,8 @@ const gone = z
 export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSize })
 export type AccountsInput = z.infer<typeof AccountsInput>
 
-export const Accounts = z.object({
-  accounts: z.array(LimitAccountRow),
-  next: z.string().nullable(),
-})
-export type Accounts = z.infer<typeof Accounts>
+export const Accounts = listOf(LimitAccountRow)
+type Accounts = z.infer<typeof Accounts>
 
 export async function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts> {
   const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
@@ -154,7 +148,7 @@ export async function readAccounts(pool: Pool, input: AccountsInput): Promise<Ac
     after: after ? { enterprise_code: after[0], account_openid: after[1] } : undefined,
     limit: input.limit,
   })
-  return { accounts: rows, next: next && encodeCursor([next.enterprise_code, next.account_openid]) }
+  return { items: rows, next: next && encodeCursor([next.enterprise_code, next.account_openid]) }
 }
 
 // Taxpayers
@@ -168,11 +162,8 @@ export const TaxpayersInput = z.object({
 })
 export type TaxpayersInput = z.infer<typeof TaxpayersInput>
 
-export const Taxpayers = z.object({
-  taxpayers: z.array(TaxpayerRow),
-  next: z.string().nullable(),
-})
-export type Taxpayers = z.infer<typeof Taxpayers>
+export const Taxpayers = listOf(TaxpayerRow)
+type Taxpayers = z.infer<typeof Taxpayers>
 
 const TaxpayerPosition = z.tuple([z.string(), z.string(), z.int32(), z.string()])
 
@@ -188,7 +179,7 @@ export async function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<
     limit: input.limit,
   })
   return {
-    taxpayers: rows,
+    items: rows,
     next: next && encodeCursor([next.enterprise_code, next.identifier, next.nature, next.name]),
   }
 }

@@ -47,7 +47,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (ask, { input }) => readOrders(pool, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
-        body: ordersBody(ask, await standing('orders'), result.orders, result.next, input),
+        body: ordersBody(ask, await standing('orders'), result, input),
       }),
     }),
     read({
@@ -60,7 +60,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readAccounts(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.accounts'),
-        body: accountsBody(ask, await standing('accounts'), result.accounts, result.next, input),
+        body: accountsBody(ask, await standing('accounts'), result, input),
       }),
     }),
     read({
@@ -73,7 +73,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readTaxpayers(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.taxpayers'),
-        body: taxpayersBody(ask, await standing('taxpayers'), result.taxpayers, result.next, input),
+        body: taxpayersBody(ask, await standing('taxpayers'), result, input),
       }),
     }),
     action({

@@ -161,15 +161,14 @@ function listBody<Row, Input extends Record<string, unknown>>(
   return (
     ask: Ask,
     standing: MirrorStanding | null,
-    rows: readonly Row[],
-    next: string | null,
+    { items, next }: { items: readonly Row[]; next: string | null },
     input: Input,
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
     const nothing = noRows(ask, standing, isFiltered(input))
     return html`${mirrorHead(ask, mirror, standing)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
-    ${live(ask, 'rows', ['runs'], table(rows, list.columns(ask), { caption, empty: nothing }))}
+    ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
     ${pager(ask, next)}`
   }
 }

@@ -1,130 +1,25 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { ENTRY_STATES } from '../../money/journal.ts'
+import { ENTRY_STATES, type Entry, type EntryState } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
-import { listRefunds, listTopUps, moneyCounts } from './read.ts'
+
+/* Refunds and top-ups: which are open, and their outcomes. An entry is its row in the database. */
 
 export const KINDS = ['refunds', 'topups'] as const
 export type Kind = (typeof KINDS)[number]
 
+const JOURNALS = { refunds: refundJournal, topups: topUpJournal }
+
 const State = z.enum(ENTRY_STATES)
 
-export const MoneyInput = z.object({
-  kind: z.enum(KINDS).default('refunds'),
-  state: State.optional(),
-  number: plainText(200).optional().describe('The exact number of an entry'),
-  since: z.string().max(40).optional().describe('Sent at or after this moment (ISO 8601)'),
-  cursor,
-  limit: pageSize,
-})
-export type MoneyInput = z.infer<typeof MoneyInput>
-
-const Counts = z.record(State, z.number()).describe('By state; 1001 stands for more than 1000')
-
-const Line = z.object({
-  number: z.string(),
-  enterprise_code: z.string(),
-  order: z.string().nullable().describe('Of a refund: the external trade number of its order'),
-  account: z.string().nullable().describe('Of a top-up: the account that the points are for'),
-  amount: z.string(),
-  state: State,
-  requested_by: z.string(),
-  sent_at: z.date(),
-  settled_at: z.date().nullable(),
-  for_person: z.boolean().describe('The outcome is unknown, and the platform cannot be asked for it'),
-})
-export type Line = z.infer<typeof Line>
-
-export const MoneyList = z.object({
-  counts: z.object({ refunds: Counts, topups: Counts }),
-  kind: z.enum(KINDS),
-  entries: z.array(Line).describe('Entries with an open outcome first, then the latest'),
-  next: z.string().nullable(),
-})
-export type MoneyList = z.infer<typeof MoneyList>
-
-export async function readMoney(pool: Pool, ask: Ask, input: MoneyInput): Promise<MoneyList> {
-  const { kind, state, limit } = input
-  const since = givenMoment(ask, 'since', input.since)
-  const [after] = decodeCursor(z.tuple([z.string()]), input.cursor) ?? []
-  const [counts, { rows, next }] = await Promise.all([
-    moneyCounts(pool),
-    input.number !== undefined
-      ? oneOf(pool, kind, input.number, state, since)
-      : kind === 'refunds'
-        ? mapped(listRefunds(pool, { state, since, after, limit }), refundLine)
-        : mapped(listTopUps(pool, { state, since, after, limit }), topUpLine),
-  ])
-  return {
-    counts: { refunds: counts.refunds, topups: counts.topUps },
-    kind,
-    entries: rows,
-    next: next === null ? null : encodeCursor([next]),
-  }
-}
-
-async function mapped<Row>(page: Promise<{ rows: Row[]; next: string | null }>, line: (row: Row) => Line) {
-  const { rows, next } = await page
-  return { rows: rows.map(line), next }
-}
-
-async function oneOf(
-  pool: Pool,
-  kind: Kind,
-  number: string,
-  state: Line['state'] | undefined,
-  since: Date | undefined,
-): Promise<{ rows: Line[]; next: null }> {
-  const found =
-    kind === 'refunds'
-      ? await refundJournal.read(pool, number).then(row => row && refundLine(row))
-      : await topUpJournal.read(pool, number).then(row => row && topUpLine(row))
-  const matches =
-    found !== null && (state === undefined || found.state === state) && (!since || found.sent_at >= since)
-  return { rows: matches ? [found] : [], next: null }
-}
-
-function refundLine(refund: Refund): Line {
-  const { state, next_settle_at, left_to_person_at } = refund
-  return {
-    number: refund.outer_refund_no,
-    enterprise_code: refund.enterprise_code,
-    order: refund.outer_trade_no,
-    account: null,
-    amount: refund.refund_amount,
-    state,
-    requested_by: refund.requested_by,
-    sent_at: refund.sent_at,
-    settled_at: refund.settled_at,
-    for_person: state === 'unknown' && (next_settle_at === null || left_to_person_at !== null),
-  }
-}
-
-function topUpLine(topUp: TopUp): Line {
-  const { state } = topUp
-  return {
-    number: topUp.external_code,
-    enterprise_code: topUp.enterprise_code,
-    order: null,
-    account: topUp.account_openid,
-    amount: topUp.amount,
-    state,
-    requested_by: topUp.requested_by,
-    sent_at: topUp.sent_at,
-    settled_at: topUp.settled_at,
-    for_person: state === 'unknown',
-  }
-}
-
-// One entry
-
-const Entry = z.object({
+const Row = z.object({
   enterprise_code: z.string(),
   state: State,
   requested_by: z.string(),
@@ -136,17 +31,106 @@ const Entry = z.object({
   resolved_by: z.string().nullable(),
   resolution: z.string().nullable(),
 })
+
+const RefundRow = Row.extend({
+  outer_refund_no: z.string(),
+  outer_trade_no: z.string(),
+  refund_amount: z.string(),
+  refunded_before: z
+    .string()
+    .nullable()
+    .describe('What the order record showed before; null: it did not say'),
+  notified_at: z.date().nullable(),
+  trade_no: z.string().nullable(),
+  settle_attempts: z.number().describe('How often the order record was asked about it'),
+  next_settle_at: z.date().nullable(),
+  left_to_person_at: z.date().nullable(),
+})
+
+const TopUpRow = Row.extend({
+  external_code: z.string(),
+  account_openid: z.string(),
+  amount: z.string(),
+  apply_charge_openid: z.string().nullable(),
+  although_open: z.array(z.string()),
+})
+
+export type Line = z.infer<typeof RefundRow> | z.infer<typeof TopUpRow>
+
+// The list
+
+export const EntriesInput = z.object({
+  state: State.optional(),
+  number: plainText(200).optional().describe('The exact number of an entry'),
+  since: z.string().max(40).optional().describe('Sent at or after this moment (ISO 8601)'),
+  cursor,
+  limit: pageSize,
+})
+export const MoneyInput = EntriesInput.extend({ kind: z.enum(KINDS).default('refunds') })
+export type MoneyInput = z.infer<typeof MoneyInput>
+
+const Counts = z.record(State, z.number()).describe('By state; 1001 stands for more than 1000')
+
+export const MoneyList = z.object({
+  counts: z.object({ refunds: Counts, topups: Counts }),
+  kind: z.enum(KINDS),
+  items: z
+    .array(z.union([RefundRow, TopUpRow]))
+    .describe('Entries with an open outcome first, then the latest'),
+  next: z.string().nullable(),
+})
+export type MoneyList = z.infer<typeof MoneyList>
+
+export async function readMoney(
+  pool: Pool,
+  ask: Pick<Ask, 'zone' | 't'>,
+  input: MoneyInput,
+): Promise<MoneyList> {
+  const { kind, state, number, limit } = input
+  const since = givenMoment(ask, 'since', input.since)
+  const [after] = decodeCursor(z.tuple([z.string()]), input.cursor) ?? []
+  const [counts, found] = await Promise.all([
+    moneyCounts(pool),
+    JOURNALS[kind].page(pool, { state, number, since, after, limit: limit + 1 }),
+  ])
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  return {
+    counts,
+    kind,
+    items,
+    next: found.length > limit && last ? encodeCursor([entryNumber(last)]) : null,
+  }
+}
+
+export function entryNumber(entry: Line): string {
+  return 'outer_refund_no' in entry ? entry.outer_refund_no : entry.external_code
+}
+
+/** Counting stops at this number. */
+export const MOST_ENTRIES_COUNTED = 1000
+
+/** Rows by state; `MOST_ENTRIES_COUNTED` + 1 means more. */
+export async function moneyCounts(db: Pool): Promise<Record<Kind, Record<EntryState, number>>> {
+  const [refunds, topups] = await Promise.all([
+    refundJournal.counts(db, MOST_ENTRIES_COUNTED + 1),
+    topUpJournal.counts(db, MOST_ENTRIES_COUNTED + 1),
+  ])
+  return { refunds, topups }
+}
+
+// One entry
+
+const Event = z.object({
+  at: z.date(),
+  event: z.enum(['sent', 'settled', 'notified', 'resolved']),
+  by: z.string().nullable().describe('null: dirsync or the platform'),
+  text: SaidText.nullable().describe('The outcome, or a person’s reason'),
+})
+type Event = z.infer<typeof Event>
+
 const Told = z.object({
-  events: z
-    .array(
-      z.object({
-        at: z.date(),
-        event: z.enum(['sent', 'settled', 'notified', 'resolved']),
-        by: z.string().nullable(),
-        text: SaidText.nullable(),
-      }),
-    )
-    .describe('Oldest first'),
+  events: z.array(Event).describe('Oldest first'),
   outlook: z
     .union([
       z.object({ next: z.literal('asks'), at: z.date() }),
@@ -156,31 +140,50 @@ const Told = z.object({
     .describe('For an unknown outcome: whether dirsync asks again, or a person has to find out'),
 })
 
-export const RefundDetails = Told.extend({
-  entry: Entry.extend({
-    outer_refund_no: z.string(),
-    outer_trade_no: z.string(),
-    refund_amount: z.string(),
-    refunded_before: z
-      .string()
-      .nullable()
-      .describe('What the order record showed before; null: it did not say'),
-    notified_at: z.date().nullable(),
-    trade_no: z.string().nullable(),
-    settle_attempts: z.number().describe('How often the order record was asked about it'),
-    next_settle_at: z.date().nullable(),
-    left_to_person_at: z.date().nullable(),
-  }),
-})
+export const RefundDetails = RefundRow.extend(Told.shape)
 export type RefundDetails = z.infer<typeof RefundDetails>
 
-export const TopUpDetails = Told.extend({
-  entry: Entry.extend({
-    external_code: z.string(),
-    account_openid: z.string(),
-    amount: z.string(),
-    apply_charge_openid: z.string().nullable(),
-    although_open: z.array(z.string()),
-  }),
-})
+export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
+
+export function refundDetails(refund: Refund): RefundDetails {
+  const { state, notified_at, left_to_person_at, next_settle_at } = refund
+  const notified: Event[] =
+    notified_at === null ? [] : [{ at: notified_at, event: 'notified', by: null, text: null }]
+  return {
+    ...refund,
+    events: inOrder([...eventsOf(refund), ...notified]),
+    outlook:
+      state !== 'unknown'
+        ? null
+        : next_settle_at && !left_to_person_at
+          ? { next: 'asks', at: next_settle_at }
+          : { next: 'person', since: left_to_person_at },
+  }
+}
+
+export function topUpDetails(topUp: TopUp): TopUpDetails {
+  // The platform cannot be asked about a top-up.
+  const outlook = topUp.state === 'unknown' ? ({ next: 'person', since: topUp.sent_at } as const) : null
+  return { ...topUp, events: inOrder(eventsOf(topUp)), outlook }
+}
+
+function eventsOf({ sent_at, requested_by, settled_at, message, resolved_by, resolution }: Entry): Event[] {
+  const sent: Event = { at: sent_at, event: 'sent', by: requested_by, text: null }
+  if (settled_at === null) return [sent]
+  return [
+    sent,
+    resolved_by === null
+      ? { at: settled_at, event: 'settled', by: null, text: message }
+      : {
+          at: settled_at,
+          event: 'resolved',
+          by: resolved_by,
+          text: resolution === null ? null : inWords(resolution),
+        },
+  ]
+}
+
+function inOrder(events: Event[]): Event[] {
+  return events.toSorted((one, other) => one.at.getTime() - other.at.getTime())
+}

@@ -1,44 +1,20 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
 import {
-  actionForm,
-  alert,
-  amount,
-  code,
-  copyable,
-  empty,
-  facts,
-  figure,
-  filters,
-  head,
-  live,
-  type Part,
-  pager,
-  reasonField,
-  section,
-  since,
-  state,
-  type Tone,
-  table,
-  tabs,
-  tiles,
-  time,
-  timeText,
-} from '../ui/parts.ts'
-import {
+  entryNumber,
   KINDS,
-  type Kind,
   type Line,
+  MOST_ENTRIES_COUNTED,
   type MoneyInput,
   type MoneyList,
   type RefundDetails,
   type TopUpDetails,
 } from './query.ts'
-import { MOST_ENTRIES_COUNTED } from './read.ts'
 
 const TONES: Record<Line['state'], Tone> = {
   requested: 'busy',
@@ -48,54 +24,71 @@ const TONES: Record<Line['state'], Tone> = {
   notified: 'ok',
 }
 
-function moneyState(ask: Ask, name: Line['state']): SafeHtml {
-  return state(TONES[name], textOr(ask.language, `money_state.${name}`, name))
+function stateOf({ t }: Ask, entry: Line): Words {
+  const isForPerson =
+    entry.state === 'unknown' &&
+    (!('outer_refund_no' in entry) || entry.next_settle_at === null || entry.left_to_person_at !== null)
+  const text: Words = [
+    term('money_state', entry.state),
+    isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
+  ]
+  return { tone: TONES[entry.state], text }
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
-export function moneyBody(ask: Ask, { counts, kind, entries, next }: MoneyList, input: MoneyInput): SafeHtml {
+export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, input: MoneyInput): Shown {
   const { t } = ask
-  const isFiltered = Boolean(input.state || input.number || input.since)
   const states = ENTRY_STATES.filter(name => kind === 'refunds' || name !== 'notified')
-  return html`${head(t('money.title'))}
-  ${live(
-    ask,
-    'open',
-    ['money'],
-    html`${
-      counts.refunds.unknown === 0 && counts.topups.unknown === 0
-        ? html`<p>${state('ok', t('money.all_known'))}</p>`
-        : html`<div class="stack">${KINDS.filter(each => counts[each].unknown > 0).map(each =>
-            alert(
-              'bad',
-              t(`money.unknown.${each}`, { count: counts[each].unknown }),
-              html`${t(`money.unknown_todo.${each}`)} <a href="/money?kind=${each}&amp;state=unknown">${t('money.show_them')}</a>`,
-            ),
-          )}</div>`
-    }
-    ${tabs(
-      t('money.title'),
-      KINDS.map(each => ({ href: `/money?kind=${each}`, text: t(`money.${each}`), current: each === kind })),
-    )}
-    ${tiles(
-      states.map(name => ({
-        value: counted(ask, counts[kind][name]),
-        name: textOr(ask.language, `money_state.${name}`, name),
-        href: `/money?kind=${kind}&state=${name}`,
-        ...(name === 'unknown' && counts[kind].unknown > 0 ? { tone: 'bad' as const } : {}),
-      })),
-    )}`,
-  )}
-  ${filterForm(ask, input, states)}
-  ${live(ask, 'entries', ['money'], lines(ask, kind, entries, isFiltered))}
-  ${pager(ask, next)}`
+  const [first] = items
+  return {
+    title: t('money.title'),
+    topics: ['money'],
+    blocks: [
+      ...unknownOf(ask, counts),
+      {
+        drawn: tabs(
+          t('money.title'),
+          KINDS.map(each => ({
+            href: `/money?kind=${each}`,
+            text: t(`money.${each}`),
+            current: each === kind,
+          })),
+        ),
+      },
+      {
+        tiles: states.map(name => ({
+          value: counted(ask, counts[kind][name]),
+          name: textOr(ask.language, `money_state.${name}`, name),
+          to: `/money?kind=${kind}&state=${name}`,
+          ...(name === 'unknown' && counts[kind].unknown > 0 ? { tone: 'bad' as const } : {}),
+        })),
+      },
+      { drawn: filterForm(ask, input, states) },
+      lines(ask, { kind, items }, Boolean(input.state || input.number || input.since)),
+      { next },
+      ...(first
+        ? [{ commands: t('common.details'), lines: [`${commandOf(first)} show ${entryNumber(first)}`] }]
+        : []),
+    ],
+  }
+}
+
+function unknownOf({ t }: Ask, counts: MoneyList['counts']): Block[] {
+  const unknown = KINDS.filter(kind => counts[kind].unknown > 0)
+  if (unknown.length === 0) return [{ text: { tone: 'ok', text: t('money.all_known') } }]
+  return unknown.map(kind => ({
+    notice: 'bad',
+    title: t(`money.unknown.${kind}`, { count: counts[kind].unknown }),
+    todo: t(`money.unknown_todo.${kind}`),
+    next: { to: `/money?kind=${kind}&state=unknown`, text: t('money.show_them') },
+  }))
 }
 
 function counted(ask: Ask, count: number): string {
   return count > MOST_ENTRIES_COUNTED ? `${figure(ask, MOST_ENTRIES_COUNTED)}+` : figure(ask, count)
 }
 
-function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][]): SafeHtml {
+function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][]) {
   const { t } = ask
   return filters(ask, '/money', [
     { name: 'kind', type: 'hidden', value: input.kind },
@@ -113,160 +106,170 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
   ])
 }
 
-function lines(ask: Ask, kind: Kind, entries: readonly Line[], isFiltered: boolean): SafeHtml {
+function lines(ask: Ask, { kind, items }: Pick<MoneyList, 'kind' | 'items'>, isFiltered: boolean): Block {
   const { t } = ask
-  return table(
-    entries,
+  return tableOf(
+    items,
     [
-      { title: t('money.number'), kind: 'main', cell: ({ number }) => code(number) },
+      { title: t('money.number'), kind: 'main', gives: true, of: entry => ({ code: entryNumber(entry) }) },
       {
         title: t(kind === 'refunds' ? 'money.order' : 'money.account'),
-        kind: 'spare',
-        cell: ({ order, account }) => code(order ?? account),
+        spare: true,
+        gives: true,
+        of: entry => ({ code: targetOf(entry) }),
       },
-      { title: t('money.amount'), kind: 'number', cell: line => amount(ask, line.amount) },
+      { title: t('money.amount'), kind: 'number', of: entry => amount(ask, amountOf(entry)) },
+      { title: t('money.state'), gives: true, of: entry => stateOf(ask, entry) },
+      { title: t('money.sent'), of: ({ sent_at }) => ({ at: sent_at }) },
       {
-        title: t('money.state'),
-        cell: line =>
-          html`${moneyState(ask, line.state)}${line.for_person ? html` <small class="soft">${t('money.for_person')}</small>` : ''}`,
+        title: t('money.known_since'),
+        spare: true,
+        of: ({ settled_at }) => settled_at && { at: settled_at },
       },
-      { title: t('money.sent'), cell: ({ sent_at }) => time(ask, sent_at) },
-      { title: t('money.known_since'), kind: 'spare', cell: ({ settled_at }) => time(ask, settled_at) },
-      {
-        title: t('money.by'),
-        kind: 'spare',
-        cell: ({ requested_by }) => html`<bdi>${actorText(ask, requested_by)}</bdi>`,
-      },
+      { title: t('money.by'), spare: true, of: ({ requested_by }) => actorText(ask, requested_by) },
     ],
     {
       caption: t(`money.${kind}`),
-      href: ({ number }) => `/money/${kind}/${encodeURIComponent(number)}`,
-      empty: isFiltered
-        ? empty(t('money.no_match'), t('money.no_match.remedy'))
-        : empty(t(`money.none.${kind}`), html`${t(`money.none_todo.${kind}`)}`),
+      to: pathOf,
+      empty: isFiltered ? t('money.no_match') : t(`money.none.${kind}`),
+      todo: isFiltered ? t('money.no_match.remedy') : t(`money.none_todo.${kind}`),
     },
   )
 }
 
+function targetOf(entry: Line): string {
+  return 'outer_refund_no' in entry ? entry.outer_trade_no : entry.account_openid
+}
+
+function amountOf(entry: Line): string {
+  return 'outer_refund_no' in entry ? entry.refund_amount : entry.amount
+}
+
+/** The page of an entry. */
+export function pathOf(entry: Line): string {
+  const kind = 'outer_refund_no' in entry ? 'refunds' : 'topups'
+  return `/money/${kind}/${encodeURIComponent(entryNumber(entry))}`
+}
+
+function commandOf(entry: Line): 'refund' | 'topup' {
+  return 'outer_refund_no' in entry ? 'refund' : 'topup'
+}
+
 // One entry
-
-export function refundBody(ask: Ask, { entry, events, outlook }: RefundDetails): SafeHtml {
-  const { t } = ask
-  const { outer_refund_no: number } = entry
-  const isOpen = entry.state === 'unknown' || entry.state === 'requested'
-  const to = `/money/refunds/${encodeURIComponent(number)}`
-  return html`${head(t('money.refund', { number }), {
-    aside: live(ask, 'state', ['money'], moneyState(ask, entry.state)),
-    actions: [
-      ...(isOpen
-        ? [actionForm(ask, { to: `${to}/settle`, label: t('money.settle'), role: 'admin', tone: 'main' })]
-        : []),
-      ...(entry.state === 'unknown' ? [resolveForm(ask, to)] : []),
-    ],
-  })}
-  ${live(
-    ask,
-    'entry',
-    ['money'],
-    html`${meaning(ask, 'refund', entry.state, outlook)}
-    <div class="columns">
-      ${section(
-        t('money.what'),
-        facts([
-          [t('money.amount'), amount(ask, entry.refund_amount)],
-          [t('money.order'), code(entry.outer_trade_no)],
-          [
-            t('money.refunded_before'),
-            entry.refunded_before === null ? t('money.not_said') : amount(ask, entry.refunded_before),
-          ],
-          [t('money.trade_no'), entry.trade_no && tradeLink(entry.trade_no)],
-          [t('money.enterprise'), entry.enterprise_code && code(entry.enterprise_code)],
-          [t('money.sent'), sentBy(ask, entry)],
-          [
-            t('money.asked'),
-            entry.settle_attempts > 0 ? t('money.asked_times', { count: entry.settle_attempts }) : null,
-          ],
-          [t('money.asked_next'), entry.next_settle_at && since(ask, entry.next_settle_at)],
-          [
-            t('money.notification'),
-            entry.notified_at
-              ? time(ask, entry.notified_at)
-              : entry.state === 'rejected'
-                ? null
-                : t('money.not_notified'),
-          ],
-        ]),
-      )}
-      ${section(t('money.said'), said(ask, entry))}
-    </div>
-    ${section(t('money.story'), story(ask, events))}
-    ${
-      entry.state === 'unknown'
-        ? section(t('money.for_vendor'), copyable(t, vendorText(ask, 'refund', entry)))
-        : ''
-    }`,
-  )}`
-}
-
-export function topUpBody(ask: Ask, { entry, events, outlook }: TopUpDetails): SafeHtml {
-  const { t } = ask
-  const { external_code: number } = entry
-  const to = `/money/topups/${encodeURIComponent(number)}`
-  return html`${head(t('money.topup', { number }), {
-    aside: live(ask, 'state', ['money'], moneyState(ask, entry.state)),
-    actions: entry.state === 'unknown' ? [resolveForm(ask, to)] : [],
-  })}
-  ${live(
-    ask,
-    'entry',
-    ['money'],
-    html`${meaning(ask, 'topup', entry.state, outlook)}
-    <div class="columns">
-      ${section(
-        t('money.what'),
-        facts([
-          [t('money.amount'), amount(ask, entry.amount)],
-          [t('money.account'), code(entry.account_openid)],
-          [t('money.receipt'), entry.apply_charge_openid && code(entry.apply_charge_openid)],
-          [t('money.enterprise'), entry.enterprise_code && code(entry.enterprise_code)],
-          [t('money.sent'), sentBy(ask, entry)],
-          [t('money.although_open'), others(entry.although_open)],
-        ]),
-      )}
-      ${section(t('money.said'), said(ask, entry))}
-    </div>
-    ${section(t('money.story'), story(ask, events))}
-    ${
-      entry.state === 'unknown'
-        ? section(t('money.for_vendor'), copyable(t, vendorText(ask, 'topup', entry)))
-        : ''
-    }`,
-  )}`
-}
 
 type Details = RefundDetails | TopUpDetails
 
-/** What an open outcome means, and what to do about it; stands above everything else. */
-function meaning(
-  ask: Ask,
-  kind: 'refund' | 'topup',
-  name: Line['state'],
-  outlook: Details['outlook'],
-): SafeHtml | '' {
+export function entryShown(ask: Ask, entry: Details): Shown {
   const { t } = ask
-  if (name === 'requested') return alert('info', t('money.requested'), t('money.requested.remedy'))
-  if (name !== 'unknown') return ''
-  const may = ask.may('admin') ? '' : html` ${t('money.admin_only')}`
-  return outlook?.next === 'asks'
-    ? alert(
-        'bad',
-        t('money.is_unknown'),
-        html`${t('money.asks_again')} ${since(ask, outlook.at)}. ${t('money.asks_again.remedy')}${may}`,
-      )
-    : alert('bad', t('money.is_unknown'), html`${t(`money.person.${kind}`)}${may}`)
+  const isRefund = 'outer_refund_no' in entry
+  const number = entryNumber(entry)
+  const to = pathOf(entry)
+  const isUnknown = entry.state === 'unknown'
+  const canSettle = isRefund && (isUnknown || entry.state === 'requested')
+  return {
+    title: t(isRefund ? 'money.refund' : 'money.topup', { number }),
+    aside: stateOf(ask, entry),
+    actions: [
+      ...(canSettle
+        ? [actionForm(ask, { to: `${to}/settle`, label: t('money.settle'), role: 'admin', tone: 'main' })]
+        : []),
+      ...(isUnknown ? [resolveForm(ask, to)] : []),
+    ],
+    topics: ['money'],
+    blocks: [
+      ...meaning(ask, entry),
+      {
+        columns: [
+          [
+            {
+              section: t('money.what'),
+              blocks: [{ facts: isRefund ? refundFacts(ask, entry) : topUpFacts(ask, entry) }],
+            },
+          ],
+          [{ section: t('money.said'), blocks: [said(ask, entry)] }],
+        ],
+      },
+      { section: t('money.story'), blocks: [story(ask, entry)] },
+      ...(isUnknown ? [{ section: t('money.for_vendor'), blocks: [{ copy: vendorText(ask, entry) }] }] : []),
+      {
+        commands: t('runs.decide'),
+        lines: [
+          ...(canSettle ? [`refund settle ${number}`] : []),
+          ...(isUnknown ? [`${commandOf(entry)} resolve ${number} --as accepted --reason "…"`] : []),
+        ],
+      },
+    ],
+  }
 }
 
-function resolveForm(ask: Ask, to: string): SafeHtml {
+type Facts = [name: string, value: Words][]
+
+function refundFacts(ask: Ask, entry: RefundDetails): Facts {
+  const { t } = ask
+  const { trade_no, refunded_before, settle_attempts, next_settle_at, notified_at } = entry
+  return [
+    [t('money.amount'), amount(ask, entry.refund_amount)],
+    [t('money.order'), { code: entry.outer_trade_no }],
+    [
+      t('money.refunded_before'),
+      refunded_before === null ? t('money.not_said') : amount(ask, refunded_before),
+    ],
+    [t('money.trade_no'), trade_no && orderOf(trade_no)],
+    ...sentFacts(ask, entry),
+    [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
+    [t('money.asked_next'), next_settle_at && { since: next_settle_at }],
+    [
+      t('money.notification'),
+      notified_at ? { at: notified_at } : entry.state === 'rejected' ? null : t('money.not_notified'),
+    ],
+  ]
+}
+
+function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
+  const { t } = ask
+  const { apply_charge_openid, although_open } = entry
+  const others = although_open.map(number => ({
+    to: `/money/topups/${encodeURIComponent(number)}`,
+    text: { code: number },
+  }))
+  return [
+    [t('money.amount'), amount(ask, entry.amount)],
+    [t('money.account'), { code: entry.account_openid }],
+    [t('money.receipt'), apply_charge_openid && { code: apply_charge_openid }],
+    ...sentFacts(ask, entry),
+    [t('money.although_open'), joined(others, ', ')],
+  ]
+}
+
+function sentFacts(ask: Ask, { enterprise_code, sent_at, requested_by }: Details): Facts {
+  const { t } = ask
+  return [
+    [t('money.enterprise'), enterprise_code && { code: enterprise_code }],
+    [t('money.sent'), [{ at: sent_at }, ' ', { soft: actorText(ask, requested_by) }]],
+  ]
+}
+
+/** Link to the payment order, if the mirror has it. */
+function orderOf(tradeNo: string): Words {
+  return { to: `/mirrors/orders?number=${encodeURIComponent(tradeNo)}`, text: { code: tradeNo } }
+}
+
+/** What an open outcome means, and what to do about it; stands above everything else. */
+function meaning(ask: Ask, entry: Details): Block[] {
+  const { t } = ask
+  const { state, outlook } = entry
+  if (state === 'requested')
+    return [{ notice: 'info', title: t('money.requested'), todo: t('money.requested.remedy') }]
+  if (state !== 'unknown') return []
+  const todo: Words =
+    outlook?.next === 'asks'
+      ? [t('money.asks_again'), ' ', { since: outlook.at }, '. ', t('money.asks_again.remedy')]
+      : t(`money.person.${commandOf(entry)}`)
+  const next = ask.may('admin') ? null : t('money.admin_only')
+  return [{ notice: 'bad', title: t('money.is_unknown'), todo, next }]
+}
+
+function resolveForm(ask: Ask, to: string) {
   const { t } = ask
   return actionForm(ask, {
     to: `${to}/resolve`,
@@ -292,71 +295,52 @@ function resolveForm(ask: Ask, to: string): SafeHtml {
 }
 
 /** What is known about the outcome: the platform's answer, its order record, or what a person said. */
-function said(ask: Ask, entry: Details['entry']): SafeHtml {
+function said(ask: Ask, entry: Details): Block {
   const { t, language } = ask
   const { platform_code, trace_id, message, resolved_by, resolution, settled_at, state: name } = entry
   if (resolved_by === null && platform_code === null && message === null)
-    return html`<p class="soft">${t(name === 'requested' ? 'money.requested' : 'money.nothing_said')}</p>`
+    return { text: { soft: t(name === 'requested' ? 'money.requested' : 'money.nothing_said') } }
   // Once the platform or a person has settled it, the message describes a doubt that is over.
   const isOver = name === 'notified' || resolved_by !== null
-  return facts([
-    [t('money.resolved_by'), resolved_by && html`<bdi>${resolved_by}</bdi> ${time(ask, settled_at)}`],
-    [t('common.reason'), resolution && html`<div class="words">${resolution}</div>`],
-    [
-      t('money.platform_code'),
-      platform_code && html`${code(platform_code)} ${textOr(language, `code.${platform_code}.meaning`, '')}`,
+  const remedy = textOr(
+    language,
+    `code.${platform_code}.remedy_beside_hr`,
+    textOr(language, `code.${platform_code}.remedy`, ''),
+  )
+  return {
+    facts: [
+      [t('money.resolved_by'), resolved_by && [resolved_by, ' ', settled_at && { at: settled_at }]],
+      [t('common.reason'), resolution],
+      [
+        t('money.platform_code'),
+        platform_code && [
+          { code: platform_code },
+          ' ',
+          textOr(language, `code.${platform_code}.meaning`, ''),
+        ],
+      ],
+      [t('money.message'), message && !isOver ? inLanguage(language, message) : null],
+      [t('money.remedy'), platform_code && name !== 'accepted' && !isOver ? remedy : null],
+      [t('money.trace_id'), trace_id && { code: trace_id }],
     ],
-    [
-      t('money.message'),
-      message && !isOver ? html`<div class="words">${inLanguage(language, message)}</div>` : null,
-    ],
-    [
-      t('money.remedy'),
-      platform_code && name !== 'accepted' && !isOver
-        ? textOr(
-            language,
-            `code.${platform_code}.remedy_beside_hr`,
-            textOr(language, `code.${platform_code}.remedy`, ''),
-          )
-        : null,
-    ],
-    [t('money.trace_id'), trace_id && code(trace_id)],
-  ])
+  }
 }
 
-function story(ask: Ask, events: Details['events']): SafeHtml {
+function story(ask: Ask, { events }: Details): Block {
   const { t, language } = ask
-  return html`<ol class="steps">${events.map(
-    ({ at, event, by, text }) =>
-      html`<li>${time(ask, at)}<span>${t(`money.event.${event}`)}${
-        by === null ? '' : html` <span class="soft"><bdi>${actorText(ask, by)}</bdi></span>`
-      }</span>${text === null ? '' : html`<div class="words soft">${inLanguage(language, text)}</div>`}</li>`,
-  )}</ol>`
-}
-
-function sentBy(ask: Ask, { sent_at, requested_by }: Details['entry']): SafeHtml {
-  return html`${time(ask, sent_at)} <span class="soft"><bdi>${actorText(ask, requested_by)}</bdi></span>`
-}
-
-/** Link to the payment order, if the mirror has it. */
-function tradeLink(tradeNo: string): SafeHtml {
-  return html`<a href="/mirrors/orders?number=${encodeURIComponent(tradeNo)}">${code(tradeNo)}</a>`
-}
-
-function others(numbers: readonly string[]): Part | null {
-  if (numbers.length === 0) return null
-  return html`${numbers.map(
-    (number, i) =>
-      html`${i > 0 ? ', ' : ''}<a href="/money/topups/${encodeURIComponent(number)}">${code(number)}</a>`,
-  )}`
+  return {
+    steps: events.map(({ at, event, by, text }) => ({
+      at,
+      what: joined([t(`money.event.${event}`), by && { soft: actorText(ask, by) }], ' '),
+      details: [],
+      words: text && inLanguage(language, text),
+    })),
+    empty: '',
+  }
 }
 
 /** What the platform's support needs to find it, line by line. */
-function vendorText(
-  ask: Ask,
-  kind: 'refund' | 'topup',
-  entry: RefundDetails['entry'] | TopUpDetails['entry'],
-): string {
+function vendorText(ask: Ask, entry: Details): string {
   const { t } = ask
   const { sent_at, trace_id } = entry
   const own =
@@ -372,7 +356,7 @@ function vendorText(
           `amount: ${entry.amount}`,
         ]
   return [
-    t(`money.vendor.${kind}`),
+    t(`money.vendor.${commandOf(entry)}`),
     ...own,
     `${t('money.sent')}: ${timeText(ask, sent_at)} (${sent_at.toISOString()})`,
     ...(trace_id === null ? [] : [`x-trace-id: ${trace_id}`]),

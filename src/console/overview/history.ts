@@ -7,7 +7,7 @@ export interface History {
   /** Seconds since 1970, evenly spaced; a point stands for the step that begins there. */
   x: number[]
   /** Share of the employees in scope that were in sync, 0 to 1: the lowest of the step. Null: nothing was written down. */
-  in_step: (number | null)[]
+  in_sync: (number | null)[]
   /** The highest value of the step, as in the two that follow. */
   open_cases: (number | null)[]
   pending: (number | null)[]
@@ -47,8 +47,12 @@ export async function readHistory(db: Pool, { from, to, step: wanted = 0 }: Span
   const end = Math.ceil(to.getTime() / 1000 / step) * step
   const points = Math.min(MOST_POINTS, Math.max(1, Math.ceil(spanMs / 1000 / step)))
   const begin = end - points * step
-  const [{ rows: standings }, { rows: calls }, { rows: runs }] = await Promise.all([
-    db.query<StandingColumns>({ name: 'history standings', text: STANDINGS, values: [begin, step, points] }),
+  const [{ rows: statuses }, { rows: calls }, { rows: runs }] = await Promise.all([
+    db.query<CountColumns>({
+      name: 'history statuses',
+      text: COUNTS_BY_STATUS,
+      values: [begin, step, points],
+    }),
     db.query<CountedCalls>({
       name: step < 3600 ? 'history minutes' : 'history hours',
       text: callsFrom(step < 3600 ? MINUTES : HOURS),
@@ -65,42 +69,42 @@ export async function readHistory(db: Pool, { from, to, step: wanted = 0 }: Span
   return {
     step,
     x: Array.from({ length: points }, (_, i) => begin + i * step),
-    ...onlyRow(standings),
+    ...onlyRow(statuses),
     calls: calls.map(row => seriesOf(row, points)),
     runs,
   }
 }
 
-type StandingColumns = Pick<History, 'in_step' | 'open_cases' | 'pending' | 'oldest_pending' | 'halted'>
+type CountColumns = Pick<History, 'in_sync' | 'open_cases' | 'pending' | 'oldest_pending' | 'halted'>
 
 /** $1: begin in seconds, $2: step, $3: points. */
-const STANDINGS = `
+const COUNTS_BY_STATUS = `
   with recorded as (
     select floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
-           min(in_step::float8 / nullif(in_step + awaiting_activation + dead_lettered + accepted + held
-                                        + rejected + halted + waiting, 0)) as in_step,
+           min(in_sync::float8 / nullif(in_sync + awaiting_activation + dead_lettered + accepted + held
+                                        + rejected + halted + waiting, 0)) as in_sync,
            max(cases) as cases, max(pending) as pending, max(oldest_pending_seconds) as oldest,
            max(is_halted::int) as halted
-    from dirsync.standing_history
+    from dirsync.status_history
     where at >= to_timestamp($1::float8) and at < to_timestamp($1::float8 + $2::float8 * $3::int)
     group by 1
   )
-  select array_agg(in_step order by p) as in_step, array_agg(cases order by p) as open_cases,
+  select array_agg(in_sync order by p) as in_sync, array_agg(cases order by p) as open_cases,
          array_agg(pending order by p) as pending, array_agg(oldest order by p) as oldest_pending,
          array_agg(halted order by p) as halted
   from generate_series(0, $3::int - 1) p left join recorded r on r.point = p`
 
 const MINUTES = `
-  select minute as at, operation, calls, too_fast from dirsync.call_minute
+  select minute as at, operation, calls, rate_limited from dirsync.call_minute
   where minute >= to_timestamp($1::float8) and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
 /** The last hour that was summed up has continued since, so it is read from its minutes. */
 const HOURS = `
-  select hour as at, operation, calls, too_fast from dirsync.call_hour
+  select hour as at, operation, calls, rate_limited from dirsync.call_hour
   where hour >= to_timestamp($1::float8) and hour < to_timestamp($1::float8 + $2::float8 * $3::int)
     and hour < (select max(hour) from dirsync.call_hour)
   union all
-  select minute, operation, calls, too_fast from dirsync.call_minute
+  select minute, operation, calls, rate_limited from dirsync.call_minute
   where minute >= greatest(to_timestamp($1::float8), (select max(hour) from dirsync.call_hour))
     and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
@@ -108,7 +112,7 @@ const HOURS = `
 const callsFrom = (source: string) => `
   with counted as (
     select operation, floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
-           sum(calls) * 60 / $2::float8 as per_minute, sum(too_fast) * 60 / $2::float8 as refused
+           sum(calls) * 60 / $2::float8 as per_minute, sum(rate_limited) * 60 / $2::float8 as refused
     from (${source}) source
     group by 1, 2
   )

@@ -3,9 +3,10 @@ import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
-import { aliveProcesses, countRoles } from '../../sync/process.ts'
-import { SaidText } from '../../texts/failures.ts'
+import { countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
+import { HaltReport, listProcesses, type Process } from '../halts/service.ts'
+import { ListedRun } from '../runs/list.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
 
@@ -14,21 +15,10 @@ const Counts = z.record(z.string(), z.number())
 /** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
   employees: Counts.describe('Employees in service according to HR, by status; in_scope is their sum'),
-  share_in_step: z.number().nullable().describe('0 to 1; null: no employees yet'),
+  share_in_sync: z.number().nullable().describe('0 to 1; null: no employees yet'),
   oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of sync'),
   pending: z.object({ waiting: z.number(), enqueued: z.number(), postponed: z.number() }),
-  halts: z.array(
-    z.object({
-      scope: z.string(),
-      category: z.string(),
-      platform_code: z.number().nullable(),
-      message: SaidText,
-      remedy: SaidText,
-      since: z.date(),
-      raised_by: z.string(),
-      next_probe_at: z.date().nullable(),
-    }),
-  ),
+  halts: z.array(HaltReport),
   held_runs: z.array(
     z.object({
       id: z.number(),
@@ -38,18 +28,7 @@ export const OverviewResult = z.object({
       planned: z.number().nullable(),
     }),
   ),
-  latest_runs: z.array(
-    z.object({
-      id: z.number(),
-      kind: z.string(),
-      hr_source: z.string(),
-      state: z.string(),
-      requested_at: z.date(),
-      finished_at: z.date().nullable(),
-      planned: z.number().nullable(),
-      message: SaidText.nullable(),
-    }),
-  ),
+  latest_runs: z.array(ListedRun),
   open_cases: z.array(z.object({ category: z.string(), count: z.number() })),
   cases_that_wait: z.number().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({
@@ -72,7 +51,7 @@ const Line = z.array(z.number().nullable())
 export const HistoryResult = z.object({
   step: z.number().describe('Seconds between two points'),
   x: z.array(z.number()).describe('Seconds since 1970'),
-  in_step: Line.describe('Share of employees in sync, 0 to 1, the lowest of each step; null: not recorded'),
+  in_sync: Line.describe('Share of employees in sync, 0 to 1, the lowest of each step; null: not recorded'),
   open_cases: Line.describe('The highest value of each step'),
   pending: Line.describe('Entities to be sent, the highest value of each step'),
   calls: z.array(
@@ -92,19 +71,28 @@ export function readSpan(db: Pool, span: SpanName, now: Date): Promise<HistoryRe
 /** States of a case that need a person; in the others dirsync goes on by itself. */
 const FOR_A_PERSON = new Set(['open', 'blocked'])
 
+/** The state of the whole deployment: the figures, and what they are made of. */
+interface Now {
+  result: OverviewResult
+  overview: Overview
+  pace: Pace
+  processes: Process[]
+}
+
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
-export async function readConsoleOverview(db: Pool, language: Language): Promise<OverviewResult> {
+export async function readNow(db: Pool, language: Language): Promise<Now> {
   const [overview, pace, processes, alerts, { rows: held }] = await Promise.all([
     readOverview(db),
     readPace(db),
-    aliveProcesses(db),
+    listProcesses(db),
     readUrgent(db, language),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from dirsync.sync_run
        where state = 'held' and finished_at is null order by id`,
     ),
   ])
-  return { ...resultOf(overview, pace, processes, held), alerts }
+  const alive = processes.filter(process => process.alive)
+  return { result: { ...resultOf(overview, pace, alive, held), alerts }, overview, pace, processes }
 }
 
 function resultOf(
@@ -113,7 +101,7 @@ function resultOf(
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
 ): Omit<OverviewResult, 'alerts'> {
-  const { in_scope, in_step } = overview.employees
+  const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
   const oldest = Math.min(...overview.outbox.map(({ since }) => since.getTime()))
@@ -124,7 +112,7 @@ function resultOf(
     else casesThatWait += count
   return {
     employees: overview.employees,
-    share_in_step: in_scope === 0 ? null : in_step / in_scope,
+    share_in_sync: in_scope === 0 ? null : in_sync / in_scope,
     oldest_work: Number.isFinite(oldest) ? new Date(oldest) : null,
     pending: { waiting: sum('waiting'), enqueued: sum('enqueued'), postponed: sum('postponed') },
     halts: overview.halts,

@@ -1,52 +1,31 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import { STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
+import { EMPLOYEE_STATUS, EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/figures.ts'
 import { PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
-import { STANDING } from '../../sync/tally.ts'
-import type { Said } from '../../texts/message.ts'
+import { type HaltReport, listHalts } from '../halts/service.ts'
+import { type ListedRun, listRunsPage } from '../runs/list.ts'
 
-type StandingInScope = (typeof STANDINGS_IN_SCOPE)[number]
+type StatusInScope = (typeof EMPLOYEE_STATUSES_IN_SCOPE)[number]
 
 /** Employees by status, adding up to `in_scope`. */
-type EmployeeStandings = Record<'in_scope' | StandingInScope, number>
+type EmployeeStatuses = Record<'in_scope' | StatusInScope, number>
 
 /** The state of everything, named like the columns of schema dirsync. */
 export interface Overview {
-  employees: EmployeeStandings
+  employees: EmployeeStatuses
   outbox: { operation: string; waiting: number; enqueued: number; postponed: number; since: Date }[]
-  halts: {
-    scope: string
-    category: string
-    platform_code: number | null
-    message: Said
-    remedy: Said
-    since: Date
-    /** dirsync, or the person who paused all calls. */
-    raised_by: string
-    /** Null: only when a person resumes. */
-    next_probe_at: Date | null
-  }[]
+  halts: HaltReport[]
   /**
    * The latest run of each kind, and of each HR source with runs of its own; and all runs that wait for a decision.
    */
-  runs: {
-    id: number
-    kind: string
-    hr_source: string
-    state: string
-    requested_at: Date
-    finished_at: Date | null
-    planned: number | null
-    message: Said | null
-  }[]
-  jobs: { job: string; expression: string; next_due_at: Date; pause_reason: string | null }[]
+  runs: ListedRun[]
   dead_letters: { category: string; state: string; count: number }[]
 }
 
 export async function readOverview(db: Pool): Promise<Overview> {
-  const [employees, outbox, halts, runs, jobs, cases] = await Promise.all([
-    readStandings(db),
+  const [employees, outbox, halts, runs, cases] = await Promise.all([
+    readStatuses(db),
     db.query<Overview['outbox'][number]>(
       `with entities as (
          select operation, priority, enqueued, since, sum(n)::int as count
@@ -65,28 +44,17 @@ export async function readOverview(db: Pool): Promise<Overview> {
        from entities e left join later l using (operation)
        group by e.operation, l.count order by e.operation`,
     ),
-    db.query<Overview['halts'][number]>(
-      `select scope, category, platform_code, message, remedy, since, raised_by,
-              nullif(next_probe_at, 'infinity') as next_probe_at
-       from dirsync.halt order by scope`,
-    ),
-    db.query<Overview['runs'][number]>(
-      `select r.id, r.kind, r.hr_source, state, requested_at, finished_at, planned, message
-       from dirsync.sync_run r
-       -- Each by an index: with OR all runs would be read.
-       where r.id = any (array(
-         select id from dirsync.sync_run where state = 'held' and finished_at is null
-         union all
-         select latest.id
-         from (${PRESENT_KINDS}) k
-         cross join lateral ${RUN_SOURCES} s
-         cross join lateral (select id from dirsync.sync_run r
-                             where r.kind = k.kind and r.hr_source = s.name
-                             order by id desc limit 1) latest))
-       order by r.id desc`,
-    ),
-    db.query<Overview['jobs'][number]>(
-      `select job, expression, next_due_at, pause_reason from dirsync.job_schedule order by next_due_at, job`,
+    listHalts(db),
+    db.query<{ id: number }>(
+      // Each by an index: with OR all runs would be read.
+      `select id from dirsync.sync_run where state = 'held' and finished_at is null
+       union all
+       select latest.id
+       from (${PRESENT_KINDS}) k
+       cross join lateral ${RUN_SOURCES} s
+       cross join lateral (select id from dirsync.sync_run r
+                           where r.kind = k.kind and r.hr_source = s.name
+                           order by id desc limit 1) latest`,
     ),
     db.query<Overview['dead_letters'][number]>(
       `select category, state, sum(n)::int as count
@@ -95,38 +63,38 @@ export async function readOverview(db: Pool): Promise<Overview> {
        order by count desc, category, state`,
     ),
   ])
+  const ids = runs.rows.map(({ id }) => id)
   return {
     employees,
     outbox: outbox.rows,
-    halts: halts.rows,
-    runs: runs.rows,
-    jobs: jobs.rows,
+    halts,
+    runs: (await listRunsPage(db, { ids }, { limit: ids.length })).runs,
     dead_letters: cases.rows,
   }
 }
 
-async function readStandings(db: Pool): Promise<EmployeeStandings> {
-  const { rows } = await db.query<{ standing: StandingInScope; count: number }>(
-    `select ${STANDING} as standing, sum(n)::int as count
+async function readStatuses(db: Pool): Promise<EmployeeStatuses> {
+  const { rows } = await db.query<{ status: StatusInScope; count: number }>(
+    `select ${EMPLOYEE_STATUS} as status, sum(n)::int as count
      from dirsync.tally t
      where source = 'employee' and state not in ('left', 'vanished') group by 1`,
   )
-  return completed(STANDINGS_IN_SCOPE, Object.fromEntries(rows.map(row => [row.standing, row.count])))
+  return completed(EMPLOYEE_STATUSES_IN_SCOPE, Object.fromEntries(rows.map(row => [row.status, row.count])))
 }
 
 /** The counts of all statuses, and their sum. */
-function completed<Standing extends string>(
-  standings: readonly Standing[],
+function completed<EmployeeStatus extends string>(
+  statuses: readonly EmployeeStatus[],
   counts: Record<string, number>,
-): Record<'in_scope' | Standing, number> {
-  const all = standings.map(standing => [standing, counts[standing] ?? 0] as const)
+): Record<'in_scope' | EmployeeStatus, number> {
+  const all = statuses.map(status => [status, counts[status] ?? 0] as const)
   const in_scope = all.reduce((sum, [, count]) => sum + count, 0)
-  return { in_scope, ...Object.fromEntries(all) } as Record<'in_scope' | Standing, number>
+  return { in_scope, ...Object.fromEntries(all) } as Record<'in_scope' | EmployeeStatus, number>
 }
 
-/** Statuses of employees after a sync, in display order. `in_step` are those that were in sync before it. */
-export const STANDINGS_AFTER_SYNC = [
-  'in_step',
+/** Statuses of employees after a sync, in display order. `in_sync` are those that were in sync before it. */
+export const EMPLOYEE_STATUSES_AFTER_SYNC = [
+  'in_sync',
   'updated',
   'partly_updated',
   'awaiting_activation',
@@ -140,7 +108,7 @@ export const STANDINGS_AFTER_SYNC = [
 
 /** The state of the directory after a sync, and what its runs did. */
 export interface SyncSummary {
-  employees: Record<'in_scope' | (typeof STANDINGS_AFTER_SYNC)[number], number>
+  employees: Record<'in_scope' | (typeof EMPLOYEE_STATUSES_AFTER_SYNC)[number], number>
   departments: { deleted: number; already_gone: number }
   openids: { bound: number }
   /** Open cases by category. */
@@ -158,7 +126,7 @@ export interface SyncSummary {
 export async function syncSummary(db: Pool, firstRun: number, since: Date): Promise<SyncSummary> {
   const [{ rows }, refunds, topUps] = await Promise.all([
     db.query<{
-      standings: Record<string, number>
+      statuses: Record<string, number>
       deleted: number
       already_gone: number
       bound: number
@@ -172,17 +140,17 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          from attempts where operation = 'update-employee' and fields <> '{}'
        ), employees as (
          select case
-                  when e.standing = 'in_step' and s.entity_key is not null then 'updated'
-                  when e.standing = 'dead_lettered' and s.entity_key is not null then 'partly_updated'
-                  when e.standing <> 'waiting' then e.standing
+                  when e.status = 'in_sync' and s.entity_key is not null then 'updated'
+                  when e.status = 'dead_lettered' and s.entity_key is not null then 'partly_updated'
+                  when e.status <> 'waiting' then e.status
                   when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
                   else 'waiting'
-                end as standing
+                end as status
          from dirsync.employee e
          left join sent s on s.enterprise_code = e.enterprise_code and s.entity_key = e.userid
-         where e.standing not in ('left', 'vanished')
-       ), standings as (
-         select standing, count(*) as n from employees group by 1
+         where e.status not in ('left', 'vanished')
+       ), statuses as (
+         select status, count(*) as n from employees group by 1
        ), calls as (
          select c.key as operation, sum(c.value::int) as n from attempts, jsonb_each_text(calls) c group by 1
          union all
@@ -191,7 +159,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          select category, count(*) as n
          from dirsync.dead_letter where state not in ('resolved', 'ignored') group by 1
        )
-       select (select coalesce(jsonb_object_agg(standing, n), '{}') from standings) as standings,
+       select (select coalesce(jsonb_object_agg(status, n), '{}') from statuses) as statuses,
               count(*) filter (where outcome = 'deleted' and platform_code is null)::int as deleted,
               count(*) filter (where outcome = 'deleted' and platform_code is not null)::int as already_gone,
               count(*) filter (where outcome = 'bound')::int as bound,
@@ -203,9 +171,9 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
     openRefunds(db),
     openTopUps(db),
   ])
-  const { standings, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
+  const { statuses, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
   return {
-    employees: completed(STANDINGS_AFTER_SYNC, standings),
+    employees: completed(EMPLOYEE_STATUSES_AFTER_SYNC, statuses),
     departments: { deleted, already_gone },
     openids: { bound },
     dead_letters,

@@ -1,9 +1,11 @@
+import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { HistoryResult, HistorySpan, OverviewResult, readConsoleOverview, readSpan } from './query.ts'
-import { overviewBody } from './view.ts'
+import { pageOf } from '../ui/shown.ts'
+import { HistoryResult, HistorySpan, OverviewResult, readNow, readSpan } from './query.ts'
+import { overviewCurves, overviewShown } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
@@ -31,11 +33,12 @@ function overview(services: Services): Endpoint[] {
       summary: 'The state of the whole deployment: employees by status, work, halts, held runs, cases, pace',
       query: HistorySpan,
       result: OverviewResult,
-      run: ask => readConsoleOverview(services.pool, ask.language),
-      page: async (ask, result, { input }) => ({
-        title: ask.t('overview.title'),
-        body: overviewBody(ask, result, input.span, await readSpan(services.pool, input.span, ask.now)),
-      }),
+      run: async ask => (await readNow(services.pool, ask.language)).result,
+      page: async (ask, result, { input: { span } }) => {
+        const page = pageOf(ask, overviewShown(ask, result))
+        const history = await readSpan(services.pool, span, ask.now)
+        return { ...page, body: html`${page.body}${overviewCurves(ask, span, history)}` }
+      },
     }),
     action({
       path: '/pause',

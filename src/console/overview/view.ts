@@ -2,122 +2,122 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { STANDING_TONES } from '../employees/list-view.ts'
-import { haltTexts } from '../halts/view.ts'
+import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
+import { haltNotice } from '../halts/view.ts'
+import { runColumns } from '../runs/list-view.ts'
+import { type Block, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
 import {
   actionForm,
-  alert,
   bar,
   curve,
-  empty,
-  facts,
   figure,
-  head,
-  live,
   percent,
   reasonField,
   section,
-  since,
-  state,
-  table,
+  sinceText,
+  type Tone,
   tabs,
-  tiles,
   timeText,
-  withCode,
 } from '../ui/parts.ts'
-import { runState } from '../ui/states.ts'
 import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
-export function overviewBody(
-  ask: Ask,
-  overview: OverviewResult,
-  span: SpanName,
-  history: HistoryResult,
-): SafeHtml {
+export function overviewShown(ask: Ask, overview: OverviewResult): Shown {
   const { t } = ask
-  const { in_scope = 0, in_step = 0, accepted = 0, rejected = 0 } = overview.employees
-  const isSettled = in_step + accepted + rejected === in_scope
-  const todos = todosOf(overview)
   const isPaused = overview.halts.some(({ category }) => category === 'paused')
-  return html`${head(t('overview.title'), {
-    actions: [
-      isPaused
-        ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
-        : actionForm(ask, {
-            to: '/pause',
-            label: t('overview.pause'),
-            role: 'operator',
-            fields: [reasonField(t)],
-            tone: 'danger',
-          }),
+  const pause = () =>
+    actionForm(ask, {
+      to: '/pause',
+      label: t('overview.pause'),
+      role: 'operator',
+      fields: [reasonField(t)],
+      tone: 'danger',
+    })
+  return {
+    title: t('overview.title'),
+    actions: isPaused ? [] : [pause()],
+    topics: ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
+    blocks: [
+      ...todoBlocks(ask, overview),
+      overviewTiles(ask, overview),
+      {
+        columns: [
+          [{ section: t('overview.cases'), blocks: [casesByCategory(ask, overview)] }],
+          [employeeSection(ask, overview)],
+        ],
+      },
+      { section: t('overview.latest_runs'), blocks: [latestRunTable(ask, overview)] },
     ],
-  })}
-  ${live(
-    ask,
-    'now',
-    ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
-    html`<div class="stack">${
-      todos.length === 0
-        ? html`<p>${state(in_step === in_scope ? 'ok' : isSettled ? 'off' : 'busy', t(in_step === in_scope ? 'overview.all_well' : isSettled ? 'overview.decided' : 'overview.at_work'))}</p>`
-        : todos.map(todo => todoAlert(ask, todo))
-    }</div>
-    ${tiles([
+  }
+}
+
+/** What needs a person, or that nothing does. */
+export function todoBlocks(ask: Ask, overview: OverviewResult): Block[] {
+  const todos = todosOf(overview)
+  if (todos.length > 0) return todos.map(todo => todoNotice(ask, todo))
+  const { in_scope = 0, in_sync = 0, accepted = 0, rejected = 0 } = overview.employees
+  const [tone, text]: [Tone, 'all_well' | 'decided' | 'at_work'] =
+    in_sync === in_scope
+      ? ['ok', 'all_well']
+      : in_sync + accepted + rejected === in_scope
+        ? ['off', 'decided']
+        : ['busy', 'at_work']
+  return [{ text: { tone, text: ask.t(`overview.${text}`) } }]
+}
+
+/** The figures that matter most. */
+export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
+  const { t } = ask
+  const { employees, share_in_sync: share, pending, oldest_work, open_cases, pace } = overview
+  const { in_scope = 0, in_sync = 0 } = employees
+  return {
+    tiles: [
       {
-        value: overview.share_in_step === null ? '–' : percent(ask, overview.share_in_step),
-        name: t('overview.in_step'),
-        note: html`${t('overview.of', { count: in_step, total: in_scope })}${bar(overview.share_in_step ?? 0)}`,
-        href: '/employees',
+        value: share === null ? '–' : percent(ask, share),
+        name: t('overview.in_sync'),
+        note: [t('overview.of', { count: in_sync, total: in_scope }), { drawn: bar(share ?? 0) }],
+        to: '/employees',
       },
       {
-        value: figure(ask, overview.pending.waiting + overview.pending.enqueued + overview.pending.postponed),
+        value: pending.waiting + pending.enqueued + pending.postponed,
         name: t('overview.pending'),
-        note: overview.oldest_work
-          ? t('overview.oldest', { time: plainSince(ask, overview.oldest_work) })
+        note: oldest_work
+          ? t('overview.oldest', { time: sinceText(ask, oldest_work) })
           : t('overview.no_work'),
-        href: '/runs',
+        to: '/runs',
       },
       {
-        value: figure(
-          ask,
-          overview.open_cases.reduce((sum, { count }) => sum + count, 0),
-        ),
+        value: open_cases.reduce((sum, { count }) => sum + count, 0),
         name: t('overview.open_cases'),
         note:
           overview.cases_that_wait > 0
             ? t('overview.cases_that_wait', { count: overview.cases_that_wait })
             : t('overview.no_cases_wait'),
-        href: '/cases?states=open,blocked',
+        to: '/cases?states=open,blocked',
       },
       {
-        value: figure(ask, overview.pace.calls_per_second, 1),
+        value: figure(ask, pace.calls_per_second, 1),
         name: t('overview.calls_per_second'),
         note:
-          overview.pace.permitted_per_second === null
+          pace.permitted_per_second === null
             ? t('overview.rate_unknown')
-            : t('overview.permitted', { rate: figure(ask, overview.pace.permitted_per_second, 1) }),
-        href: '/platform',
+            : t('overview.permitted', { rate: figure(ask, pace.permitted_per_second, 1) }),
+        to: '/platform',
       },
-    ])}
-    <div class="columns">
-      ${section(t('overview.cases'), casesByCategory(ask, overview))}
-      ${section(t('overview.standings'), standings(ask, overview))}
-    </div>
-    ${section(t('overview.latest_runs'), latestRuns(ask, overview))}`,
-  )}
-  ${curves(ask, span, history)}`
+    ],
+  }
 }
 
 /** History of the last 24 hours or 30 days. */
-function curves(
+export function overviewCurves(
   ask: Ask,
   span: SpanName,
-  { x, in_step, open_cases, pending, calls }: HistoryResult,
+  { x, in_sync, open_cases, pending, calls }: HistoryResult,
 ): SafeHtml {
   const { t } = ask
   // The columns are recorded together, every five minutes.
-  const latest = in_step.findLastIndex(value => value !== null)
-  const share = in_step[latest] ?? null
+  const latest = in_sync.findLastIndex(value => value !== null)
+  const share = in_sync[latest] ?? null
   const cases = open_cases[latest] ?? null
   const waiting = pending[latest] ?? null
   const at = timeText(ask, new Date((x[latest] ?? 0) * 1000))
@@ -131,9 +131,9 @@ function curves(
       { href: '/overview?span=30d', text: t('overview.last_30d'), current: span === '30d' },
     ])}<div class="columns">
       ${curve(ask, {
-        title: t('overview.in_step'),
+        title: t('overview.in_sync'),
         x,
-        series: [{ name: t('overview.in_step'), values: in_step }],
+        series: [{ name: t('overview.in_sync'), values: in_sync }],
         unit: 'percent',
         summary: share === null ? none : t('overview.share_at', { share: percent(ask, share), time: at }),
       })}
@@ -163,39 +163,61 @@ function curves(
   )
 }
 
-function plainSince(ask: Ask, date: Date): string {
-  return String(since(ask, date)).replace(/<[^>]*>/g, '')
-}
-
-function todoAlert(ask: Ask, todo: Todo): SafeHtml {
+function todoNotice(ask: Ask, todo: Todo): NoticeBlock {
   const { t } = ask
   switch (todo.what) {
     case 'no_worker':
     case 'no_scheduler':
-      return alert('bad', t(`overview.${todo.what}`), t(`overview.${todo.what}.remedy`))
+      return { notice: 'bad', title: t(`overview.${todo.what}`), todo: t(`overview.${todo.what}.remedy`) }
     case 'halt':
-      return haltTodo(ask, todo.halt)
+      return haltNotice(ask, todo.halt)
     case 'held':
-      return alert(
-        'warn',
-        inSource(todo.run, t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 })),
-        html`<a href="/runs/${todo.run.id}/plan">${t('overview.held.remedy')}</a>`,
-      )
+      return {
+        notice: 'warn',
+        title: inSource(todo.run, t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 })),
+        todo: { to: `/runs/${todo.run.id}/plan`, text: t('overview.held.remedy') },
+      }
     case 'suspect':
     case 'failed':
-      return alert(
-        'warn',
-        inSource(todo.run, t(`overview.${todo.what}`, { run: todo.run.id })),
-        html`${runMessage(ask.language, todo.run) ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
-      )
+      return {
+        notice: 'warn',
+        title: inSource(todo.run, t(`overview.${todo.what}`, { run: todo.run.id })),
+        what: runMessage(ask.language, todo.run),
+        todo: { to: `/runs/${todo.run.id}`, text: t('common.details') },
+      }
     case 'alerts':
       return alertsTodo(ask, todo.alerts)
     case 'cases':
-      return alert(
-        'info',
-        t('overview.cases_wait', { count: todo.count }),
-        html`<a href="/cases">${t('overview.cases_wait.remedy')}</a>`,
-      )
+      return {
+        notice: 'info',
+        title: t('overview.cases_wait', { count: todo.count }),
+        todo: { to: '/cases', text: t('overview.cases_wait.remedy') },
+      }
+  }
+}
+
+/** What to type about what needs a person. */
+export function todoCommands(overview: OverviewResult): string[] {
+  return todosOf(overview).flatMap(commandsOf)
+}
+
+function commandsOf(todo: Todo): string[] {
+  switch (todo.what) {
+    case 'no_worker':
+      return ['start --roles worker']
+    case 'no_scheduler':
+      return ['start --roles scheduler']
+    case 'halt':
+      return todo.halt.may_probe ? ['doctor'] : ['resume']
+    case 'held':
+      return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
+    case 'suspect':
+    case 'failed':
+      return [`runs ${todo.run.id}`]
+    case 'alerts':
+      return ['alerts']
+    case 'cases':
+      return ['dead-letters list']
   }
 }
 
@@ -208,91 +230,71 @@ function inSource({ hr_source }: { hr_source: string }, text: string): string {
 const MOST_ALERTS = 4
 
 /** Alerts about things that nothing above shows. */
-function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): SafeHtml {
+function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): NoticeBlock {
   const titles = alerts.slice(0, MOST_ALERTS).map(({ title }) => title)
   const more = alerts.length - titles.length
-  return alert(
-    alerts[0]?.severity === 'critical' ? 'bad' : 'warn',
-    html`${titles.join(t('overview.alerts.separator'))}${more > 0 ? ` ${t('overview.alerts.more', { count: more })}` : ''}`,
-    html`<a href="/alerts">${t('overview.alerts.see')}</a>`,
-  )
+  return {
+    notice: alerts[0]?.severity === 'critical' ? 'bad' : 'warn',
+    title: [
+      titles.join(t('overview.alerts.separator')),
+      more > 0 ? ` ${t('overview.alerts.more', { count: more })}` : null,
+    ],
+    todo: { to: '/alerts', text: t('overview.alerts.see') },
+  }
 }
 
-/** Which enterprise is halted, and why; a pause is shown with its reason. */
-function haltTodo(ask: Ask, halt: OverviewResult['halts'][number]): SafeHtml {
-  const { what, message, remedy } = haltTexts(ask, halt)
-  const isPaused = halt.category === 'paused'
-  return alert(
-    'bad',
-    isPaused ? message : what,
-    html`${isPaused ? '' : html`<p>${message}</p>`}<p class="todo">${withCode(remedy)} <a href="/halts">${ask.t('overview.see_halt')}</a></p>`,
-  )
-}
-
-function casesByCategory(ask: Ask, { open_cases }: OverviewResult): SafeHtml {
-  const { t, language } = ask
-  return table(
+function casesByCategory({ t }: Ask, { open_cases }: OverviewResult): Block {
+  return tableOf(
     open_cases,
     [
-      {
-        title: t('overview.category'),
-        kind: 'main',
-        cell: ({ category }) => textOr(language, `category.${category}`, category),
-      },
-      { title: t('overview.count'), kind: 'number', cell: ({ count }) => figure(ask, count) },
+      { title: t('overview.category'), kind: 'main', of: ({ category }) => term('category', category) },
+      { title: t('overview.count'), kind: 'number', of: ({ count }) => count },
     ],
     {
       caption: t('overview.cases'),
-      empty: empty(t('overview.no_cases')),
-      href: ({ category }) => `/cases?categories=${encodeURIComponent(category)}`,
+      empty: t('overview.no_cases'),
+      to: ({ category }) => `/cases?categories=${encodeURIComponent(category)}`,
     },
   )
 }
 
-function standings(ask: Ask, { employees }: OverviewResult): SafeHtml {
-  const { in_scope, ...byStanding } = employees
-  if (!in_scope) return empty(ask.t('overview.nobody'), ask.t('overview.nobody.remedy'))
-  return facts(
-    Object.entries(byStanding).map(([standing, count]) => {
-      const shown = state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))
-      // Employees who are in sync have no list of their own. `halted` is the state `waiting` during a halt.
-      const listed = standing === 'halted' ? 'waiting' : standing
-      const href = listed !== 'in_step' && `/employees?standing=${listed}`
-      return [
-        textOr(ask.language, `standing.${standing}`, standing),
-        href && count > 0 ? html`<a href="${href}">${shown}</a>` : shown,
-      ]
-    }),
-  )
+/** Employees by status. */
+export function employeeSection({ t, language }: Ask, { employees }: OverviewResult): Block {
+  const { in_scope, ...byStatus } = employees
+  const title = t('overview.statuses')
+  if (!in_scope) {
+    const none = { caption: title, empty: t('overview.nobody'), todo: t('overview.nobody.remedy') }
+    return { section: title, blocks: [tableOf([], [], none)] }
+  }
+  const facts = Object.entries(byStatus).map(([status, count]) => {
+    const text = {
+      tone: count === 0 ? 'off' : (EMPLOYEE_STATUS_TONES[status] ?? 'off'),
+      text: count,
+    } as const
+    // Employees who are in sync have no list of their own. `halted` is the state `waiting` during a halt.
+    const listed = status === 'halted' ? 'waiting' : status
+    const isListed = listed !== 'in_sync' && count > 0
+    return [
+      textOr(language, `status.${status}`, status),
+      isListed ? { to: `/employees?status=${listed}`, text } : text,
+    ] as const
+  })
+  return { section: title, blocks: [{ facts }] }
 }
 
-function latestRuns(ask: Ask, { latest_runs }: OverviewResult): SafeHtml {
-  const { t, language } = ask
-  return table(
+/** The latest run of each kind. */
+export function latestRunTable(ask: Ask, { latest_runs }: OverviewResult): Block {
+  const { t } = ask
+  return tableOf(
     latest_runs,
-    [
-      { title: t('overview.run'), kind: 'main', cell: ({ id }) => `#${id}` },
-      { title: t('overview.kind'), cell: ({ kind }) => textOr(language, `run_kind.${kind}`, kind) },
-      ...(latest_runs.some(({ hr_source }) => hr_source !== '')
-        ? [
-            {
-              title: t('runs.source'),
-              cell: ({ hr_source }: OverviewResult['latest_runs'][number]) => hr_source || null,
-            },
-          ]
-        : []),
-      { title: t('overview.state'), cell: run => runState(ask, run.state) },
-      { title: t('overview.requested'), kind: 'spare', cell: run => since(ask, run.requested_at) },
-      {
-        title: t('overview.planned'),
-        kind: 'number',
-        cell: ({ planned }) => (planned === null ? null : figure(ask, planned)),
-      },
-    ],
+    runColumns(
+      ask,
+      latest_runs.some(({ hr_source }) => hr_source !== ''),
+    ),
     {
       caption: t('overview.latest_runs'),
-      empty: empty(t('overview.no_runs')),
-      href: ({ id }) => `/runs/${id}`,
+      empty: t('overview.no_runs'),
+      to: ({ id }) => `/runs/${id}`,
     },
   )
 }

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
-import { action, download, type Endpoint, read } from '../endpoint.ts'
+import { action, download, read } from '../endpoint.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
 import { PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
-import { planBody, planTitle } from './view.ts'
+import { planShown } from './view.ts'
 
 /** The stored plan of a held run: view it, then approve or reject it. */
-export function plan(services: Services): Endpoint[] {
+export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
   const { pool, hr, config } = services
   const decision = z.object({ run: z.number() })
-  return [
-    read({
+  return {
+    one: read({
       path: '/runs/:id/plan',
       tag: 'runs',
       role: 'viewer',
@@ -22,12 +22,9 @@ export function plan(services: Services): Endpoint[] {
       query: PlanQuery,
       result: PlanResult,
       run: (_ask, { params, input }) => readPlan(pool, hr, params.id, input),
-      page: (ask, result, { input }) => ({
-        title: planTitle(ask, result),
-        body: planBody(ask, result, input, config),
-      }),
+      shown: (ask, result, { input }) => planShown(ask, result, input, config),
     }),
-    download({
+    csv: download({
       path: '/runs/:id/plan.csv',
       tag: 'runs',
       role: 'viewer',
@@ -48,7 +45,7 @@ export function plan(services: Services): Endpoint[] {
           ])
       },
     }),
-    action({
+    approve: action({
       path: '/runs/:id/approve',
       tag: 'runs',
       role: 'operator',
@@ -63,7 +60,7 @@ export function plan(services: Services): Endpoint[] {
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.approved', values: { run } } }),
     }),
-    action({
+    reject: action({
       path: '/runs/:id/reject',
       tag: 'runs',
       role: 'operator',
@@ -76,5 +73,5 @@ export function plan(services: Services): Endpoint[] {
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.rejected', values: { run } } }),
     }),
-  ]
+  }
 }

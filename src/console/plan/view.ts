@@ -8,31 +8,12 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
 import { whoText } from '../runs/words.ts'
-import {
-  actionForm,
-  alert,
-  bar,
-  code,
-  empty,
-  facts,
-  figure,
-  filters,
-  head,
-  live,
-  type Part,
-  pager,
-  percent,
-  reasonField,
-  section,
-  since,
-  stack,
-  state,
-  table,
-  time,
-} from '../ui/parts.ts'
+import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, filters, percent, reasonField } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
-import { runState } from '../ui/states.ts'
-import type { PlanItem, PlanResult } from './query.ts'
+import { runStatus } from '../ui/states.ts'
+import type { PlanResult } from './query.ts'
+import type { PlanItem } from './stored.ts'
 
 type Breakers = Pick<
   Config,
@@ -43,40 +24,52 @@ type Breakers = Pick<
   | 'BREAKER_DEPARTMENTS_PERCENT'
 >
 
-/** The title, with the HR source if there are several. */
-export function planTitle({ t }: Ask, { run, hr_source }: Pick<PlanResult, 'run' | 'hr_source'>): string {
-  const title = t('plan.title', { run })
-  return hr_source === '' ? title : `${title} (${hr_source})`
-}
-
 /**
  * What would be sent, to whom and why it needs a decision: everything that an operator should see before deciding.
  */
-export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breakers: Breakers): SafeHtml {
+export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breakers: Breakers): Shown {
   const { t } = ask
-  return html`${live(
-    ask,
-    'plan',
-    ['runs'],
-    html`${head(planTitle(ask, plan), {
-      aside: runState(ask, plan.state),
-      actions: plan.state === 'held' ? decisions(ask, plan) : [],
-    })}
-    ${stack(alertsOf(ask, plan))}
-    <div class="columns">
-      ${section(t('plan.why', { fate: fateOf(plan) }), why(ask, plan, breakers))}
-      ${section(t('plan.by_reason'), byReason(ask, plan))}
-    </div>
-    ${
-      plan.stored && plan.kind !== 'departments'
-        ? html`<div class="columns">
-      ${section(t('plan.by_field'), byField(ask, plan), { aside: countedAside(ask, plan) })}
-      ${section(t('plan.by_department'), byDepartment(ask, plan), { aside: countedAside(ask, plan) })}
-    </div>`
-        : ''
-    }`,
-  )}
-  ${plan.stored ? section(t('plan.entities', { fate: fateOf(plan) }), entities(ask, plan, filter), { id: 'entities' }) : ''}`
+  const { run, hr_source, state, stored } = plan
+  const title = t('plan.title', { run })
+  const countedAside = isCounting(plan) ? counting(ask, plan) : ''
+  return {
+    title: hr_source === '' ? title : `${title} (${hr_source})`,
+    aside: runStatus(state),
+    actions: state === 'held' ? decisions(ask, plan) : [],
+    topics: ['runs'],
+    blocks: [
+      ...alertsOf(ask, plan),
+      {
+        columns: [
+          [{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }],
+          [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
+        ],
+      },
+      ...(stored && plan.kind !== 'departments'
+        ? [
+            {
+              columns: [
+                [{ section: t('plan.by_field'), aside: countedAside, blocks: [byField(ask, plan)] }],
+                [{ section: t('plan.by_department'), aside: countedAside, blocks: byDepartment(ask, plan) }],
+              ],
+            },
+          ]
+        : []),
+      ...(stored
+        ? [
+            {
+              section: t('plan.entities', { fate: fateOf(plan) }),
+              id: 'entities',
+              blocks: entities(ask, plan, filter),
+            },
+          ]
+        : []),
+      ...(state === 'held'
+        ? [{ commands: t('runs.decide'), lines: [`approve ${run}`, `reject ${run} --reason "…"`] }]
+        : []),
+      ...(stored ? [{ commands: t('common.download_csv'), lines: [`plan ${run} --csv > plan.csv`] }] : []),
+    ],
+  }
 }
 
 /** What became of the plan: it asks for a decision only while it is held. */
@@ -90,7 +83,7 @@ function changing({ reasons }: PlanResult): number {
   return sumOf(reasons) - (reasons.asked ?? 0)
 }
 
-function decisions(ask: Ask, plan: PlanResult): Part[] {
+function decisions(ask: Ask, plan: PlanResult): SafeHtml[] {
   const { t } = ask
   return [
     actionForm(ask, {
@@ -110,157 +103,171 @@ function decisions(ask: Ask, plan: PlanResult): Part[] {
   ]
 }
 
-function alertsOf(ask: Ask, plan: PlanResult): SafeHtml[] {
+function alertsOf(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
-  const toRun = html`<a href="/runs/${plan.run}">${t('plan.to_run', { run: plan.run })}</a>`
-  if (!plan.stored) return [alert('info', t('plan.not_stored'), toRun)]
-  if (plan.state !== 'held')
-    return [
-      alert(
-        'info',
-        plan.decided_at
-          ? html`${t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') })} ${since(ask, plan.decided_at)}`
-          : t('plan.over'),
-        html`${plan.decision_reason ? html`<p>${plan.decision_reason}</p>` : ''}${toRun}`,
-      ),
-    ]
+  const next: Words = { to: `/runs/${plan.run}`, text: t('plan.to_run', { run: plan.run }) }
+  if (!plan.stored) return [{ notice: 'info', title: t('plan.not_stored'), next }]
+  if (plan.state !== 'held') {
+    const title: Words = plan.decided_at
+      ? [t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') }), ' ', { since: plan.decided_at }]
+      : t('plan.over')
+    return [{ notice: 'info', title, what: plan.decision_reason, next }]
+  }
   const changed = plan.changed_since ?? 0
-  return [
-    alert('warn', runMessage(ask.language, plan) ?? t('plan.held'), t('plan.exactly')),
-    ...(changed > 0
-      ? [alert('warn', t('plan.changed_since', { count: changed }), t('plan.changed_since.what'))]
-      : []),
-  ]
+  const held: Block = {
+    notice: 'warn',
+    title: runMessage(ask.language, plan) ?? t('plan.held'),
+    what: t('plan.exactly'),
+  }
+  if (changed === 0) return [held]
+  const title = t('plan.changed_since', { count: changed })
+  return [held, { notice: 'warn', title, what: t('plan.changed_since.what') }]
 }
 
 /** Which breaker tripped, and by how much. */
-function why(ask: Ask, plan: PlanResult, breakers: Breakers): SafeHtml {
+function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
   const { t } = ask
   const isDepartments = plan.kind === 'departments'
   const count = changing(plan)
   const total = plan.total ?? 0
   const least = isDepartments ? breakers.BREAKER_DEPARTMENTS : breakers.BREAKER_EMPLOYEES
-  const share = isDepartments ? breakers.BREAKER_DEPARTMENTS_PERCENT : breakers.BREAKER_EMPLOYEES_PERCENT
-  const limit = Math.max(least, Math.floor((total * share) / 100))
+  const most = isDepartments ? breakers.BREAKER_DEPARTMENTS_PERCENT : breakers.BREAKER_EMPLOYEES_PERCENT
+  const limit = Math.max(least, Math.floor((total * most) / 100))
   const { leavers } = plan
-  const most = breakers.BREAKER_LEAVERS_PERCENT
-  const breaker: [string, SafeHtml][] = leavers
+  const share = (n: number, of: number) => (of === 0 ? 0 : n / of)
+  const shareText = (part: number) => percent(ask, part)
+  const breaker: [string, Words][] = leavers
     ? [
         [
           t('plan.have_left'),
-          html`<strong>${figure(ask, leavers.left)}</strong> ${t('plan.of_employees', { total: leavers.of, share: percent(ask, leavers.left / leavers.of) })}${bar(leavers.left / leavers.of, 'warn')}`,
+          {
+            share: share(leavers.left, leavers.of),
+            text: [
+              leavers.left,
+              ' ',
+              t('plan.of_employees', {
+                total: leavers.of,
+                share: shareText(share(leavers.left, leavers.of)),
+              }),
+            ],
+          },
         ],
         [
           t('plan.limit'),
-          html`${t('plan.share_of_all', { share: percent(ask, most / 100) })} ${code('BREAKER_LEAVERS_PERCENT')}`,
+          [
+            t('plan.share_of_all', { share: shareText(breakers.BREAKER_LEAVERS_PERCENT / 100) }),
+            ' ',
+            { code: 'BREAKER_LEAVERS_PERCENT' },
+          ],
         ],
       ]
     : [
         [
           t('plan.would_change', { fate: fateOf(plan) }),
-          html`<strong>${figure(ask, count)}</strong> ${t('plan.of', { total, share: percent(ask, total === 0 ? 0 : count / total) })}${bar(
-            total === 0 ? 0 : count / total,
-            'warn',
-          )}`,
+          {
+            share: share(count, total),
+            text: [count, ' ', t('plan.of', { total, share: shareText(share(count, total)) })],
+          },
         ],
         [
           t('plan.limit'),
-          html`${t('plan.limit_is', { limit, least, share: percent(ask, share / 100) })} ${code(
-            isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES',
-          )}`,
+          [
+            t('plan.limit_is', { limit, least, share: shareText(most / 100) }),
+            ' ',
+            { code: isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES' },
+          ],
         ],
       ]
-  return facts([
-    ...breaker,
-    [
-      t('plan.since', { fate: fateOf(plan) }),
-      plan.changed_since === null
-        ? t('plan.since_unknown', { fate: fateOf(plan) })
-        : t('plan.since_count', { count: plan.changed_since }),
+  return {
+    facts: [
+      ...breaker,
+      [
+        t('plan.since', { fate: fateOf(plan) }),
+        plan.changed_since === null
+          ? t('plan.since_unknown', { fate: fateOf(plan) })
+          : t('plan.since_count', { count: plan.changed_since }),
+      ],
+      [t('plan.checked_at'), plan.checked_at && { at: plan.checked_at }],
     ],
-    [t('plan.judged_at'), plan.judged_at && time(ask, plan.judged_at)],
-  ])
+  }
 }
 
-function byReason(ask: Ask, plan: PlanResult): SafeHtml {
-  const { t, language } = ask
-  return table(
-    Object.entries(plan.reasons)
+function byReason({ t }: Ask, { reasons, run }: PlanResult): Block {
+  return tableOf(
+    Object.entries(reasons)
       .filter(([, n]) => n > 0)
       .sort(([, a], [, b]) => b - a),
     [
-      {
-        title: t('plan.reason'),
-        kind: 'main',
-        cell: ([reason]) => capitalised(textOr(language, `reason.${reason}`, reason)),
-      },
-      { title: t('plan.count'), kind: 'number', cell: ([, n]) => figure(ask, n) },
+      { title: t('plan.reason'), kind: 'main', of: ([reason]) => term('reason', reason) },
+      { title: t('plan.count'), kind: 'number', of: ([, n]) => n },
     ],
     {
       caption: t('plan.by_reason'),
-      empty: empty(t('plan.nothing')),
-      href: ([reason]) => `/runs/${plan.run}/plan?reason=${encodeURIComponent(reason)}#entities`,
+      empty: t('plan.nothing'),
+      to: ([reason]) => `/runs/${run}/plan?reason=${encodeURIComponent(reason)}#entities`,
     },
   )
 }
 
-/** How much of the plan has been counted; null once all of it has. */
-function countedAside(ask: Ask, { figures, planned }: PlanResult): Part {
-  if (figures?.state !== 'running') return ''
-  return ask.t('plan.counting', { done: figures.looked_at, total: planned ?? 0 })
+function isCounting({ figures }: PlanResult): boolean {
+  return figures?.state === 'running'
 }
 
-function notCounted(ask: Ask, { figures, planned }: PlanResult): SafeHtml {
+function counting({ t }: Ask, { figures, planned }: PlanResult): string {
+  return t('plan.counting', { done: figures?.looked_at ?? 0, total: planned ?? 0 })
+}
+
+function notCounted(ask: Ask, plan: PlanResult): Block {
   const { t } = ask
+  const { figures } = plan
   if (figures?.state === 'failed')
-    return empty(inLanguage(ask.language, figures.message ?? []), t('plan.hr_again'))
-  if (figures?.state === 'stopped') return empty(t('plan.not_counted'))
-  return empty(t('plan.counting', { done: figures?.looked_at ?? 0, total: planned ?? 0 }))
+    return { text: [inLanguage(ask.language, figures.message ?? []), ' ', t('plan.hr_again')] }
+  return { text: figures?.state === 'stopped' ? t('plan.not_counted') : counting(ask, plan) }
 }
 
-function byField(ask: Ask, plan: PlanResult): SafeHtml {
-  const { t, language } = ask
+function byField(ask: Ask, plan: PlanResult): Block {
+  const { t } = ask
   if (plan.figures?.state !== 'done') return notCounted(ask, plan)
-  return table(
+  return tableOf(
     plan.figures.fields,
     [
-      {
-        title: t('plan.field'),
-        cell: ({ field }) =>
-          html`${capitalised(textOr(language, `field.${field}`, field))} <code class="soft">${field}</code>`,
-      },
-      { title: t('plan.count'), kind: 'number', cell: ({ n }) => figure(ask, n) },
+      { title: t('plan.field'), of: ({ field }) => [term('field', field), { soft: [' ', { code: field }] }] },
+      { title: t('plan.count'), kind: 'number', of: ({ n }) => n },
     ],
-    { caption: t('plan.by_field'), empty: empty(t('plan.no_fields')) },
+    { caption: t('plan.by_field'), empty: t('plan.no_fields') },
   )
 }
 
 /** How many departments are shown; filters find the others. */
 const DEPARTMENTS_SHOWN = 12
 
-function byDepartment(ask: Ask, plan: PlanResult): SafeHtml {
+function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
-  if (plan.figures?.state !== 'done') return notCounted(ask, plan)
+  if (plan.figures?.state !== 'done') return [notCounted(ask, plan)]
   const { departments } = plan.figures
   const rest = departments.length - DEPARTMENTS_SHOWN
-  return html`${table(
+  const table = tableOf(
     departments.slice(0, DEPARTMENTS_SHOWN),
     [
-      { title: t('plan.department'), kind: 'main', cell: ({ department }) => department || t('common.none') },
-      { title: t('plan.count'), kind: 'number', cell: ({ n }) => figure(ask, n) },
+      {
+        title: t('plan.department'),
+        kind: 'main',
+        of: ({ department }) => (department ? { foreign: department } : t('common.none')),
+      },
+      { title: t('plan.count'), kind: 'number', of: ({ n }) => n },
     ],
     {
       caption: t('plan.by_department'),
-      empty: empty(t('plan.no_departments')),
-      href: ({ department }) =>
-        `/runs/${plan.run}/plan?department=${encodeURIComponent(department)}#entities`,
+      empty: t('plan.no_departments'),
+      to: ({ department }) => `/runs/${plan.run}/plan?department=${encodeURIComponent(department)}#entities`,
     },
-  )}${rest > 0 ? html`<p class="soft">${t('plan.more_departments', { count: rest })}</p>` : ''}`
+  )
+  return rest > 0 ? [table, { text: { soft: t('plan.more_departments', { count: rest }) } }] : [table]
 }
 
 // The entities
 
-function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
+function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
   const { t, language } = ask
   const isDepartments = plan.kind === 'departments'
   const query = new URLSearchParams(
@@ -269,6 +276,58 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
         ['reason', 'department', 'key'].includes(entry[0]) && typeof entry[1] === 'string',
     ),
   )
+  const isUnread = plan.hr_error !== null
+  return [
+    { drawn: filterForm(ask, plan, filter, query) },
+    ...(plan.hr_error === null
+      ? []
+      : [
+          {
+            notice: 'warn' as const,
+            title: t('plan.hr_away'),
+            what: { foreign: inLanguage(language, plan.hr_error) },
+          },
+        ]),
+    tableOf(
+      plan.items,
+      [
+        {
+          title: isDepartments ? t('plan.department') : t('plan.userid'),
+          kind: 'main',
+          of: ({ enterprise_code, key }) => qualified(enterprise_code, key),
+        },
+        { title: t('plan.reason'), of: ({ reason }) => term('reason', reason) },
+        ...(isDepartments
+          ? []
+          : [
+              {
+                title: t('plan.department'),
+                spare: true as const,
+                of: ({ department }: PlanItem) => department && { foreign: department },
+              },
+              {
+                title: t('plan.changes'),
+                gives: true as const,
+                of: (item: PlanItem) => changesOf(ask, item, isUnread),
+              },
+            ]),
+      ],
+      {
+        caption: t('plan.entities', { fate: fateOf(plan) }),
+        empty: query.size > 0 ? t('plan.none_match') : t('plan.nothing'),
+        to: ({ enterprise_code, key }) =>
+          isDepartments
+            ? departmentPath(enterprise_code, key)
+            : employeePath({ enterpriseCode: enterprise_code, userid: key }),
+      },
+    ),
+    { next: plan.next },
+  ]
+}
+
+function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter, query: URLSearchParams): SafeHtml {
+  const { t, language } = ask
+  const isDepartments = plan.kind === 'departments'
   const path = `/runs/${plan.run}/plan`
   return html`<p class="row"><a class="button" href="${path}.csv${query.size > 0 ? `?${query}` : ''}" download>${t(
     query.size > 0 ? 'plan.csv_filtered' : 'common.download_csv',
@@ -297,55 +356,15 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
       placeholder: t('plan.beginning'),
       maxlength: 120,
     },
-  ])}
-  ${plan.hr_error === null ? '' : alert('warn', t('plan.hr_away'), inLanguage(language, plan.hr_error))}
-  ${table(
-    plan.entries,
-    [
-      {
-        title: isDepartments ? t('plan.department') : t('plan.userid'),
-        kind: 'main',
-        cell: ({ enterprise_code, key }) => qualified(enterprise_code, key),
-      },
-      { title: t('plan.reason'), cell: ({ reason }) => textOr(language, `reason.${reason}`, reason) },
-      ...(isDepartments
-        ? []
-        : [
-            {
-              title: t('plan.department'),
-              kind: 'spare' as const,
-              cell: (entry: PlanItem) => entry.department,
-            },
-            {
-              title: t('plan.changes'),
-              cell: (entry: PlanItem) => changesOf(ask, entry, plan.hr_error !== null),
-            },
-          ]),
-    ],
-    {
-      caption: t('plan.entities', { fate: fateOf(plan) }),
-      empty:
-        query.size > 0
-          ? empty(t('plan.none_match'), html`<a href="${path}">${t('common.clear')}</a>`)
-          : empty(t('plan.nothing')),
-      href: ({ enterprise_code, key }) =>
-        isDepartments
-          ? departmentPath(enterprise_code, key)
-          : employeePath({ enterpriseCode: enterprise_code, userid: key }),
-    },
-  )}
-  ${pager(ask, plan.next)}`
+  ])}`
 }
 
 /** The masked differences of one employee, or a note that approval leaves the employee out. */
-function changesOf(ask: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): SafeHtml {
-  const { t, language } = ask
-  if (changed_since) return state('warn', t('plan.not_sent'))
-  if (changed.length === 0) return html`–`
-  return html`<span class="changes">${changed.map(({ field, value }) => {
-    const name = capitalised(textOr(language, `field.${field}`, field))
-    return isUnread
-      ? html`<span>${name}</span>`
-      : html`<span>${name} <span class="soft">→</span> ${value === null ? html`<em>${t('plan.emptied')}</em>` : html`<code>${value}</code>`}</span>`
-  })}</span>`
+function changesOf({ t }: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): Words {
+  if (changed_since) return { tone: 'warn', text: t('plan.not_sent') }
+  const changes = changed.map(({ field, value }): Words => {
+    const name = term('field', field)
+    return isUnread ? name : [name, ' → ', value === null ? t('plan.emptied') : { code: value }]
+  })
+  return joined(changes, ', ')
 }

@@ -6,7 +6,7 @@ import { readPlatform } from './read.ts'
 const Operation = z.object({
   operation: z.string(),
   calls: z.number(),
-  too_fast: z.number().describe('Refused as too fast; they are repeated'),
+  rate_limited: z.number().describe('Refused as too fast; they are repeated'),
   failed: z.number(),
   mean_wait_ms: z.number().describe('For the pacer'),
   longest_wait_ms: z.number(),
@@ -70,10 +70,12 @@ export function versionOf(cap: PlatformResult['pace']['cap']): string {
 }
 
 /** Totals of the last hour. */
-export function totalsOf(operations: readonly Operation[]): Pick<Operation, 'calls' | 'too_fast' | 'failed'> {
-  const sum = (name: 'calls' | 'too_fast' | 'failed') =>
+export function totalsOf(
+  operations: readonly Operation[],
+): Pick<Operation, 'calls' | 'rate_limited' | 'failed'> {
+  const sum = (name: 'calls' | 'rate_limited' | 'failed') =>
     operations.reduce((total, operation) => total + operation[name], 0)
-  return { calls: sum('calls'), too_fast: sum('too_fast'), failed: sum('failed') }
+  return { calls: sum('calls'), rate_limited: sum('rate_limited'), failed: sum('failed') }
 }
 
 /** What keeps calls below the permitted rate, the most severe first. */

@@ -32,7 +32,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
     await Promise.all([
       readPace(db),
       db.query<Pace['operations'][number]>(
-        `select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
+        `select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
                 round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
                 round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
          from dirsync.call_minute where minute > now() - interval '1 hour'

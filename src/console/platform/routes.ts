@@ -1,20 +1,23 @@
+import { html } from '@remix-run/html-template'
 import { z } from 'zod'
+import { worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import { readHistory } from '../overview/history.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
+import { drawBlocks, pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
 import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
 import { askTokenState, TokenState } from './read.ts'
-import { platformBody } from './view.ts'
+import { platformCurves, platformShown, tokenVerdict } from './view.ts'
 
 const DAY_MS = 86_400_000
 
 const LowerRate = Until.extend({
   per_second: z.coerce
-    .number({ error: 'Give a number of calls per second.' })
+    .number({ error: worded('said.give_rate') })
     .min(0.01)
     .max(100_000)
     .describe('Calls per second, of all processes together'),
@@ -38,14 +41,12 @@ export const screen: Screen = {
 /** The platform, and how fast it is called. */
 function platform(services: Services): Endpoint[] {
   const { pool } = services
-  const pageOf = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
+  const pageWith = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
     const history = await readHistory(pool, { from: new Date(ask.now.getTime() - DAY_MS), to: ask.now })
     // Refreshes of page parts use the page's own address, even when the page answers a form.
-    const shown = { ...ask, url: '/platform' }
-    return {
-      title: ask.t('platform.title'),
-      body: platformBody(shown, result, history, token),
-    }
+    const page = pageOf({ ...ask, url: '/platform' }, platformShown(ask, result))
+    const verdict = token === null ? '' : drawBlocks(ask, [tokenVerdict(ask, token)])
+    return { ...page, body: html`${verdict}${page.body}${platformCurves(ask, history)}` }
   }
   return [
     read({
@@ -55,7 +56,7 @@ function platform(services: Services): Endpoint[] {
       summary: 'How fast the platform is called, whether it accepts that, and the access token',
       result: PlatformResult,
       run: () => readPlatformPage(pool),
-      page: (ask, result) => pageOf(ask, result, null),
+      page: (ask, result) => pageWith(ask, result, null),
     }),
     action({
       path: '/platform/rate',
@@ -100,7 +101,7 @@ function platform(services: Services): Endpoint[] {
       result: TokenState,
       run: () => askTokenState(services.platform()),
       // Page parts refresh from the page's own address.
-      page: async (ask, token) => pageOf({ ...ask, url: '/platform' }, await readPlatformPage(pool), token),
+      page: async (ask, token) => pageWith(ask, await readPlatformPage(pool), token),
     }),
   ]
 }

@@ -3,78 +3,85 @@ import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { haltAlert } from '../halts/view.ts'
+import { haltNotice } from '../halts/view.ts'
 import type { History } from '../overview/history.ts'
+import { type Block, type NoticeBlock, type Shown, type TileBlock, tableOf, type Words } from '../shown.ts'
 import {
   actionForm,
-  alert,
   bar,
-  code,
   curve,
   duration,
-  empty,
-  facts,
   figure,
-  head,
-  live,
   percent,
   reasonField,
   section,
-  since,
-  state,
   type Tone,
-  table,
-  tiles,
-  time,
-  withCode,
 } from '../ui/parts.ts'
 import { untilFields } from '../until.ts'
 import { type Hindrance, hindrancesOf, type PlatformResult, totalsOf, versionOf } from './query.ts'
 import type { TokenState } from './read.ts'
 
+type Pace = PlatformResult['pace']
+
 /** Are we calling as fast as permitted, and does the platform accept it? */
-export function platformBody(
-  ask: Ask,
-  result: PlatformResult,
-  history: History,
-  token: TokenState | null,
-): SafeHtml {
+export function platformShown(ask: Ask, result: PlatformResult): Shown {
   const { t } = ask
-  const { pace } = result
-  return html`${head(t('platform.title'), { actions: [lowerRate(ask, result)] })}
-  ${token === null ? '' : tokenVerdict(ask, token)}
-  ${live(
-    ask,
-    'pace',
-    ['platform', 'halts', 'processes'],
-    html`<div class="stack">${verdict(ask, result)}</div>
-    ${tiles([
+  const { pace, last_hour } = result
+  const { calls, rate_limited } = totalsOf(last_hour)
+  return {
+    title: t('platform.title'),
+    actions: [lowerRate(ask, result)],
+    topics: ['platform', 'halts', 'processes'],
+    blocks: [
+      ...verdict(ask, result),
       {
-        value: figure(ask, pace.calls_per_second, 1),
-        name: t('platform.calls_per_second'),
-        note: html`${permittedText(ask, pace)}${
-          pace.utilisation === null ? '' : bar(pace.utilisation, pace.cap ? 'warn' : 'ok')
-        }`,
+        tiles: [
+          ...paceTiles(ask, pace),
+          {
+            value: rate_limited,
+            name: t('platform.rate_limited_hour'),
+            note: t('platform.of_calls', { count: calls }),
+          },
+        ],
       },
       {
-        value: pace.utilisation === null ? '–' : percent(ask, round(pace.utilisation)),
-        name: t('platform.utilisation'),
-        note: t('platform.last_minute', { count: pace.calls_last_minute }),
+        columns: [
+          [{ section: t('platform.rate'), blocks: [rateFacts(ask, pace)] }],
+          [{ section: t('platform.token'), blocks: [tokenFacts(ask, result), { drawn: askToken(ask) }] }],
+        ],
       },
       {
-        value: figure(ask, pace.waiting),
-        name: t('platform.waiting'),
-        note: pace.concurrency === null ? '' : t('platform.at_a_time', { count: pace.concurrency }),
+        section: t('platform.operations'),
+        aside: t('platform.last_hour'),
+        blocks: [operationTable(ask, last_hour)],
       },
-      refusalTile(ask, result),
-    ])}
-    <div class="columns">
-      ${section(t('platform.rate'), rateFacts(ask, result))}
-      ${section(t('platform.token'), html`${tokenFacts(ask, result)}${askToken(ask)}`)}
-    </div>
-    ${section(t('platform.operations'), operations(ask, result), { aside: t('platform.last_hour') })}`,
-  )}
-  ${curves(ask, history)}`
+    ],
+  }
+}
+
+/** How fast calls are, how much of what is permitted that is, and what waits. */
+export function paceTiles(ask: Ask, pace: Pace): TileBlock['tiles'] {
+  const { t } = ask
+  return [
+    {
+      value: figure(ask, pace.calls_per_second, 1),
+      name: t('platform.calls_per_second'),
+      note: [
+        permittedText(ask, pace),
+        pace.utilisation === null ? null : { drawn: bar(pace.utilisation, pace.cap ? 'warn' : 'ok') },
+      ],
+    },
+    {
+      value: pace.utilisation === null ? '–' : percent(ask, round(pace.utilisation)),
+      name: t('platform.utilisation'),
+      note: t('platform.last_minute', { count: pace.calls_last_minute }),
+    },
+    {
+      value: pace.waiting,
+      name: t('platform.waiting'),
+      note: pace.concurrency === null ? null : t('platform.at_a_time', { count: pace.concurrency }),
+    },
+  ]
 }
 
 /** Shares are given in whole percent: a rate over ten seconds is no more precise. */
@@ -93,12 +100,12 @@ function operationText({ language }: Ask, operation: string): string {
 
 // The status
 
-function verdict(ask: Ask, result: PlatformResult): SafeHtml | SafeHtml[] {
+function verdict(ask: Ask, result: PlatformResult): Block[] {
   const hindrances = hindrancesOf(result)
-  if (hindrances.length > 0) return hindrances.map(hindrance => hindranceAlert(ask, result, hindrance))
+  if (hindrances.length > 0) return hindrances.flatMap(found => hindranceNotice(ask, result, found))
   const { t } = ask
   const { pace, last_hour } = result
-  const { calls, too_fast } = totalsOf(last_hour)
+  const { calls, rate_limited } = totalsOf(last_hour)
   const answer: 'learning' | 'idle' | 'full' | 'slower' =
     pace.permitted_per_second === null
       ? 'learning'
@@ -108,61 +115,81 @@ function verdict(ask: Ask, result: PlatformResult): SafeHtml | SafeHtml[] {
           ? 'full'
           : 'slower'
   const tone: Tone = answer === 'idle' ? 'ok' : answer === 'learning' ? 'wait' : 'busy'
-  return html`<p>${state(tone, t(`platform.is.${answer}`))}</p>${
-    calls > 0
-      ? html`<p class="soft">${t(too_fast === 0 ? 'platform.accepts_all' : 'platform.accepts', { calls, too_fast })}</p>`
-      : ''
-  }`
+  const accepts = t(rate_limited === 0 ? 'platform.accepts_all' : 'platform.accepts', { calls, rate_limited })
+  return [
+    { text: { tone, text: t(`platform.is.${answer}`) } },
+    ...(calls > 0 ? [{ text: { soft: accepts } }] : []),
+  ]
 }
 
-function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, found: Hindrance): SafeHtml {
+function hindranceNotice(
+  ask: Ask,
+  { pace, token_creations }: PlatformResult,
+  found: Hindrance,
+): NoticeBlock[] {
   const { t } = ask
   switch (found.what) {
     case 'halt':
-      return haltAlert(ask, found.halt)
+      return [haltNotice(ask, found.halt)]
     case 'no_worker':
-      return alert('bad', t('overview.no_worker'), t('overview.no_worker.remedy'))
+      return [{ notice: 'bad', title: t('overview.no_worker'), todo: t('overview.no_worker.remedy') }]
     case 'holdoff':
-      return alert(
-        'warn',
-        found.holdoff.gate === 'platform'
-          ? t('platform.holdoff')
-          : t('platform.holdoff_of', { gate: gateText(ask, found.holdoff.gate) }),
-        html`${found.holdoff.pause_reason ?? ''} ${t('platform.goes_on')} ${since(ask, found.holdoff.paused_until)}`,
-      )
+      return [holdoffNotice(ask, found.holdoff)]
     case 'fuse':
-      return alert(
-        token_creations.last_hour >= token_creations.permitted ? 'bad' : 'warn',
-        t('platform.fuse', { count: token_creations.last_hour, permitted: token_creations.permitted }),
-        t('platform.fuse.remedy'),
-      )
+      return [
+        {
+          notice: token_creations.last_hour >= token_creations.permitted ? 'bad' : 'warn',
+          title: t('platform.fuse', {
+            count: token_creations.last_hour,
+            permitted: token_creations.permitted,
+          }),
+          todo: t('platform.fuse.remedy'),
+        },
+      ]
     case 'cap':
-      return pace.cap
-        ? alert(
-            'warn',
-            t('platform.cap', {
-              rate: rateText(ask, pace.cap.per_second),
-              by: actorText(ask, pace.cap.set_by),
-            }),
-            html`<p>${pace.cap.reason}</p>
-              <p>${t('platform.cap_until')} ${time(ask, pace.cap.until)} (${since(ask, pace.cap.until)})</p>
-              ${actionForm(ask, {
-                to: '/platform/rate/clear',
-                label: t('platform.restore'),
-                role: 'operator',
-              })}`,
-          )
-        : html``
+      return capNotice(ask, pace.cap)
     case 'refused':
-      return alert(
-        'warn',
-        t('platform.refused_at', {
-          set: rateText(ask, found.set),
-          permitted: rateText(ask, found.permitted),
-        }),
-        t('platform.refused_at.remedy'),
-      )
+      return [
+        {
+          notice: 'warn',
+          title: t('platform.refused_at', {
+            set: rateText(ask, found.set),
+            permitted: rateText(ask, found.permitted),
+          }),
+          todo: t('platform.refused_at.remedy'),
+        },
+      ]
   }
+}
+
+/** The platform asked for a break, of all calls or of those of one operation. */
+export function holdoffNotice(ask: Ask, holdoff: PlatformResult['holdoffs'][number]): NoticeBlock {
+  const { t } = ask
+  const { gate, pause_reason, paused_until } = holdoff
+  return {
+    notice: 'warn',
+    title:
+      gate === 'platform' ? t('platform.holdoff') : t('platform.holdoff_of', { gate: gateText(ask, gate) }),
+    what: pause_reason && { foreign: pause_reason },
+    next: [t('platform.goes_on'), ' ', { since: paused_until }],
+  }
+}
+
+/** A lower rate that a person has set for a time. */
+export function capNotice(ask: Ask, cap: Pace['cap']): NoticeBlock[] {
+  if (cap === null) return []
+  const { t } = ask
+  return [
+    {
+      notice: 'warn',
+      title: t('platform.cap', { rate: rateText(ask, cap.per_second), by: actorText(ask, cap.set_by) }),
+      what: { foreign: cap.reason },
+      facts: [[t('platform.cap_until'), { since: cap.until, exact: true }]],
+      actions: [
+        actionForm(ask, { to: '/platform/rate/clear', label: t('platform.restore'), role: 'operator' }),
+      ],
+    },
+  ]
 }
 
 /** The name of the single operation that a gate limits: `operation:employee/get`. */
@@ -172,7 +199,7 @@ function gateText(ask: Ask, gate: string): string {
 
 // Figures
 
-function permittedText(ask: Ask, pace: PlatformResult['pace']): string {
+function permittedText(ask: Ask, pace: Pace): string {
   const { t } = ask
   if (pace.workers === 0) return t('platform.no_worker')
   return pace.permitted_per_second === null
@@ -180,98 +207,92 @@ function permittedText(ask: Ask, pace: PlatformResult['pace']): string {
     : t('platform.permitted', { rate: rateText(ask, pace.permitted_per_second) })
 }
 
-function refusalTile(ask: Ask, { last_hour }: PlatformResult) {
-  const { calls, too_fast } = totalsOf(last_hour)
-  return {
-    value: figure(ask, too_fast),
-    name: ask.t('platform.too_fast_hour'),
-    note: ask.t('platform.of_calls', { count: calls }),
-  }
-}
-
-function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
+/** The rate of calls, and where it comes from. */
+export function rateFacts(ask: Ask, pace: Pace): Block {
   const { t } = ask
   const isCapped = pace.cap !== null && pace.permitted_per_second === pace.cap.per_second
   const perSecond = (rate: number | null) =>
     rate === null ? null : t('platform.per_second', { rate: rateText(ask, rate) })
-  return facts([
-    [t('platform.permitted_now'), perSecond(pace.permitted_per_second) ?? permittedText(ask, pace)],
-    [
-      t('platform.set'),
-      pace.workers === 0 ? null : (perSecond(pace.set_per_second) ?? t('platform.set_auto')),
+  return {
+    facts: [
+      [t('platform.permitted_now'), perSecond(pace.permitted_per_second) ?? permittedText(ask, pace)],
+      [
+        t('platform.set'),
+        pace.workers === 0 ? null : (perSecond(pace.set_per_second) ?? t('platform.set_auto')),
+      ],
+      [
+        t('platform.learnt'),
+        pace.workers === 0
+          ? null
+          : t(
+              isCapped
+                ? 'platform.cap_fact'
+                : pace.learnt
+                  ? pace.set_per_second === null
+                    ? 'platform.learnt_rate'
+                    : 'platform.lowered_itself'
+                  : 'platform.as_set',
+            ),
+      ],
+      [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
+      // A cap above the permitted rate lowers nothing at the moment, but is listed.
+      [t('platform.cap_fact'), pace.cap && !isCapped ? perSecond(pace.cap.per_second) : null],
     ],
-    [
-      t('platform.learnt'),
-      pace.workers === 0
-        ? null
-        : t(
-            isCapped
-              ? 'platform.cap_fact'
-              : pace.learnt
-                ? pace.set_per_second === null
-                  ? 'platform.learnt_rate'
-                  : 'platform.lowered_itself'
-                : 'platform.as_set',
-          ),
-    ],
-    [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
-    // A cap above the permitted rate lowers nothing at the moment, but is listed.
-    [t('platform.cap_fact'), pace.cap && !isCapped ? perSecond(pace.cap.per_second) : null],
-  ])
+  }
 }
 
-function tokenFacts(ask: Ask, { token, token_creations }: PlatformResult): SafeHtml {
+function tokenFacts(ask: Ask, { token, token_creations }: PlatformResult): Block {
   const { t } = ask
   const { last_hour, permitted } = token_creations
   const share = last_hour / permitted
-  return facts([
-    [t('platform.token_age'), token ? since(ask, token.created_at) : t('platform.no_token')],
-    [t('platform.token_renews'), token && since(ask, token.renews_at)],
-    [
-      t('platform.token_expires'),
-      token && html`${since(ask, token.expires_at)} (${time(ask, token.expires_at)})`,
+  return {
+    facts: [
+      [t('platform.token_age'), token ? { since: token.created_at } : t('platform.no_token')],
+      [t('platform.token_renews'), token && { since: token.renews_at }],
+      [t('platform.token_expires'), token && { since: token.expires_at, exact: true }],
+      [
+        t('platform.token_creations'),
+        [
+          t('platform.creations', { count: last_hour, permitted }),
+          { drawn: bar(share, share >= 0.8 ? 'bad' : 'ok') },
+        ],
+      ],
     ],
-    [
-      t('platform.token_creations'),
-      html`${t('platform.creations', { count: last_hour, permitted })}${bar(share, share >= 0.8 ? 'bad' : 'ok')}`,
-    ],
-  ])
+  }
 }
 
-function operations(ask: Ask, { last_hour }: PlatformResult): SafeHtml {
+/** Calls by operation, the most called first. */
+export function operationTable(ask: Ask, operations: PlatformResult['last_hour']): Block {
   const { t } = ask
-  const hot = (count: number, tone: Tone) => (count === 0 ? figure(ask, 0) : state(tone, figure(ask, count)))
-  return table(
-    last_hour,
+  const hot = (count: number, tone: Tone): Words => (count === 0 ? 0 : { tone, text: count })
+  return tableOf(
+    operations,
     [
       {
         title: t('platform.operation'),
         kind: 'main',
-        cell: ({ operation }) =>
+        of: ({ operation }) =>
           operationText(ask, operation) === operation
-            ? code(operation)
-            : html`${operationText(ask, operation)} <small class="soft">${code(operation)}</small>`,
+            ? { code: operation }
+            : [operationText(ask, operation), ' ', { soft: { code: operation } }],
       },
-      { title: t('platform.calls'), kind: 'number', cell: ({ calls }) => figure(ask, calls) },
-      { title: t('platform.failed'), kind: 'number', cell: ({ failed }) => hot(failed, 'bad') },
-      { title: t('platform.too_fast'), kind: 'number', cell: ({ too_fast }) => hot(too_fast, 'warn') },
+      { title: t('platform.calls'), kind: 'number', of: ({ calls }) => calls },
+      { title: t('platform.failed'), kind: 'number', of: ({ failed }) => hot(failed, 'bad') },
+      {
+        title: t('platform.rate_limited'),
+        kind: 'number',
+        of: ({ rate_limited }) => hot(rate_limited, 'warn'),
+      },
       {
         title: t('platform.latency'),
         kind: 'number',
-        cell: ({ mean_duration_ms }) => latency(ask, mean_duration_ms),
+        spare: true,
+        of: row => latency(ask, row.mean_duration_ms),
       },
-      {
-        title: t('platform.mean_wait'),
-        kind: 'number',
-        cell: ({ mean_wait_ms }) => latency(ask, mean_wait_ms),
-      },
-      {
-        title: t('platform.longest_wait'),
-        kind: 'number',
-        cell: ({ longest_wait_ms }) => latency(ask, longest_wait_ms),
-      },
+      { title: t('platform.mean_wait'), kind: 'number', of: row => latency(ask, row.mean_wait_ms) },
+      { title: t('platform.longest_wait'), kind: 'number', of: row => latency(ask, row.longest_wait_ms) },
     ],
-    { caption: t('platform.operations'), empty: empty(t('platform.no_calls')) },
+    { caption: t('platform.operations'), empty: t('platform.no_calls') },
   )
 }
 
@@ -286,7 +307,8 @@ function latency(ask: Ask, ms: number): string {
   }).format(ms)
 }
 
-function curves(ask: Ask, { x, calls }: History): SafeHtml {
+/** The last 24 hours. */
+export function platformCurves(ask: Ask, { x, calls }: History): SafeHtml {
   const { t } = ask
   const sum = (of: 'per_minute' | 'refused_per_minute') =>
     x.map((_, i) => calls.reduce((total, operation) => total + (operation[of][i] ?? 0), 0))
@@ -308,7 +330,7 @@ function curves(ask: Ask, { x, calls }: History): SafeHtml {
       ${curve(ask, {
         title: t('platform.refused_per_minute'),
         x,
-        series: [{ name: t('platform.too_fast'), values: refused }],
+        series: [{ name: t('platform.rate_limited'), values: refused }],
         unit: 'per_second',
         summary: t('platform.most', { most: Math.ceil(Math.max(0, ...refused)) }),
       })}
@@ -361,22 +383,23 @@ function askToken(ask: Ask): SafeHtml {
   })}<span class="soft">${t('platform.ask_token.meaning')}</span></div>`
 }
 
-function tokenVerdict(ask: Ask, token: TokenState): SafeHtml {
+/** What the platform said about the access token. */
+export function tokenVerdict(ask: Ask, token: TokenState): Block {
   const { t } = ask
-  if (token.accepted)
-    return html`<p class="notice" role="status">${t('platform.token_accepted', {
-      time: duration(ask, (token.expires_in ?? 0) * 1000),
-    })}</p>`
+  if (token.accepted) {
+    const time = duration(ask, (token.expires_in ?? 0) * 1000)
+    return { drawn: html`<p class="notice" role="status">${t('platform.token_accepted', { time })}</p>` }
+  }
   const { category, message, remedy } = failureTexts(ask.language, {
     category: token.category ?? '',
     message: token.meaning,
     remedy: token.remedy ?? [],
   })
-  return alert(
-    token.accepted === false ? 'bad' : 'warn',
-    html`${t(token.accepted === false ? 'platform.token_refused' : 'platform.token_unknown')}${category ? html` (${category})` : ''}`,
-    html`<p>${withCode(message)}${token.platform_code === null ? '' : html` (${code(token.platform_code)})`}</p>${
-      remedy === '' ? '' : html`<p class="todo">${withCode(remedy)}</p>`
-    }`,
-  )
+  const title = t(token.accepted === false ? 'platform.token_refused' : 'platform.token_unknown')
+  return {
+    notice: token.accepted === false ? 'bad' : 'warn',
+    title: category ? `${title} (${category})` : title,
+    what: token.platform_code === null ? message : [message, ' (', { code: token.platform_code }, ')'],
+    todo: remedy,
+  }
 }

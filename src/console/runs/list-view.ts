@@ -3,11 +3,11 @@ import { capitalised } from '../../lib/text.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { type Shown, tableOf, term, type Words } from '../shown.ts'
+import { type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { duration, filters, percent } from '../ui/parts.ts'
-import { BY_ITSELF, RUN_KINDS, RUN_STATES } from './list.ts'
-import type { RunItem, RunsResult } from './query.ts'
-import { kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
+import { BY_ITSELF, type ListedRun, RUN_KINDS, RUN_STATES } from './list.ts'
+import type { RunsResult } from './query.ts'
+import { kindName, outcomesText, runStateWords, timeLeftText, tookMs, whoText } from './words.ts'
 
 interface Filter {
   kind?: string | undefined
@@ -30,41 +30,43 @@ export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter
     topics: ['runs', 'work'],
     blocks: [
       { drawn: filterForm(ask, filter, sources) },
-      tableOf(
-        items,
-        [
-          { title: t('runs.run'), kind: 'number', only: 'shell', of: run => String(run.id) },
-          { title: t('runs.kind'), only: 'shell', of: run => term('run_kind', run.kind) },
-          {
-            title: t('runs.run'),
-            kind: 'main',
-            only: 'page',
-            of: run => `#${run.id}\u00a0${kindName(ask, run.kind)}`,
-          },
-          ...(sources.length > 0 ? [{ title: t('runs.source'), of: (run: RunItem) => run.hr_source }] : []),
-          { title: t('runs.state'), of: run => runStanding(ask, run) },
-          { title: t('runs.what'), gives: true, of: run => whatOf(ask, run) },
-          { title: t('runs.planned'), kind: 'number', of: run => (isPlan(run) ? run.planned : null) },
-          {
-            title: t('runs.calls'),
-            kind: 'number',
-            spare: true,
-            of: ({ calls, finished_at }) => (finished_at === null ? null : calls),
-          },
-          { title: t('runs.took'), kind: 'number', of: run => tookOf(ask, run) },
-          { title: t('runs.asked'), of: run => ({ since: run.requested_at }) },
-          { title: t('runs.by'), spare: true, of: run => whoText(ask, run.requested_by) },
-        ],
-        {
-          caption: t('runs.title'),
-          empty: isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
-          todo: isFiltered(filter) ? '' : t('runs.none.remedy'),
-          to: ({ id }) => `/runs/${id}`,
-        },
-      ),
+      tableOf(items, runColumns(ask, sources.length > 0), {
+        caption: t('runs.title'),
+        empty: isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
+        todo: isFiltered(filter) ? '' : t('runs.none.remedy'),
+        to: ({ id }) => `/runs/${id}`,
+      }),
       { next },
     ],
   }
+}
+
+/** What a list says of a run. @param hasSources whether there are several HR sources */
+export function runColumns(ask: Ask, hasSources: boolean): ShownColumn<ListedRun>[] {
+  const { t } = ask
+  return [
+    { title: t('runs.run'), kind: 'number', only: 'shell', of: run => String(run.id) },
+    { title: t('runs.kind'), only: 'shell', of: run => term('run_kind', run.kind) },
+    {
+      title: t('runs.run'),
+      kind: 'main',
+      only: 'page',
+      of: run => `#${run.id}\u00a0${kindName(ask, run.kind)}`,
+    },
+    ...(hasSources ? [{ title: t('runs.source'), of: (run: ListedRun) => run.hr_source }] : []),
+    { title: t('runs.state'), of: run => runStateWords(ask, run) },
+    { title: t('runs.what'), gives: true, of: run => whatOf(ask, run) },
+    { title: t('runs.planned'), kind: 'number', of: run => (isPlan(run) ? run.planned : null) },
+    {
+      title: t('runs.calls'),
+      kind: 'number',
+      spare: true,
+      of: ({ calls, finished_at }) => (finished_at === null ? null : calls),
+    },
+    { title: t('runs.took'), kind: 'number', of: run => tookOf(ask, run) },
+    { title: t('runs.asked'), of: run => ({ since: run.requested_at }) },
+    { title: t('runs.by'), spare: true, of: run => whoText(ask, run.requested_by) },
+  ]
 }
 
 function isFiltered({ kind, state, by, source, since }: Filter): boolean {
@@ -128,7 +130,7 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
  * The most important fact about a run: the progress of one under way, the question of one that is held, else the
  * outcome.
  */
-function whatOf(ask: Ask, run: RunItem): Words {
+function whatOf(ask: Ask, run: ListedRun): Words {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
   if (run.rows) return ask.t('runs.rows', run.rows)
@@ -139,14 +141,14 @@ function whatOf(ask: Ask, run: RunItem): Words {
 }
 
 /** A suspect source's differences are not a plan. */
-export function isPlan({ planned, state }: Pick<RunItem, 'planned' | 'state'>): boolean {
+export function isPlan({ planned, state }: Pick<ListedRun, 'planned' | 'state'>): boolean {
   return planned !== null && state !== 'source_suspect'
 }
 
 /** Progress of a running run, for a glance. */
 export function progressOf(
   ask: Ask,
-  run: Pick<RunItem, 'planned' | 'left' | 'time_left' | 'cancelled_at'>,
+  run: Pick<ListedRun, 'planned' | 'left' | 'time_left' | 'cancelled_at'>,
 ): Words {
   const { t } = ask
   const total = Math.max(run.planned ?? 0, run.left)
@@ -157,7 +159,7 @@ export function progressOf(
   return { share, text: left ? [done, { soft: ` · ${left}` }] : done }
 }
 
-function tookOf(ask: Ask, run: RunItem): string | null {
+function tookOf(ask: Ask, run: ListedRun): string | null {
   const ms = run.state === 'held' ? null : tookMs(run, ask.now)
   return ms === null ? null : duration(ask, ms)
 }

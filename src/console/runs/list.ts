@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readPace } from '../../sync/figures.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
-import { type TimeLeft, timesLeft } from '../../sync/time-left.ts'
+import { TimeLeft, timesLeft } from '../../sync/time-left.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Every kind of run, in the order of choice. */
@@ -44,6 +44,8 @@ interface RunFilter {
   /** The HR source, if there are several. */
   source?: string | undefined
   since?: Date | undefined
+  /** These runs alone. */
+  ids?: readonly number[]
 }
 
 /** One run in a list; its remaining time is read separately. */
@@ -70,8 +72,9 @@ export const ListedRun = z.object({
   calls: z.number(),
   rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
   message: SaidText.nullable(),
+  time_left: TimeLeft.nullable(),
 })
-export type ListedRun = z.infer<typeof ListedRun> & { time_left: TimeLeft | null }
+export type ListedRun = z.infer<typeof ListedRun>
 
 type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
   plan: PlanSummary | null
@@ -121,6 +124,7 @@ export async function listRunsPage(
 /** SQL: whether run `r` matches. It contains only the given conditions, so that each filter can use its index. */
 function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
   const conditions = ['true']
+  if (filter.ids) conditions.push(`r.id = any (${place(filter.ids)})`)
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
   if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
   if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)

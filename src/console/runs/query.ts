@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { readFigures, readPace, STANDINGS_IN_SCOPE } from '../../sync/figures.ts'
+import { periodMs } from '../../lib/time-text.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures, readPace } from '../../sync/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { sourceNames } from '../../sync/sources.ts'
-import type { TimeLeft } from '../../sync/time-left.ts'
+import { message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { momentIn } from '../moment.ts'
@@ -24,18 +25,6 @@ import {
 
 const Counts = z.record(z.string(), z.number())
 
-const TimeLeftResult = z
-  .object({
-    state: z.enum(['estimated', 'paused', 'no_worker', 'halted', 'waiting_for_retries', 'rate_unknown']),
-    seconds: z.number().nullable().describe('Null unless it can be estimated'),
-    calls_per_second: z.number().nullable(),
-    calls: z.number().describe('Calls that the run can make now'),
-    ahead: z.number().describe('Calls of more urgent work'),
-    later: z.number().describe('Entities that will be retried later'),
-  })
-  .nullable()
-export type TimeLeftResult = z.infer<typeof TimeLeftResult>
-
 // The list
 
 export const RunQuery = z.object({
@@ -52,7 +41,7 @@ export const RunQuery = z.object({
   since: z
     .string()
     .regex(/^(\d{1,4}[hdw]|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$/, {
-      message: 'a time such as 24h, 7d, 2w, or a moment such as 2026-11-21T08:00:00Z',
+      message: worded('said.give_since'),
     })
     .optional()
     .describe('Requested within this period, or since this moment'),
@@ -61,11 +50,8 @@ export const RunQuery = z.object({
 })
 type RunQuery = z.infer<typeof RunQuery>
 
-const RunItem = ListedRun.extend({ time_left: TimeLeftResult })
-export type RunItem = z.infer<typeof RunItem>
-
 export const RunsResult = z.object({
-  items: z.array(RunItem),
+  items: z.array(ListedRun),
   next: z.string().nullable(),
   sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
 })
@@ -90,41 +76,25 @@ export async function readRuns(
     },
     { before: before?.[0] ?? null, limit },
   )
-  return { items: runs.map(itemOf), next: next === null ? null : encodeCursor([next]), sources }
+  return { items: runs, next: next === null ? null : encodeCursor([next]), sources }
 }
-
-const HOURS = { h: 1, d: 24, w: 168 }
 
 function sinceMoment(text: string, now: Date, zone: string): Date {
-  const [, amount, unit] = /^(\d+)([hdw])$/.exec(text) ?? []
+  const period = periodMs(text)
   const date =
-    amount && unit
-      ? new Date(now.getTime() - Number(amount) * HOURS[unit as keyof typeof HOURS] * 3_600_000)
-      : momentIn(zone, text.length === 10 ? `${text}T00:00` : text)
-  if (Number.isNaN(date.getTime())) throw new Problem('invalid', 'since: there is no such moment')
+    period === null
+      ? momentIn(zone, text.length === 10 ? `${text}T00:00` : text)
+      : new Date(now.getTime() - period)
+  if (Number.isNaN(date.getTime())) throw new Problem('invalid', message('said.no_moment', { name: 'since' }))
   return date
-}
-
-function itemOf({ time_left, ...run }: ListedRun): RunItem {
-  return { ...run, time_left: timeLeftOf(time_left) }
-}
-
-function timeLeftOf(left: TimeLeft | null): TimeLeftResult {
-  if (left === null) return null
-  const { state, calls, ahead, later } = left
-  return {
-    ...{ state, calls, ahead, later },
-    seconds: left.state === 'estimated' ? left.seconds : null,
-    calls_per_second: left.state === 'estimated' ? left.callsPerSecond : null,
-  }
 }
 
 // One run
 
-export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
+export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: true }).extend({
   keys: z.array(z.string()).describe('User ids or cases that it covers, at most 200'),
   planned_at: z.date().nullable(),
-  judged_at: z.date().nullable().describe('For a held run: when HR was last checked again'),
+  checked_at: z.date().nullable().describe('For a held run: when HR was last checked again'),
   approved: z.boolean(),
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
@@ -135,7 +105,7 @@ export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: tru
     .number()
     .nullable()
     .describe('Employees that the plan covers: those in scope, and those who leave it'),
-  sweep: z.boolean().describe('Whether every row of HR was read'),
+  read_all: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
     .number()
     .nullable()
@@ -147,7 +117,7 @@ export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: tru
       operation: z.string(),
       calls: z.number(),
       waited_ms: z.number().nullable().describe('Mean time that a call waited for the pacer'),
-      too_fast: z.number(),
+      rate_limited: z.number(),
     }),
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
@@ -173,13 +143,13 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
     readRunComparison(db, id),
     aliveProcesses(db),
   ])
-  if (!story || !comparison) throw new Problem('not_found', `There is no run ${id}.`)
+  if (!story || !comparison) throw new Problem('not_found', message('said.no_such_run', { run: id }))
   const isRunning = story.state === 'running' && story.finished_at === null
   const [result, gate] = await Promise.all([
     isRunning && story.result === null ? resultSoFar(db, story) : story.result,
     story.state === 'source_suspect' ? readGate(db, id) : null,
   ])
-  const { plan, keys, time_left, ...run } = story
+  const { plan, keys, ...run } = story
   return {
     ...run,
     keys: keys.slice(0, MOST_KEYS),
@@ -188,7 +158,6 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
     sample: plan?.sample ?? [],
     total: plan?.total ?? run.in_scope,
     skipped: plan?.skipped ?? null,
-    time_left: timeLeftOf(time_left),
     outcomes: result?.outcomes ?? {},
     calls: Object.entries(result?.calls ?? {})
       .map(([operation, calls]) => ({
@@ -198,7 +167,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
           result?.waitedMs?.[operation] === undefined
             ? null
             : result.waitedMs[operation] / Math.max(1, calls),
-        too_fast: result?.tooFast?.[operation] ?? 0,
+        rate_limited: result?.rateLimited?.[operation] ?? 0,
       }))
       .sort((a, b) => b.calls - a.calls),
     counted: result !== null || story.finished_at !== null,
@@ -241,7 +210,7 @@ export const StartPageResult = z.object({
 })
 export type StartPageResult = z.infer<typeof StartPageResult>
 
-const IN_SCOPE: ReadonlySet<string> = new Set(STANDINGS_IN_SCOPE)
+const IN_SCOPE: ReadonlySet<string> = new Set(EMPLOYEE_STATUSES_IN_SCOPE)
 
 export async function readStartPage(db: Pool): Promise<StartPageResult> {
   const [{ employees }, pace, processes, sources] = await Promise.all([
@@ -253,7 +222,7 @@ export async function readStartPage(db: Pool): Promise<StartPageResult> {
   return {
     kinds: [...STARTED],
     employees: employees
-      .filter(({ standing }) => IN_SCOPE.has(standing))
+      .filter(({ status }) => IN_SCOPE.has(status))
       .reduce((sum, { count }) => sum + count, 0),
     permitted_per_second: pace.permitted_per_second,
     roles_alive: countRoles(processes),

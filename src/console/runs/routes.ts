@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { codeOf } from '../../lib/failure.ts'
+import { periodMs } from '../../lib/time-text.ts'
 import type { Commands } from '../../sync/commands.ts'
+import { message, saidBy, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { action, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -31,7 +34,7 @@ const StartBody = z.object({
   kind: z.enum(STARTED),
   max_age: z
     .string()
-    .regex(/^[1-9]\d{0,4}[mhdw]$/, { message: 'a time such as 30m, 6h, 3d, 2w' })
+    .regex(/^[1-9]\d{0,4}[mhdw]$/, { message: worded('said.give_period') })
     .optional()
     .describe('full: skips employees in sync that the platform confirmed within this time'),
   employees: z
@@ -133,31 +136,26 @@ async function start(
 ): Promise<number[]> {
   const of = source === '' ? null : source
   if (max_age !== undefined && kind !== 'full')
-    throw new Problem('invalid', `max_age: a run of kind ${kind} takes none`)
-  if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodOf(max_age), of)
+    throw new Problem('invalid', message('said.takes_none', { name: 'max_age', kind }))
+  if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodMs(max_age), of)
   if (kind === 'employees') return [await commands.resyncEmployees(namesOf(employees ?? ''))]
-  if (employees !== undefined) throw new Problem('invalid', `employees: a run of kind ${kind} takes none`)
+  if (employees !== undefined)
+    throw new Problem('invalid', message('said.takes_none', { name: 'employees', kind }))
   return commands.resync(kind, of)
-}
-
-const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-function periodOf(text: string): number {
-  return Number.parseInt(text, 10) * UNITS[text.slice(-1) as keyof typeof UNITS]
 }
 
 /** @throws Problem that says which line is not an employee */
 function namesOf(given: string | string[]): string[] {
   const names = [given].flat().flatMap(text => text.split(/[\n\r,，、;；]+/))
   const unique = [...new Set(names.map(name => name.trim()).filter(Boolean))]
-  if (unique.length === 0) throw new Problem('invalid', 'employees: give at least one user id')
+  if (unique.length === 0) throw new Problem('invalid', message('said.no_employees'))
   if (unique.length > MOST_NAMED)
-    throw new Problem('invalid', `employees: at most ${MOST_NAMED} at a time; start a full run for more`)
+    throw new Problem('invalid', message('said.too_many_employees', { limit: MOST_NAMED }))
   const tooLong = unique.find(name => [...name].length > 121)
   if (tooLong !== undefined)
     throw new Problem(
       'invalid',
-      `employees: ${JSON.stringify(tooLong.slice(0, 40))}… is too long for a user id`,
+      message('said.user_id_too_long', { text: JSON.stringify(tooLong.slice(0, 40)) }),
     )
   return unique
 }
@@ -172,11 +170,10 @@ export async function decided(
   try {
     return await decide(commandsOf(services, ask))
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string }
-    if (code !== 'COMMAND_NOT_FOUND') throw error
+    if (codeOf(error) !== 'COMMAND_NOT_FOUND') throw error
     const { rowCount } = await services.pool.query('select from dirsync.sync_run where id = $1', [id])
     throw rowCount === 0
-      ? new Problem('not_found', `There is no run ${id}.`, { cause: error })
-      : new Problem('changed', message, { cause: error })
+      ? new Problem('not_found', message('said.no_such_run', { run: id }), { cause: error })
+      : new Problem('changed', saidBy(error), { cause: error })
   }
 }

@@ -4,7 +4,7 @@ import { capitalised } from '../../lib/text.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { caseKey } from '../cases/parts.ts'
+import { caseKey, itemOf } from '../cases/parts.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, duration, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
@@ -13,7 +13,7 @@ import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
-import { kindName, runStanding, tookMs, whoText } from './words.ts'
+import { kindName, runStateWords, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
@@ -64,7 +64,7 @@ export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
 export function runEndShown(ask: Ask, run: RunDetails): Shown {
   return {
     title: runTitle(ask, run),
-    aside: runStanding(ask, { ...run, cases: casesOf(run) }),
+    aside: runStateWords(ask, { ...run, cases: casesOf(run) }),
     blocks: [
       ...alertsOf(ask, run),
       figuresOf(ask, run),
@@ -262,7 +262,7 @@ function comparison(ask: Ask, { figures: now, before }: RunDetails): Block {
     { name: t('runs.took'), of: ({ took_ms }) => took_ms, text: spent },
     { name: t('runs.calls'), of: ({ calls }) => calls, text: plain },
     { name: t('runs.waited'), of: ({ waited_ms }) => waited_ms, text: spent },
-    { name: t('runs.too_fast'), of: ({ too_fast }) => too_fast, text: plain },
+    { name: t('runs.rate_limited'), of: ({ rate_limited }) => rate_limited, text: plain },
     { name: t('runs.new_cases'), of: ({ new_cases }) => new_cases, text: plain },
   ]
   return {
@@ -323,7 +323,7 @@ function callsTable(ask: Ask, run: RunDetails): Block {
         kind: 'number',
         of: ({ waited_ms }) => textOfFigure(waited_ms, ms => duration(ask, ms)),
       },
-      { title: t('runs.too_fast'), kind: 'number', of: ({ too_fast }) => too_fast },
+      { title: t('runs.rate_limited'), kind: 'number', of: ({ rate_limited }) => rate_limited },
     ],
     { caption: t('runs.calls_by_operation') },
   )
@@ -340,7 +340,7 @@ function casesOfRun(ask: Ask, run: RunDetails): Block[] {
       { title: t('runs.case'), kind: 'number', only: 'shell', of: row => String(row.id) },
       { title: t('runs.case'), kind: 'main', only: 'page', of: row => `#${row.id} ${caseKey(row)}` },
       { title: t('cases.key'), only: 'shell', of: caseKey },
-      { title: t('runs.field'), spare: true, of: ({ field }) => term('field', field) },
+      { title: t('cases.what'), gives: true, of: itemOf },
       { title: t('runs.category'), of: ({ category }) => term('category', category) },
       { title: t('runs.state'), of: row => caseStatus(row.state) },
     ],
@@ -376,7 +376,7 @@ function about(ask: Ask, run: RunDetails): Block {
       [t('runs.asked'), [{ at: run.requested_at }, ', ', whoText(ask, run.requested_by)]],
       [t('runs.began'), run.started_at && { at: run.started_at }],
       [t('runs.planned_at'), run.planned_at && { at: run.planned_at }],
-      [t('runs.judged_at'), run.judged_at && { at: run.judged_at }],
+      [t('runs.checked_at'), run.checked_at && { at: run.checked_at }],
       [t('runs.ended'), run.finished_at && { at: run.finished_at }],
       [t('runs.read'), readText(ask, run)],
       [t('runs.sample'), isPlan(run) ? joined(run.sample.slice(0, SAMPLES).map(found), ' ') : null],
@@ -394,9 +394,9 @@ function about(ask: Ask, run: RunDetails): Block {
 }
 
 /** Which rows of HR the run read. */
-function readText({ t }: Ask, { kind, planned_at, sweep, named }: RunDetails): string | null {
+function readText({ t }: Ask, { kind, planned_at, read_all, named }: RunDetails): string | null {
   if (kind !== 'changes' || planned_at === null) return null
-  if (sweep) return t('runs.read.all')
+  if (read_all) return t('runs.read.all')
   return named > 0 ? t('runs.read.named') : t('runs.read.newer')
 }
 

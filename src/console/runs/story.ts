@@ -28,8 +28,8 @@ interface RunRow {
   /** When its waiting work was withdrawn. */
   cancelled_at: Date | null
   /** For a held run: when HR was last checked again. */
-  judged_at: Date | null
-  sweep: boolean
+  checked_at: Date | null
+  read_all: boolean
   /** `max_age` in seconds. */
   max_age_s: number | null
   in_scope: number | null
@@ -77,8 +77,8 @@ const CASES = 20
 export const MOST_CASES_COUNTED = 1000
 
 const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
-  approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
-  sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
+  approved, decided_by, decided_at, decision_reason, cancelled_at, checked_at,
+  read_all, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
 /**
  * One run and its outcome; null if there is none with this number.
@@ -136,7 +136,7 @@ export const RunFigures = z.object({
   took_ms: z.number().nullable(),
   calls: z.number().nullable(),
   waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
-  too_fast: z.number().nullable(),
+  rate_limited: z.number().nullable(),
   new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_CASES_COUNTED}`),
 })
 export type RunFigures = z.infer<typeof RunFigures>
@@ -160,7 +160,7 @@ export async function readRunComparison(
             (extract(epoch from r.finished_at - r.started_at) * 1000)::float8 as took_ms,
             case when r.result is not null then ${sumIn('calls')} end as calls,
             case when r.result is not null then ${sumIn('waitedMs')} end as waited_ms,
-            case when r.result is not null then ${sumIn('tooFast')} end as too_fast,
+            case when r.result is not null then ${sumIn('rateLimited')} end as rate_limited,
             (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
                                    limit ${MOST_CASES_COUNTED}) d)::int as new_cases
      from (select * from run union all select * from before) r
@@ -171,7 +171,7 @@ export async function readRunComparison(
   return run ? { run, before: before ?? null } : null
 }
 
-function sumIn(counts: 'calls' | 'waitedMs' | 'tooFast'): string {
+function sumIn(counts: 'calls' | 'waitedMs' | 'rateLimited'): string {
   return `(select coalesce(sum(value::float8), 0) from jsonb_each_text(coalesce(r.result -> '${counts}', '{}')))`
 }
 
@@ -211,7 +211,7 @@ export async function readGate(db: Pool, id: number): Promise<GateView | null> {
     `(select id, planned_at as at, source from dirsync.sync_run where id = $1 and source is not null)
      union all
      (select id, planned_at, source from dirsync.sync_run
-      where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done') and id < $1
+      where ${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done') and id < $1
         and hr_source = (select hr_source from dirsync.sync_run where id = $1)
       order by id desc limit 1)
      order by id desc`,

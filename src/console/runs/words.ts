@@ -1,10 +1,10 @@
+import type { TimeLeft } from '../../sync/time-left.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
 import { duration, figure } from '../ui/parts.ts'
 import { runStatus } from '../ui/states.ts'
-import type { TimeLeftResult } from './query.ts'
 
 /* Texts about runs in the viewer's language, for all screens. */
 
@@ -13,7 +13,7 @@ export function kindName({ language }: Pick<Ask, 'language'>, kind: string): str
 }
 
 /** The state of a run. A run in which something failed is never shown as plain `done`. */
-export function runStanding(
+export function runStateWords(
   ask: Ask,
   run: { state: string; cases: number; cancelled_at: Date | null; finished_at: Date | null },
 ): Words {
@@ -41,7 +41,7 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
 }
 
 /** How long a run will still take, or why that is unknown. */
-export function timeLeftText(ask: Ask, left: TimeLeftResult): string {
+export function timeLeftText(ask: Ask, left: TimeLeft | null): string {
   if (left === null) return ''
   if (left.seconds !== null)
     return left.seconds < 1

@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { readSchedules, SchedulesResult } from './query.ts'
-import { jobBody, schedulesBody } from './view.ts'
+import { jobShown, schedulesShown } from './view.ts'
 
 const job = z.object({ job: z.string().max(100) })
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -41,15 +41,11 @@ function schedules(services: Services): Endpoint[] {
         if (only.length === 0) throw new Problem('not_found')
         return { ...result, schedules: only }
       },
-      page(ask, result, { input }) {
+      shown: (ask, result, { input }) => {
         const [schedule] = result.schedules
-        return {
-          title: ask.t('schedules.title'),
-          body:
-            input.job !== undefined && schedule
-              ? jobBody(ask, schedule, result.scheduler_alive)
-              : schedulesBody(ask, result),
-        }
+        return input.job !== undefined && schedule
+          ? jobShown(ask, schedule, result.scheduler_alive)
+          : schedulesShown(ask, result)
       },
     }),
     action({

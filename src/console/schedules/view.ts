@@ -1,68 +1,85 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { capitalised } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import {
-  actionForm,
-  alert,
-  code,
-  duration,
-  empty,
-  facts,
-  head,
-  live,
-  reasonField,
-  section,
-  since,
-  state,
-  type Tone,
-  table,
-  time,
-} from '../ui/parts.ts'
+import { type Block, joined, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
+import { actionForm, duration, reasonField, type Tone } from '../ui/parts.ts'
 import type { SchedulesResult } from './query.ts'
 import type { Schedule, Tick } from './read.ts'
 
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
-export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): SafeHtml {
+export function schedulesShown(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): Shown {
   const { t } = ask
   const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
   const paused = schedules.filter(({ paused_at }) => paused_at !== null)
   const late = schedules.filter(({ overdue }) => overdue)
   const names = (jobs: Schedule[]) =>
     new Intl.ListFormat(ask.language).format(jobs.map(({ job }) => jobName(ask, job)))
-  return html`${head(t('schedules.title'))}
-  ${live(
-    ask,
-    'jobs',
-    ['schedules', 'processes'],
-    html`<div class="stack">
-      ${scheduler_alive ? '' : alert('bad', t('schedules.no_scheduler'), t('schedules.no_scheduler.remedy'))}
-      ${failing.length > 0 ? alert('warn', t('schedules.failing', { jobs: names(failing) }), t('schedules.failing.remedy')) : ''}
-      ${scheduler_alive && late.length > 0 ? alert('warn', t('schedules.late', { jobs: names(late) }), t('schedules.late.remedy')) : ''}
-      ${paused.length > 0 ? alert('info', t('schedules.are_paused', { jobs: names(paused) })) : ''}
-      ${
-        scheduler_alive && failing.length + late.length + paused.length === 0
-          ? html`<p>${state('ok', t('schedules.well'))}</p>`
-          : ''
-      }
-    </div>
-    ${table(
-      schedules,
-      [
-        { title: t('schedules.job'), kind: 'main', cell: ({ job }) => jobName(ask, job) },
-        { title: t('schedules.when'), kind: 'spare', cell: schedule => whenText(ask, schedule) },
-        { title: t('schedules.next'), cell: schedule => nextTick(ask, schedule) },
-        { title: t('schedules.latest'), cell: ({ ticks }) => latestTick(ask, ticks) },
-        { title: t('schedules.ticks'), kind: 'spare', cell: ({ ticks }) => marks(ask, ticks) },
-        { title: t('schedules.actions'), kind: 'spare', cell: schedule => rowActions(ask, schedule) },
-      ],
+  const notices: Block[] = [
+    ...noScheduler(ask, scheduler_alive),
+    ...(failing.length > 0
+      ? [
+          {
+            notice: 'warn',
+            title: t('schedules.failing', { jobs: names(failing) }),
+            todo: t('schedules.failing.remedy'),
+          } as const,
+        ]
+      : []),
+    ...(scheduler_alive && late.length > 0
+      ? [
+          {
+            notice: 'warn',
+            title: t('schedules.late', { jobs: names(late) }),
+            todo: t('schedules.late.remedy'),
+          } as const,
+        ]
+      : []),
+    ...(paused.length > 0
+      ? [{ notice: 'info', title: t('schedules.are_paused', { jobs: names(paused) }) } as const]
+      : []),
+  ]
+  return {
+    title: t('schedules.title'),
+    topics: ['schedules', 'processes'],
+    blocks: [
+      ...(notices.length > 0 ? notices : [{ text: { tone: 'ok', text: t('schedules.well') } } as const]),
+      jobTable(ask, schedules),
+    ],
+  }
+}
+
+function noScheduler({ t }: Ask, isAlive: boolean): NoticeBlock[] {
+  if (isAlive) return []
+  return [{ notice: 'bad', title: t('schedules.no_scheduler'), todo: t('schedules.no_scheduler.remedy') }]
+}
+
+/** When each job runs, and how it went. */
+export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
+  const { t } = ask
+  return tableOf(
+    schedules,
+    [
+      { title: t('schedules.job'), only: 'shell', of: ({ job }) => job },
+      { title: t('schedules.job'), kind: 'main', only: 'page', of: ({ job }) => jobName(ask, job) },
+      { title: t('schedules.when'), spare: true, of: schedule => whenText(ask, schedule) },
       {
-        caption: t('schedules.title'),
-        empty: empty(t('schedules.none'), t('schedules.none.remedy')),
-        href: ({ job }) => `/schedules?job=${encodeURIComponent(job)}`,
+        title: t('schedules.next'),
+        gives: true,
+        of: row => joined([nextTick(ask, row), row.pause_reason && { foreign: row.pause_reason }], ': '),
       },
-    )}`,
-  )}`
+      { title: t('schedules.latest'), of: ({ ticks: [tick] }) => tick && latestTick(ask, tick) },
+      { title: t('schedules.ticks'), spare: true, only: 'page', of: ({ ticks }) => marks(ask, ticks) },
+      { title: t('schedules.actions'), spare: true, only: 'page', of: schedule => rowActions(ask, schedule) },
+    ],
+    {
+      caption: t('schedules.title'),
+      empty: t('schedules.none'),
+      todo: t('schedules.none.remedy'),
+      to: ({ job }) => `/schedules?job=${encodeURIComponent(job)}`,
+    },
+  )
 }
 
 /** When the job runs, with the time zone: the scheduler reads the expression in its own zone, not the viewer's. */
@@ -71,118 +88,109 @@ function whenText({ t, language }: Ask, { words, time_zone: zone }: Schedule): s
 }
 
 /** One cron job: its purpose, its controls, and its latest ticks. */
-export function jobBody(ask: Ask, schedule: Schedule, schedulerAlive: boolean): SafeHtml {
+export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean): Shown {
   const { t } = ask
-  const { job, expression, paused_at, pause_reason, pause_effect } = schedule
-  const path = `/schedules/${encodeURIComponent(job)}`
-  return html`${head(jobName(ask, job), {
-    actions: [
-      actionForm(ask, {
-        to: `${path}/run`,
-        label: t('schedules.run'),
-        role: 'operator',
-        ...(paused_at === null ? { tone: 'main' } : {}),
-      }),
-      paused_at !== null
-        ? actionForm(ask, {
-            to: `${path}/resume`,
-            label: t('schedules.resume'),
-            role: 'operator',
-            tone: 'main',
-          })
-        : pause_effect === 'refused'
-          ? ''
-          : actionForm(ask, {
-              to: `${path}/pause`,
-              label: t('schedules.pause'),
-              role: 'operator',
-              tone: 'danger',
-              warning: pauseWarning(ask, schedule),
-              fields: [reasonField(t)],
-            }),
-    ],
-  })}
-  <p><a href="/schedules">${t('schedules.back')}</a></p>
-  ${live(
-    ask,
-    'job',
-    ['schedules', 'processes'],
-    html`<div class="stack">
-      ${schedulerAlive ? '' : alert('bad', t('schedules.no_scheduler'), t('schedules.no_scheduler.remedy'))}
-      ${
-        paused_at === null
-          ? ''
-          : alert(
-              pause_effect === 'stalls' ? 'warn' : 'info',
-              t('schedules.is_paused', { by: actorText(ask, schedule.paused_by ?? '') }),
-              html`<p>${pause_reason ?? ''}</p><p class="soft">${pauseWarning(ask, schedule)}</p>`,
-            )
-      }
-    </div>
-    ${facts([
-      [t('schedules.when'), html`${whenText(ask, schedule)} (${code(expression)})`],
-      [t('schedules.next'), nextTick(ask, schedule)],
-      [t('schedules.paused_at'), paused_at && html`${since(ask, paused_at)} (${time(ask, paused_at)})`],
-      [
-        t('schedules.requested'),
-        schedule.run_requested_at &&
-          html`${since(ask, schedule.run_requested_at)}, ${actorText(ask, schedule.run_requested_by ?? '')}`,
-      ],
-      [t('schedules.job'), code(job)],
-      [t('schedules.setting'), code(`SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`)],
-      [t('schedules.pausing'), pause_effect === 'refused' ? t('schedules.pause.refused') : null],
-    ])}
-    ${section(
-      t('schedules.ticks'),
-      table(
-        schedule.ticks,
-        [
-          { title: t('schedules.due'), cell: ({ due_at }) => time(ask, due_at) },
-          { title: t('schedules.outcome'), cell: tick => tickState(ask, tick) },
-          { title: t('schedules.took'), kind: 'number', cell: tick => tookText(ask, tick) },
-          {
-            title: t('schedules.remark'),
-            cell: ({ error, skipped, requested_by, missed }) =>
-              error ??
-              skipped ??
-              (requested_by !== null
-                ? t('schedules.asked_by', { by: actorText(ask, requested_by) })
-                : missed
-                  ? t('schedules.missed')
-                  : ''),
-          },
+  const { job, expression, paused_at, pause_reason, pause_effect, run_requested_at } = schedule
+  const asked = run_requested_at && [
+    { since: run_requested_at },
+    ', ',
+    actorText(ask, schedule.run_requested_by ?? ''),
+  ]
+  return {
+    title: jobName(ask, job),
+    actions: jobActions(ask, schedule),
+    topics: ['schedules', 'processes'],
+    blocks: [
+      { text: { to: '/schedules', text: t('schedules.back') } },
+      ...noScheduler(ask, schedulerAlive),
+      ...(paused_at === null
+        ? []
+        : [
+            {
+              notice: pause_effect === 'stalls' ? 'warn' : 'info',
+              title: t('schedules.is_paused', { by: actorText(ask, schedule.paused_by ?? '') }),
+              what: { foreign: pause_reason },
+              next: pauseWarning(ask, schedule),
+            } as const,
+          ]),
+      {
+        facts: [
+          [t('schedules.when'), [whenText(ask, schedule), ' (', { code: expression }, ')']],
+          [t('schedules.next'), nextTick(ask, schedule)],
+          [t('schedules.paused_at'), paused_at && { since: paused_at, exact: true }],
+          [t('schedules.requested'), asked],
+          [t('schedules.job'), { code: job }],
+          [t('schedules.setting'), { code: `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}` }],
+          [t('schedules.pausing'), pause_effect === 'refused' ? t('schedules.pause.refused') : null],
         ],
-        { caption: t('schedules.ticks'), empty: empty(t('schedules.no_ticks')) },
-      ),
-    )}`,
-  )}`
+      },
+      { section: t('schedules.ticks'), blocks: [tickTable(ask, schedule.ticks)] },
+    ],
+  }
+}
+
+function jobActions(ask: Ask, schedule: Schedule): SafeHtml[] {
+  const { t } = ask
+  const { job, paused_at, pause_effect } = schedule
+  const path = `/schedules/${encodeURIComponent(job)}`
+  const run = actionForm(ask, {
+    to: `${path}/run`,
+    label: t('schedules.run'),
+    role: 'operator',
+    ...(paused_at === null ? { tone: 'main' } : {}),
+  })
+  if (paused_at !== null) {
+    const resume = { to: `${path}/resume`, label: t('schedules.resume'), tone: 'main' } as const
+    return [run, actionForm(ask, { ...resume, role: 'operator' })]
+  }
+  if (pause_effect === 'refused') return [run]
+  const pause = actionForm(ask, {
+    to: `${path}/pause`,
+    label: t('schedules.pause'),
+    role: 'operator',
+    tone: 'danger',
+    warning: pauseWarning(ask, schedule),
+    fields: [reasonField(t)],
+  })
+  return [run, pause]
+}
+
+function tickTable(ask: Ask, ticks: readonly Tick[]): Block {
+  const { t } = ask
+  return tableOf(
+    ticks,
+    [
+      { title: t('schedules.due'), of: ({ due_at }) => ({ at: due_at }) },
+      { title: t('schedules.outcome'), of: tick => tickState(ask, tick) },
+      { title: t('schedules.took'), kind: 'number', of: tick => tookText(ask, tick) },
+      {
+        title: t('schedules.remark'),
+        of: ({ error, skipped, requested_by, missed }) => {
+          if (error !== null || skipped !== null) return { foreign: error ?? skipped }
+          if (requested_by !== null) return t('schedules.asked_by', { by: actorText(ask, requested_by) })
+          return missed ? t('schedules.missed') : null
+        },
+      },
+    ],
+    { caption: t('schedules.ticks'), empty: t('schedules.no_ticks') },
+  )
 }
 
 function jobName({ language }: Ask, job: string): string {
-  const name = textOr(language, `job.${job}`, job)
-  return name.charAt(0).toLocaleUpperCase(language) + name.slice(1)
+  return capitalised(textOr(language, `job.${job}`, job))
 }
 
-function nextTick(
-  ask: Ask,
-  { paused_at, run_requested_at, overdue, next_due_at }: Schedule,
-): SafeHtml | string {
-  const { t } = ask
-  if (run_requested_at !== null) return state('busy', t('schedules.starting'))
-  if (paused_at !== null) return state('off', t('schedules.paused'))
-  return overdue
-    ? html`${state('warn', t('schedules.overdue'))} ${since(ask, next_due_at)}`
-    : next_due_at <= ask.now
-      ? t('schedules.due_now')
-      : since(ask, next_due_at)
+function nextTick({ t, now }: Ask, { paused_at, run_requested_at, overdue, next_due_at }: Schedule): Words {
+  if (run_requested_at !== null) return { tone: 'busy', text: t('schedules.starting') }
+  if (paused_at !== null) return { tone: 'off', text: t('schedules.paused') }
+  if (overdue) return [{ tone: 'warn', text: t('schedules.overdue') }, ' ', { since: next_due_at }]
+  return next_due_at <= now ? t('schedules.due_now') : { since: next_due_at }
 }
 
-/** The result of the latest tick, with its error below. */
-function latestTick(ask: Ask, [tick]: readonly Tick[]): SafeHtml | null {
-  if (!tick) return null
-  return html`${tickState(ask, tick)} <span class="soft">${since(ask, tick.claimed_at)}</span>${
-    tick.error === null ? '' : html`<br><small>${tick.error}</small>`
-  }`
+/** The result of the latest tick, with its error. */
+function latestTick(ask: Ask, tick: Tick): Words {
+  const error = tick.error === null ? null : { foreign: tick.error }
+  return joined([tickState(ask, tick), { soft: { since: tick.claimed_at } }, error], ' ')
 }
 
 const OUTCOMES: Record<ReturnType<typeof outcomeOf>, Tone> = {
@@ -198,9 +206,9 @@ function outcomeOf({ error, skipped, finished_at }: Tick) {
   return finished_at === null ? 'running' : 'done'
 }
 
-function tickState(ask: Ask, tick: Tick): SafeHtml {
+function tickState({ t }: Ask, tick: Tick): Words {
   const outcome = outcomeOf(tick)
-  return state(OUTCOMES[outcome], ask.t(`schedules.tick.${outcome}`))
+  return { tone: OUTCOMES[outcome], text: t(`schedules.tick.${outcome}`) }
 }
 
 function tookText(ask: Ask, { claimed_at, finished_at, skipped }: Tick): string | null {
@@ -209,20 +217,21 @@ function tookText(ask: Ask, { claimed_at, finished_at, skipped }: Tick): string 
 }
 
 /** The latest ticks at a glance, the newest on the right, with a text for screen readers. */
-function marks(ask: Ask, ticks: readonly Tick[]): SafeHtml | null {
+function marks(ask: Ask, ticks: readonly Tick[]): Words {
   if (ticks.length === 0) return null
   const failed = ticks.filter(({ error }) => error !== null).length
-  return html`<span class="marks" role="img" aria-label="${ask.t('schedules.marks', {
+  const drawn = html`<span class="marks" role="img" aria-label="${ask.t('schedules.marks', {
     count: ticks.length,
     failed,
   })}">${ticks
     .toReversed()
     .map(tick => html`<span class="state ${OUTCOMES[outcomeOf(tick)]}"><i></i></span>`)}</span>`
+  return { drawn }
 }
 
-function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): SafeHtml {
+function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): Words {
   const path = `/schedules/${encodeURIComponent(job)}`
-  return html`<span class="row">${
+  const drawn = html`<span class="row">${
     run_requested_at === null
       ? actionForm(ask, { to: `${path}/run`, label: ask.t('schedules.run'), role: 'operator' })
       : ''
@@ -231,6 +240,7 @@ function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): S
       ? ''
       : actionForm(ask, { to: `${path}/resume`, label: ask.t('schedules.resume'), role: 'operator' })
   }</span>`
+  return { drawn }
 }
 
 /** What pausing the job means, shown before a person does it. */

@@ -1,13 +1,34 @@
+import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { type FoundEmployee, searchEmployees } from '../employees/search.ts'
+import { ListedEmployee } from '../employees/list.ts'
+import { searchEmployees } from '../employees/search.ts'
 
 /** Everything that a search text may refer to. */
-export interface SearchResult {
-  cases: { id: number; state: string; category: string; entity: string; entity_key: string; field: string }[]
-  runs: { id: number; kind: string; state: string; requested_at: Date }[]
-  employees: FoundEmployee[]
-  departments: { enterprise_code: string; dept_code: string; active: boolean; deleted_at: Date | null }[]
-}
+export const SearchResult = z.object({
+  cases: z.array(
+    z.object({
+      id: z.number(),
+      state: z.string(),
+      category: z.string(),
+      entity: z.string(),
+      entity_key: z.string(),
+      field: z.string(),
+    }),
+  ),
+  runs: z.array(z.object({ id: z.number(), kind: z.string(), state: z.string(), requested_at: z.date() })),
+  employees: z.array(
+    ListedEmployee.pick({ enterprise_code: true, userid: true, status: true, open_cases: true }),
+  ),
+  departments: z.array(
+    z.object({
+      enterprise_code: z.string(),
+      dept_code: z.string(),
+      active: z.boolean(),
+      deleted_at: z.date().nullable(),
+    }),
+  ),
+})
+export type SearchResult = z.infer<typeof SearchResult>
 
 /** `17` and `#17` are the number of a case. */
 const CASE = /^#?\s*(\d{1,15})$/

@@ -3,47 +3,16 @@ import { z } from 'zod'
 import { beginning } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { standingState } from '../employees/list-view.ts'
+import { statusState } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { caseState, runState } from '../ui/states.ts'
-import { searchEverything } from './read.ts'
+import { SearchResult, searchEverything } from './read.ts'
 
 /** Hits shown per kind; type more to narrow them down. */
 const HITS = 20
-
-const SearchResult = z.object({
-  cases: z.array(
-    z.object({
-      id: z.number(),
-      state: z.string(),
-      category: z.string(),
-      entity: z.string(),
-      entity_key: z.string(),
-      field: z.string(),
-    }),
-  ),
-  runs: z.array(z.object({ id: z.number(), kind: z.string(), state: z.string(), requested_at: z.date() })),
-  employees: z.array(
-    z.object({
-      enterprise_code: z.string(),
-      userid: z.string(),
-      standing: z.string(),
-      open_cases: z.number(),
-    }),
-  ),
-  departments: z.array(
-    z.object({
-      enterprise_code: z.string(),
-      dept_code: z.string(),
-      active: z.boolean(),
-      deleted_at: z.date().nullable(),
-    }),
-  ),
-})
-type SearchResult = z.infer<typeof SearchResult>
 
 export function search({ pool }: Services): Endpoint[] {
   return [
@@ -61,18 +30,7 @@ export function search({ pool }: Services): Endpoint[] {
           .describe('`#17` or `17`, `run 12`, a user id, an open id, or a department code'),
       }),
       result: SearchResult,
-      async run(_ask, { input }) {
-        const found = await searchEverything(pool, input.q, HITS)
-        return {
-          ...found,
-          employees: found.employees.map(one => ({
-            enterprise_code: one.enterpriseCode,
-            userid: one.userid,
-            standing: one.standing,
-            open_cases: one.openCases,
-          })),
-        }
-      },
+      run: (_ask, { input }) => searchEverything(pool, input.q, HITS),
       page(ask, found, { input }) {
         const [only, ...others] = addresses(found)
         if (only && others.length === 0) return { to: only }
@@ -152,7 +110,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
             [
               { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
               ...enterpriseOf(ask, employees),
-              { title: t('employees.standing'), cell: row => standingState(ask, row.standing) },
+              { title: t('employees.status'), cell: row => statusState(ask, row.status) },
             ],
             {
               caption: t('nav.employees'),

@@ -67,14 +67,16 @@ export function timeText(ask: Ask, date: Date): string {
 /** How long ago, or in how long: `5 min ago`, `in 2 h`; the exact moment on hover. */
 export function since(ask: Ask, date: Date | null): SafeHtml {
   if (date === null) return html`–`
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${sinceText(ask, date)}</time>`
+}
+
+/** The same without markup, for use within a sentence. */
+export function sinceText(ask: Ask, date: Date): string {
   const ms = ask.now.getTime() - date.getTime()
-  const text =
-    Math.abs(ms) < 5000
-      ? ask.t('common.now')
-      : ms > 0
-        ? ask.t('common.ago', { time: duration(ask, ms) })
-        : ask.t('common.in', { time: duration(ask, -ms) })
-  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
+  if (Math.abs(ms) < 5000) return ask.t('common.now')
+  return ms > 0
+    ? ask.t('common.ago', { time: duration(ask, ms) })
+    : ask.t('common.in', { time: duration(ask, -ms) })
 }
 
 /** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
@@ -157,11 +159,6 @@ export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = '
   return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
     body === '' ? '' : html`<div>${said(body)}</div>`
   }</div>`
-}
-
-/** Alerts below each other. */
-export function stack(alerts: SafeHtml[]): SafeHtml {
-  return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
 }
 
 export interface Column<Row> {
@@ -378,8 +375,13 @@ const HIDDEN = /^\*{4} \((\d+)\)$/
 /** A value as dirsync masks it; an empty one is labelled as such. */
 export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
   if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
+  return foreign(maskedText(t, value))
+}
+
+/** A masked value, in words. */
+export function maskedText(t: Translate, value: string): string {
   const count = HIDDEN.exec(value)?.[1]
-  return foreign(count === undefined ? value : `**** ${t('common.characters', { count: Number(count) })}`)
+  return count === undefined ? value : `**** ${t('common.characters', { count: Number(count) })}`
 }
 
 /**

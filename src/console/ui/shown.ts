@@ -2,16 +2,27 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { Page } from '../endpoint.ts'
-import { type Block, isNothing, type Shown, type TableBlock, type Words } from '../shown.ts'
+import {
+  type Block,
+  isNothing,
+  joined,
+  type NoticeBlock,
+  type Shown,
+  type TableBlock,
+  type Words,
+} from '../shown.ts'
 import {
   alert,
   bar,
   code,
+  copyable,
   empty,
   facts,
   figure,
+  foreign,
   head,
   live,
+  maskedText,
   type Part,
   pager,
   section,
@@ -20,6 +31,7 @@ import {
   table,
   tiles,
   time,
+  withCode,
 } from './parts.ts'
 
 /* What a person sees, as a page. */
@@ -40,20 +52,8 @@ export function drawBlocks(ask: Ask, blocks: readonly Block[]): SafeHtml {
 
 function blockOf(ask: Ask, block: Block): SafeHtml {
   if ('text' in block) return html`<p>${wordsOf(ask, block.text)}</p>`
-  if ('facts' in block)
-    return facts(
-      block.facts.map(([name, value]) => [name, isNothing(value) ? null : wordsOf(ask, value)] as const),
-    )
-  if ('notice' in block) {
-    const { notice, title, todo, list = [], next } = block
-    return alert(
-      notice,
-      title,
-      html`${isNothing(todo) ? '' : html`<p class="todo">${wordsOf(ask, todo)}</p>`}${
-        isNothing(next) ? '' : html`<p class="soft">${wordsOf(ask, next)}</p>`
-      }${list.length === 0 ? '' : html`<ol>${list.map(item => html`<li>${wordsOf(ask, item)}</li>`)}</ol>`}`,
-    )
-  }
+  if ('notice' in block) return noticeHtml(ask, block)
+  if ('facts' in block) return factsHtml(ask, block.facts)
   if ('tiles' in block)
     return tiles(
       block.tiles.map(({ value, note, to, tone, name }) => ({
@@ -76,17 +76,37 @@ function blockOf(ask: Ask, block: Block): SafeHtml {
   }
   if ('section' in block)
     return section(block.section, drawBlocks(ask, block.blocks), {
+      ...(block.id ? { id: block.id } : {}),
       ...(block.aside === undefined ? {} : { aside: wordsOf(ask, block.aside) }),
     })
+  if ('part' in block) {
+    const { part, topics, url = ask.url, blocks } = block
+    return live({ ...ask, url }, part, topics, drawBlocks(ask, blocks))
+  }
   if ('columns' in block)
     return html`<div class="columns">${block.columns.map(
       column => html`<div class="part">${drawBlocks(ask, column)}</div>`,
     )}</div>`
   if ('next' in block) return pager(ask, block.next)
+  if ('copy' in block) return copyable(ask.t, block.copy)
   return 'drawn' in block ? block.drawn : html``
 }
 
+function noticeHtml(ask: Ask, { notice, title, what, todo, next, list, facts: known, actions }: NoticeBlock) {
+  const line = (words: Words, name: string) =>
+    isNothing(words) ? '' : html`<p class="${name}">${wordsOf(ask, words)}</p>`
+  const body = html`${line(what, 'what')}${line(todo, 'todo')}${line(next, 'soft')}${
+    list?.length ? html`<ol>${list.map(item => html`<li>${wordsOf(ask, item)}</li>`)}</ol>` : ''
+  }${known ? factsHtml(ask, known) : ''}${actions?.length ? html`<div class="row">${[...actions]}</div>` : ''}`
+  return alert(notice, wordsOf(ask, title), known || actions ? html`<div class="stack">${body}</div>` : body)
+}
+
+function factsHtml(ask: Ask, known: NonNullable<NoticeBlock['facts']>): SafeHtml {
+  return facts(known.map(([name, value]) => [name, isNothing(value) ? null : wordsOf(ask, value)] as const))
+}
+
 function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: TableBlock): SafeHtml {
+  const last = columns.findLastIndex(({ only }) => only !== 'shell')
   const shown = columns.flatMap(({ title, spare, kind = spare && ('spare' as const), only }, i) =>
     only === 'shell'
       ? []
@@ -94,7 +114,11 @@ function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: Tabl
           {
             title,
             ...(kind ? { kind } : {}),
-            cell: ({ cells }: (typeof rows)[number]) => (isNothing(cells[i]) ? null : wordsOf(ask, cells[i])),
+            cell: ({ cells, note }: (typeof rows)[number]) => {
+              const words =
+                i === last ? joined([cells[i], isNothing(note) ? null : { soft: note }], ' ') : cells[i]
+              return isNothing(words) ? null : wordsOf(ask, words)
+            },
           },
         ],
   )
@@ -109,17 +133,27 @@ function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: Tabl
 /** A line, or a part of one. */
 function wordsOf(ask: Ask, words: Words): Part {
   if (words === null || words === undefined) return ''
-  if (typeof words === 'string') return words
+  if (typeof words === 'string') return withCode(words)
   if (typeof words === 'number') return figure(ask, words)
   if ('at' in words && words.at instanceof Date) return time(ask, words.at)
-  if ('since' in words) return since(ask, words.since)
+  if ('since' in words)
+    return words.exact
+      ? html`${since(ask, words.since)} (${time(ask, words.since)})`
+      : since(ask, words.since)
   if ('named' in words) return textOr(ask.language, `${words.of}.${words.named}`, words.named)
   if ('tone' in words) return state(words.tone, wordsOf(ask, words.text))
   if ('share' in words)
     return html`<span class="progress"><span>${wordsOf(ask, words.text)}</span>${bar(words.share, 'busy')}</span>`
   if ('clip' in words) return html`<span class="clip" title="${words.clip}">${words.clip}</span>`
+  if ('foreign' in words) return foreign(words.foreign)
+  if ('drawn' in words) return words.drawn
   if ('code' in words) return code(words.code)
   if ('soft' in words) return html`<span class="soft">${wordsOf(ask, words.soft)}</span>`
   if ('to' in words) return html`<a href="${words.to}">${wordsOf(ask, words.text)}</a>`
   return html`${(words as readonly Words[]).map(part => wordsOf(ask, part))}`
+}
+
+/** A value as dirsync masks it; an empty one is labelled as such. */
+export function maskedWords({ t }: Pick<Ask, 't'>, value: string | null): Words {
+  return value === null || value === '' ? { soft: t('common.empty') } : { foreign: maskedText(t, value) }
 }

@@ -57,7 +57,7 @@ export class Deliveries {
   #lookedAt: Date | null = null
   /** Files that could not be loaded through no fault of their own: not retried for a while. */
   #refused: { states: string; problem: Said; until: number } | null = null
-  readonly #looking = new Map<string, Promise<LookResult>>()
+  readonly #refreshing = new Map<string, Promise<RefreshResult>>()
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
@@ -83,13 +83,13 @@ export class Deliveries {
 
   /** Like `read`, for longer; to be returned by `release`. */
   async take({ tables, isForRun = false, timeoutMs }: Reading): Promise<Kept> {
-    const looking = this.look(tables)
-    const mayWait = timeoutMs === undefined || !lasts(this.#kept, tables)
+    const refreshing = this.refresh(tables)
+    const mayWait = timeoutMs === undefined || !hasTables(this.#kept, tables)
     // Use the one open then: another process' delivery may have replaced the current one.
-    const look = await (mayWait
-      ? looking
-      : Promise.race([looking, after(timeoutMs, () => ({ kept: this.#kept, problem: null }))]))
-    const { kept, problem } = look
+    const refreshed = await (mayWait
+      ? refreshing
+      : Promise.race([refreshing, afterMs(timeoutMs, () => ({ kept: this.#kept, problem: null }))]))
+    const { kept, problem } = refreshed
     const unread = kept && tables && tablesOf(kept, tables).find(({ isThere }) => !isThere)
     if (kept === null || unread || (isForRun && problem !== null))
       throw new HrDeliveryError(this.folder, problem ?? unread?.problem ?? null)
@@ -107,23 +107,23 @@ export class Deliveries {
   }
 
   /** Checks the folder, and loads new and complete files. Concurrent callers get the same answer. */
-  look(tables: Tables): Promise<LookResult> {
+  refresh(tables: Tables): Promise<RefreshResult> {
     const what = tables === null ? '*' : [...tables].sort().join('\n')
-    const looking =
-      this.#looking.get(what) ??
+    const refreshing =
+      this.#refreshing.get(what) ??
       this.#last
-        .then(() => this.#look(tables))
+        .then(() => this.#refresh(tables))
         .catch(error => {
           throw toHrError(error)
         })
-        .finally(() => this.#looking.delete(what))
-    this.#looking.set(what, looking)
-    this.#last = looking.catch(() => undefined)
-    return looking
+        .finally(() => this.#refreshing.delete(what))
+    this.#refreshing.set(what, refreshing)
+    this.#last = refreshing.catch(() => undefined)
+    return refreshing
   }
 
   /** The folder, or why it cannot be read. @throws HrUnavailableError when nothing is kept either */
-  async reach(): Promise<Folder | Error> {
+  async reachFolder(): Promise<Folder | Error> {
     try {
       return await readFolder(this.folder, this.#settings.complete)
     } catch (error) {
@@ -137,12 +137,12 @@ export class Deliveries {
     this.#replace(null)
   }
 
-  async #look(tables: Tables): Promise<LookResult> {
-    const folder = await this.reach()
+  async #refresh(tables: Tables): Promise<RefreshResult> {
+    const folder = await this.reachFolder()
     if (folder instanceof Error)
       return { kept: this.#kept, problem: saidBy(folder), stamp: null, ignored: [] }
     const now = new Date()
-    this.#see(folder, now)
+    this.#noteSeen(folder, now)
     await this.#openLast()
     const files = filesOf(folder, tables)
     const looked = { stamp: statesOf(files), ignored: folder.ignored }
@@ -158,7 +158,7 @@ export class Deliveries {
     return { ...looked, kept, problem: broken?.problem ?? null }
   }
 
-  #see({ files }: Folder, now: Date): void {
+  #noteSeen({ files }: Folder, now: Date): void {
     const seen = new Map<string, Seen & { state: string }>()
     for (const { name, state } of files) {
       const before = this.#seen.get(name)
@@ -201,7 +201,7 @@ export class Deliveries {
     if (stamp === undefined) this.#replace(null)
     if (stamp === undefined || stamp === this.#kept?.stamp) return
     try {
-      this.#replace(await opened(join(place, `${stamp}${EXTENSION}`), stamp))
+      this.#replace(await openDelivery(join(place, `${stamp}${EXTENSION}`), stamp))
     } catch (error) {
       if (error instanceof HrUnavailableError) throw error
       // Gone meanwhile, or of another version of DuckDB: as if it had never been kept.
@@ -266,7 +266,7 @@ export class Deliveries {
       const stamp = hash('sha256', JSON.stringify(tables), 'hex').slice(0, 32)
       const path = join(place, `${stamp}${EXTENSION}`)
       await rename(database, path)
-      this.#replace(await opened(path, stamp))
+      this.#replace(await openDelivery(path, stamp))
       await this.#forgetOthers(place, stamp)
       const read = tables.map(({ file, rows, problem }) => `${file} (${problem === null ? rows : 'unread'})`)
       const tookMs = Math.round(performance.now() - startedAt)
@@ -293,7 +293,7 @@ const EXTENSION = '.duckdb'
 const TRY_AGAIN_MS = 30_000
 
 /** The result of checking the folder. */
-export interface LookResult {
+export interface RefreshResult {
   /** The last good delivery, if any. */
   kept: Kept | null
   /** Why the folder's current content is not it. */
@@ -315,7 +315,7 @@ export function tablesOf({ tables }: Kept, wanted: Tables): KeptTable[] {
 }
 
 /** Whether all tables of a query exist, of whichever delivery. */
-function lasts(kept: Kept | null, wanted: Tables): boolean {
+function hasTables(kept: Kept | null, wanted: Tables): boolean {
   if (kept === null || wanted === null) return kept !== null
   return [...wanted].every(table => kept.tables.some(({ name }) => name.toLowerCase() === table))
 }
@@ -330,13 +330,13 @@ function statesOf(files: readonly DataFile[]): string {
   return hash('sha256', JSON.stringify(files.map(({ state }) => state).sort()), 'hex').slice(0, 32)
 }
 
-async function after<T>(ms: number, value: () => T): Promise<T> {
+async function afterMs<T>(ms: number, value: () => T): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>()
   setTimeout(() => resolve(value()), ms).unref()
   return promise
 }
 
-async function opened(path: string, stamp: string): Promise<Kept> {
+async function openDelivery(path: string, stamp: string): Promise<Kept> {
   const instance = await openKept(path)
   try {
     const connection = await instance.connect()

@@ -53,13 +53,13 @@ export class FilesServer implements HrServer {
   }
 
   async open({ timeoutMs, isForRun = false }: SessionOptions): Promise<HrSession> {
-    await this.#deliveries.reach()
+    await this.#deliveries.reachFolder()
     return new FilesSession(this.#deliveries, isForRun, timeoutMs)
   }
 
   async delivery(mappings: readonly MappingFile[]): Promise<HrDelivery> {
     const tables = (await Promise.all(mappings.map(({ sql }) => tablesIn(sql)))).reduce(both, new Set())
-    const { kept, problem, stamp, ignored } = await this.#deliveries.look(tables)
+    const { kept, problem, stamp, ignored } = await this.#deliveries.refresh(tables)
     if (kept === null) return { stamp: null, files: null, writtenAt: null, problem, ignored }
     const read = tablesOf(kept, tables).filter(({ isThere }) => isThere)
     const files = [...Map.groupBy(read, ({ file }) => file)]
@@ -84,7 +84,7 @@ export class FilesServer implements HrServer {
 
   async facts(): Promise<HrFacts> {
     const { version } = await duckDb()
-    await this.#deliveries.reach()
+    await this.#deliveries.reachFolder()
     return {
       product: `DuckDB ${version().replace(/^v/, '')}`,
       readOnly: 'a kept copy',

@@ -1,3 +1,5 @@
+import { type Message, message, SaidError } from '../../texts/message.ts'
+
 /** The settings of HR in files, besides the folder. */
 export interface FilesSettings {
   encoding: WantedEncoding
@@ -44,18 +46,16 @@ export const FILES_DEFAULTS: FilesSettings = {
 }
 
 /** What is wrong with the address of a folder; null for a valid one. */
-export function folderProblem(text: string): string | null {
+export function folderProblem(text: string): Message | null {
   const url = new URL(text)
   if (url.host !== '' || !url.pathname.startsWith('/') || url.pathname === '/')
-    return 'should name a folder by its whole path, as in files:/srv/hr'
-  return url.search === '' && url.hash === ''
-    ? null
-    : 'should have ? and # of the path percent-encoded, and no parameters'
+    return message('said.wanted_folder')
+  return url.search === '' && url.hash === '' ? null : message('said.wanted_encoded_path')
 }
 
 /** The folder's path. @throws Error for an address that `folderProblem` rejects */
 export function folderOf(text: string): string {
   const problem = folderProblem(text)
-  if (problem) throw new Error(`The address of HR's files ${problem}`)
+  if (problem) throw new SaidError(message('said.wanted_of', { what: 'HR_DATABASE_URL', wanted: problem }))
   return decodeURIComponent(new URL(text).pathname)
 }

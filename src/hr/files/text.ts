@@ -7,7 +7,7 @@ import type { Encoding, WantedEncoding } from './settings.ts'
 
 /** Detects the encoding of text files that HR systems export, and converts them to UTF-8. */
 
-/** An error in a delivered file, whose name whoever found it does not know. */
+/** An error in a delivered file, whose name is not known where the error is found. */
 export class FileProblem extends Error {
   readonly of: (file: string) => Message
 

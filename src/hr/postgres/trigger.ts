@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { inWords, type Message, message, SaidError } from '../../texts/message.ts'
 import type { MappingFile } from '../statement.ts'
 import { singleSelect } from '../statement.ts'
 import { ONE_STATEMENT } from './connection.ts'
@@ -22,12 +23,12 @@ const MOST_NAMED = 50
 const BEGIN = ['begin read write', `set local lock_timeout = '5s'`]
 
 /** No table, or not one that can have the trigger. */
-export class TriggerTableError extends Error {
+export class TriggerTableError extends SaidError {
   readonly code = 'TRIGGER_TABLE'
 }
 
 /** The HR database refused the statements; nothing was changed. */
-export class TriggerRefusedError extends Error {
+export class TriggerRefusedError extends SaidError {
   readonly code = 'TRIGGER_REFUSED'
 }
 
@@ -51,12 +52,9 @@ export async function planInstallation(
   const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping, POSTGRES) })
   const tables = names === null ? read : await tablesNamed(client, names, read)
   if (tables.length === 0)
-    throw new TriggerTableError(`${mapping.file} reads no table: name the tables with --table`)
+    throw new TriggerTableError(message('said.mapping_without_table', { file: mapping.file }))
   const unfit = tables.filter(({ kind }) => kind !== 'r' && kind !== 'p').map(qualified)
-  if (unfit.length > 0)
-    throw new TriggerTableError(
-      `${unfit.join(', ')} cannot have the trigger, being no tables of this database: name the tables that change with --table`,
-    )
+  if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
   return {
     tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
@@ -105,17 +103,17 @@ export async function carryOut(client: pg.ClientBase, statements: readonly strin
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error
     await client.query('rollback')
-    throw new TriggerRefusedError(`the HR database refuses it: ${remedy(error)}. Nothing was changed`, {
+    throw new TriggerRefusedError(message('said.trigger_refused', { reason: remedy(error) }), {
       cause: error,
     })
   }
 }
 
-function remedy(error: pg.DatabaseError): string {
+function remedy(error: pg.DatabaseError): Message {
   if (error.code === '42501' || error.code === '25006')
-    return `${error.message}; give --url with a user who owns the tables, or have a DBA run what --print prints`
-  if (error.code === '55P03') return 'a table is in use for longer than 5 s; try again at a quieter time'
-  return error.message
+    return message('said.trigger_needs_owner', { words: error.message })
+  if (error.code === '55P03') return message('said.table_in_use')
+  return inWords(error.message)
 }
 
 /** A table on which the trigger is installed. */
@@ -210,7 +208,11 @@ async function tablesNamed(
   const tables = await namedTables(client, names)
   if (tables.length < new Set(names).size)
     throw new TriggerTableError(
-      `--table holds ${names.join(' ')} but should name tables of this database, each once: write schema.table`,
+      message('said.setting_holds', {
+        name: '--table',
+        held: names.join(' '),
+        wanted: message('said.wanted_tables'),
+      }),
     )
   return tables.map(table => read.find(one => qualified(one) === qualified(table)) ?? table)
 }

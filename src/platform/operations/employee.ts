@@ -163,3 +163,14 @@ export type OpenidQuery = z.input<typeof employeeOpenid.request>
 
 /** The binding (section 2.4); the merchant knows `open_userid` as `buyer_open_id`. */
 export type OpenidBinding = z.output<typeof employeeOpenid.response>
+
+/** Delete a department (section 4.6). One that does not exist (1000220010) has reached its goal. */
+export const departmentDelete = defineOperation({
+  name: 'department/delete',
+  idempotent: true,
+  request: z.strictObject({ dept_code: text(50), enterprise_code: enterpriseCode.optional() }),
+  /** The department code. */
+  response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+})
+
+export type DepartmentDeletion = z.input<typeof departmentDelete.request>

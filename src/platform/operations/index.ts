@@ -1,7 +1,6 @@
 import type { Operation, OperationName } from '../operation.ts'
 import { limitAccountGet, taxpayerList } from './account.ts'
-import { departmentDelete } from './department-delete.ts'
-import { employeeGet, employeeOpenid, employeeUpdate } from './employee.ts'
+import { departmentDelete, employeeGet, employeeOpenid, employeeUpdate } from './employee.ts'
 import { refundCreate, topUpApply } from './money.ts'
 import { orderRecordGet, paymentOrderGet, paymentOrderList } from './payment-order.ts'
 import { tokenCreate, tokenInfo } from './token.ts'

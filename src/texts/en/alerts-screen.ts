@@ -6,15 +6,19 @@ export const alertsScreen = {
   'alerts.all_quiet': 'Nothing is wrong.',
   'alerts.all_kept_back':
     '{count, plural, one {# alert is firing} other {# alerts are firing}}, but no one is notified of {count, plural, one {it} other {them}}.',
+  'alerts.firing': '{count, plural, one {# is firing} other {# are firing}}',
   'alerts.judged': 'Checked {ago}.',
   'alerts.more': 'and {count, number} more, less severe or older',
   'alerts.never_judged': 'No process has checked the rules yet, so no alert is raised.',
-  'alerts.not_judged': 'No process has checked the rules for {time}: this page shows the state of that time.',
-  'alerts.not_judged.remedy':
+  'alerts.not_checked':
+    'No process has checked the rules for {time}: this page shows the state of that time.',
+  'alerts.not_checked.remedy':
     'The processes of dirsync take turns to check them every 30 seconds. Start one with `dirsync start`, and look into its log.',
   'alerts.no_channel': 'No channel is set, so no one is notified of any alert.',
   'alerts.no_channel.remedy':
     'Put the address of a group robot, a mail server or a webhook into a setting, restart dirsync, and send a test. `docs/alerts.md` says how to get each address.',
+  'alerts.act': 'Act',
+  'alerts.number': 'Number',
   'alerts.severity': 'Severity',
   'alerts.what': 'What',
   'alerts.since': 'Since',
@@ -42,7 +46,7 @@ export const alertsScreen = {
   'alerts.runbook': 'Runbook',
   'alerts.see': 'Go to: {screen}',
   'alerts.channels': 'Channels',
-  'alerts.channels.none': 'There is none.',
+  'alerts.channels.none': 'No channel is set.',
   'alerts.channel': 'Channel',
   'alerts.channel.where': 'Where to',
   'alerts.channel.takes': 'Takes',
@@ -100,7 +104,7 @@ export const alertsScreen = {
   'alerts.mute.meaning':
     'No channel is notified of its alerts until then. They are still checked and shown here, and what still holds at the end is sent then.',
   'alerts.unmute': 'End the mute',
-  'alerts.muted': '{subject, select, none {The rule} other {{subject}}} is muted until {time}.',
+  'alerts.muted': '{subject, select, none {{rule}} other {{rule}: {subject}}} is muted until {time}.',
   'alerts.muted_by':
     '{subject, select, none {Muted} other {{subject} is muted}} by {by}, {ago}, until {time}.',
   'alerts.unmuted': 'The mute has ended.',
@@ -114,7 +118,7 @@ export const alertsScreen = {
   'alerts.quiet_hours.none': 'None: alerts are sent at any hour.',
   'alerts.quiet_hours.are':
     'From {starts} to {ends} each day ({zone}) only critical alerts are sent. What still holds at the end is sent then.',
-  'alerts.quiet_hours.now': 'Quiet hours are in force until {time}.',
+  'alerts.quiet_hours.now': 'Quiet hours are in force until',
   'alerts.quiet_hours.by': 'Set by {by}, {ago}.',
   'alerts.quiet_hours.set': 'Set quiet hours',
   'alerts.quiet_hours.change': 'Change them',
@@ -135,23 +139,4 @@ export const alertsScreen = {
   'alerts.ended': 'Ended',
   'alerts.lasted': 'Lasted',
   'alerts.figure.off': 'off',
-  // The shell.
-  'alerts.shell.firing':
-    '{count, plural, one {# alert is firing} other {# alerts are firing}}; checked {time} ago.',
-  'alerts.shell.none': 'Nothing is wrong; checked {time} ago.',
-  'alerts.shell.id': 'Id',
-  'alerts.shell.in_hand': '{id}: {by} is on it{reason, select, none {.} other {: {reason}}}',
-  'alerts.shell.nobody': 'no one',
-  'alerts.shell.muted': 'muted until {time}',
-  'alerts.shell.inhibited': 'caused by {rule}',
-  'alerts.shell.quiet': 'quiet until {time}',
-  'alerts.shell.pending': 'not raised yet',
-  'alerts.shell.start': 'Start one with {command}.',
-  'alerts.shell.set_one': 'Set one, such as {example}, and restart dirsync.',
-  'alerts.shell.kind': 'Kind',
-  'alerts.shell.least': 'From',
-  'alerts.shell.taken': 'accepted',
-  'alerts.shell.not_taken': 'not accepted',
-  'alerts.shell.muted_now':
-    'No channel is notified of {rule}{subject, select, none {} other { ({subject})}} until {time}.',
 } as const

@@ -14,7 +14,7 @@ export const alerts = {
   'alert.paused.over': 'The calls were resumed.',
   'alert.held_run.title': 'Run {run} ({kind}) is waiting for a decision',
   'alert.held_run.what':
-    'It would change {planned, plural, one {# entry} other {# entries}}, which is more than usual, so none of it is sent.',
+    'It would change {planned, plural, one {# entry} other {# entries}}, which is more than the breakers permit, so none of it is sent before a person decides.',
   'alert.held_run.remedy':
     'Look at its plan in the console or with `dirsync plan {run}`, then `dirsync approve {run}` or `dirsync reject {run} --reason R`.',
   'alert.held_run.over': 'It was decided, or a later run took its place.',
@@ -46,12 +46,12 @@ export const alerts = {
   'alert.cases_jump.remedy':
     'Open the cases of this category in the console. So many at once mostly have one cause: fix it, then retry them together.',
   'alert.cases_jump.over': 'Their number has stopped rising; the last count was {count, number}.',
-  'alert.out_of_step.title': 'Only {share} of the employees are in sync',
-  'alert.out_of_step.what':
-    'The platform has confirmed {in_step, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted.',
-  'alert.out_of_step.remedy':
+  'alert.out_of_sync.title': 'Only {share} of the employees are in sync',
+  'alert.out_of_sync.what':
+    'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted.',
+  'alert.out_of_sync.remedy':
     'See on the overview what the others are waiting for: open cases, activation on the platform, or sending.',
-  'alert.out_of_step.over': 'Enough employees are in sync again.',
+  'alert.out_of_sync.over': 'Enough employees are in sync again.',
   'alert.work_stuck.title': 'Work is not getting done',
   'alert.work_stuck.what':
     '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
@@ -151,7 +151,7 @@ export const alerts = {
   'alert_rule.schedule_paused': 'A schedule is paused for a long time',
   'alert_rule.job_failing': 'A job fails',
   'alert_rule.cases_jump': 'Open cases jump',
-  'alert_rule.out_of_step': 'Too few are in sync',
+  'alert_rule.out_of_sync': 'Too few are in sync',
   'alert_rule.work_stuck': 'Work is stuck',
   'alert_rule.money_unknown': 'Unknown outcome of refunds or top-ups',
   'alert_rule.calls_rejected': 'Calls are rejected',
@@ -177,7 +177,7 @@ export const alerts = {
   'alerts.figure.job_failing': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.cases_jump':
     'when a category rises within an hour by more than {figure, number}, and by more than {second, number} % of the employees',
-  'alerts.figure.out_of_step': 'when less than {figure, number} % are in sync for an hour',
+  'alerts.figure.out_of_sync': 'when less than {figure, number} % are in sync for an hour',
   'alerts.figure.work_stuck': 'after {figure, number} min',
   'alerts.figure.money_unknown': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.calls_rejected': 'when more than {figure, number} % are rejected within 15 min',
@@ -209,8 +209,8 @@ export const alerts = {
     'A cron job fails, or the run that it starts does. Failures that ended before the configured time are not reported.\nThe screen Schedules shows the latest ticks of each job with their errors; departments, openids and the mirrors start runs, which `dirsync runs` lists with their messages.\nFix what the error names: the mapping of departments, rights on HR or on dirsync’s database, the platform’s answer.\nRun the job again with “Run now” on that screen, and check that it succeeds.\nIf prune fails, the database grows meanwhile; if sweep or retry-due fails, waiting work is sent late.',
   'runbook.cases_jump':
     'Within an hour far more cases than usual were opened in one category. Each keeps its employee or department out of sync.\nOpen the cases of this category in the console, grouped by cause, or `dirsync dead-letters list --category C`.\nRead the message and remedy of one or two: so many at once mostly have one cause, such as a change in HR, in the mapping or in the platform’s settings.\nFix the cause, then retry all of them: the console’s bulk action, or `dirsync dead-letters retry --category C`.\nIf a new version of the mapping caused it, roll that back first.\nThe alert is over when the number has not risen for an hour, even if cases are still open.',
-  'runbook.out_of_step':
-    'For an hour the share of employees in sync has been below the configured figure.\nThe overview shows the status of the others: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many are waiting to be sent, a large change is under way; the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many are awaiting activation, the platform does not have them yet: ask the people who add employees there.\nIf the share is normal here, for example while a company joins, lower ALERT_OUT_OF_STEP.',
+  'runbook.out_of_sync':
+    'For an hour the share of employees in sync has been below the configured figure.\nThe overview shows the status of the others: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many are waiting to be sent, a large change is under way; the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many are awaiting activation, the platform does not have them yet: ask the people who add employees there.\nIf the share is normal here, for example while a company joins, lower ALERT_OUT_OF_SYNC.',
   'runbook.work_stuck':
     'Work other than a full run’s has waited far longer than it needs at the permitted rate, although nothing is halted. The alert says where it waits: for the scheduler, for a worker, or behind other work.\nHalts and processes shows whether the workers are alive; Platform shows whether calls are made, and at what rate.\nThe console’s page of a run shows its remaining entries, and the page of an employee the outcome of its last attempts.\n`dirsync doctor` tests the queue (Redis) and both databases; `dirsync status` says whether the queue itself was paused with another tool.\nRestart the workers, or the scheduler if it hands nothing over: work in progress is picked up again by itself, without being sent twice.\nIf it comes back, keep the logs of the workers and report it.',
   'runbook.money_unknown':

@@ -77,7 +77,7 @@ export const common = {
   'error.read_only.remedy': 'CONSOLE_READ_ONLY is set. Use another console of this deployment, or the shell.',
   'error.cross_site': 'This request came from another page',
   'error.cross_site.remedy': 'Open the console and do it there.',
-  'error.changed': 'It was changed by someone else',
+  'error.changed': 'It has changed since you looked',
   'error.changed.remedy': 'Look at its current state and decide again.',
   'error.invalid': 'This is not possible',
   'error.internal': 'dirsync failed',

@@ -1,15 +1,16 @@
 /** Texts of the screens "Employees" and "Employee". */
 export const employees = {
   'employees.title': 'Employees',
+  'employees.employee': 'Employee {name}',
   'employees.search': 'User id',
   'employees.search_hint':
     'The beginning of a user id, or a whole open id. Names are not stored, so you cannot search by name.',
-  'employees.by_standing': 'Employees by status',
+  'employees.by_status': 'Employees by status',
   'employees.of_department': 'Employees that the platform last showed in department {department}.',
   'employees.userid': 'User id',
   'employees.enterprise': 'Enterprise',
   'employees.waiting_or_halted': 'waiting or halted',
-  'employees.standing': 'Status',
+  'employees.status': 'Status',
   'employees.open_cases': 'Open cases',
   'employees.department': 'Department',
   'employees.confirmed': 'Last confirmed',
@@ -20,10 +21,10 @@ export const employees = {
   'employees.unknown': 'not seen yet',
   'employees.not_found': 'No known user id begins with “{text}”.',
   'employees.not_found.remedy': 'Check whether HR has an employee with exactly this user id',
-  'employees.nobody_stands': 'No employee has the status “{standing}”.',
+  'employees.nobody_stands': 'No employee has the status “{status}”.',
   'employees.nobody_in_department': 'The platform has shown no employee in this department.',
   // The headline: how somebody stands, and what to do.
-  'employees.now.in_step': 'In sync: the platform has confirmed what HR has.',
+  'employees.now.in_sync': 'In sync: the platform has confirmed what HR has.',
   'employees.now.differs': 'HR and the platform differ. The next run sends the change.',
   'employees.now.asked_anew': 'The platform is about to be asked again; the work is in the outbox.',
   'employees.now.halted': 'Work is halted: {message}',
@@ -78,7 +79,7 @@ export const employees = {
   'employees.platform.not_asked':
     'The platform has not been asked. “Compare now” asks it and shows what would be sent; it changes nothing.',
   'employees.platform.not_asked_viewer': 'The platform has not been asked. A reviewer can do that.',
-  'employees.field.in_step': 'in sync',
+  'employees.field.in_sync': 'in sync',
   'employees.field.to_send': 'to be sent',
   'employees.field.held_back': 'held back',
   'employees.field.invalid': 'breaks a rule',

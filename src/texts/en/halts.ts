@@ -24,6 +24,9 @@ export const halts = {
   'halts.versions': 'Processes of different versions are running: {versions}.',
   'halts.versions.remedy':
     'During an upgrade this is expected. Otherwise restart the processes of the older version.',
+  'halts.outdated': 'These processes have other HR sources than the process started last: {processes}.',
+  'halts.outdated.remedy':
+    'For the sources that differ they plan and send nothing. Give all processes the same HR_SOURCES, and restart these.',
   'halts.processes': 'Processes',
   'halts.no_processes': 'No process has been alive in the last day.',
   'halts.no_processes.remedy': 'Start dirsync with `dirsync start`.',

@@ -85,6 +85,5 @@ export const mapping = {
   'mapping.stored': 'a sample of {count, number}; values are masked',
   'mapping.difference': 'Difference',
   'mapping.changes': 'Changes',
-  'mapping.named': '{name}:',
   'mapping.nobody': 'None.',
 } as const

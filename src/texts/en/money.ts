@@ -7,11 +7,11 @@ export const money = {
   'money.unknown.refunds':
     '{count, plural, one {# refund was} other {# refunds were}} sent without a known outcome.',
   'money.unknown_todo.refunds':
-    'dirsync checks the order record by itself. Where that cannot tell, ask the platform’s support and record the answer here. Do not send a refund again by hand.',
+    'dirsync checks the order record by itself. Where that cannot tell, ask the platform’s support and record the answer. Do not send a refund again by hand.',
   'money.unknown.topups':
     '{count, plural, one {# top-up was} other {# top-ups were}} sent without a known outcome.',
   'money.unknown_todo.topups':
-    'The platform offers no query for top-ups. Ask its support, then record the answer here. Do not send a top-up again by hand.',
+    'The platform offers no query for top-ups. Ask its support, then record the answer. Do not send a top-up again by hand.',
   'money.show_them': 'Show them',
   'money.state': 'State',
   'money.number': 'Number',
@@ -53,9 +53,9 @@ export const money = {
   'money.asks_again': 'dirsync checks the order record again',
   'money.asks_again.remedy': 'There is nothing to do yet. Do not send it again.',
   'money.person.refund':
-    'The order record cannot tell. Send the text below to the platform’s support, then record their answer here.',
+    'The order record cannot tell. Send the text below to the platform’s support, then record their answer.',
   'money.person.topup':
-    'The platform offers no query for top-ups. Send the text below to its support, then record their answer here.',
+    'The platform offers no query for top-ups. Send the text below to its support, then record their answer.',
   'money.admin_only': 'This needs an administrator.',
   'money.what': 'What was sent',
   'money.refunded_before': 'Refunded before',

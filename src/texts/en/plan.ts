@@ -32,7 +32,7 @@ export const plan = {
   'plan.since_unknown':
     '{fate, select, held {not known yet: HR has not been read again} other {not known: HR was not read again}}',
   'plan.since_count': '{count, plural, =0 {nothing} one {# row} other {# rows}}',
-  'plan.judged_at': 'HR checked again',
+  'plan.checked_at': 'HR checked again',
   'plan.by_reason': 'By reason',
   'plan.by_field': 'By changed field',
   'plan.by_department': 'By department',

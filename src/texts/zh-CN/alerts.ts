@@ -43,11 +43,11 @@ export const alerts = {
   'alert.cases_jump.remedy':
     '请在控制台查看该类别的异常项。短时间内大量出现多半出于同一原因：消除原因后可批量重试。',
   'alert.cases_jump.over': '数量已不再增长，最近一次统计为 {count, number} 项。',
-  'alert.out_of_step.title': '员工同步率仅为 {share}',
-  'alert.out_of_step.what':
-    '不计变更待审批、已驳回或差异已接受的员工，共 {in_scope, number} 名，其中 {in_step, number} 名已由平台确认与人事系统一致。',
-  'alert.out_of_step.remedy': '请在概览中查看其余员工的状态：有异常项、等待激活，还是待发送。',
-  'alert.out_of_step.over': '同步率已恢复。',
+  'alert.out_of_sync.title': '员工同步率仅为 {share}',
+  'alert.out_of_sync.what':
+    '不计变更待审批、已驳回或差异已接受的员工，共 {in_scope, number} 名，其中 {in_sync, number} 名已由平台确认与人事系统一致。',
+  'alert.out_of_sync.remedy': '请在概览中查看其余员工的状态：有异常项、等待激活，还是待发送。',
+  'alert.out_of_sync.over': '同步率已恢复。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
   'alert.work_stuck.what':
     '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于{idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
@@ -93,20 +93,20 @@ export const alerts = {
   'alert.queue_away.what':
     '已计划的工作无法交给工作进程；这些工作会保留，不会丢失。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.queue_away.remedy':
-    '请启动 Redis，恢复到它的网络连接，或给它更多内存或磁盘空间；`dirsync doctor` 会指出问题所在。',
+    '请启动 Redis，恢复与它的网络连接，或为其增加内存、磁盘空间；`dirsync doctor` 会指出问题所在。',
   'alert.queue_away.over': '队列已恢复，工作会自动继续。',
-  'alert.hr_sources_differ.title': '各进程的人事系统设置不一致',
+  'alert.hr_sources_differ.title': '各进程的人事数据源设置不一致',
   'alert.hr_sources_differ.what':
-    '{count, plural, other {# 个进程}}的人事系统设置与最后启动的进程不同，对有差异的人事系统不做任何处理：{processes}。',
+    '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
   'alert.hr_sources_differ.remedy': '请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',
-  'alert.hr_sources_differ.over': '所有进程的人事系统设置已一致。',
+  'alert.hr_sources_differ.over': '所有进程的人事数据源设置已一致。',
   'alert.database_full.title':
     '{subject, select, size {dirsync 数据库空间即将用尽} other {dirsync 数据库连接即将用尽}}',
   'alert.database_full.what':
     '{subject, select, size {已用 {used}，上限为 {limit}（{percent}）} other {已用 {used} 个连接，上限为 {limit} 个（{percent}）}}。',
   'alert.database_full.remedy':
     '{subject, select, size {请扩大空间并调高 ALERT_DATABASE_GB，或查明是什么在增长。} other {请查明连接被谁占用（`pg_stat_activity`），或调高 max_connections。}}',
-  'alert.database_full.over': '已恢复充足。',
+  'alert.database_full.over': '空间或连接已恢复充足。',
   'alert.database_slow.title': 'dirsync 数据库响应缓慢',
   'alert.database_slow.what': '读取少量指标耗时 {milliseconds, number} 毫秒。',
   'alert.database_slow.remedy': '请检查服务器的负载、磁盘和锁；`pg_stat_activity` 会显示正在执行的语句。',
@@ -114,7 +114,7 @@ export const alerts = {
   'alert.database_away.title': 'dirsync 数据库无响应',
   'alert.database_away.what':
     '恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。{error, select, none {} other {最近一次错误：{error}}}',
-  'alert.database_away.remedy': '请启动数据库服务器，或恢复到它的网络连接；`dirsync doctor` 会指出问题所在。',
+  'alert.database_away.remedy': '请启动数据库服务器，或恢复与它的网络连接；`dirsync doctor` 会指出问题所在。',
   'alert.database_away.over': '数据库已恢复，工作会自动继续。',
   'alert.dead_channel.title': '告警无法送达：{subject}',
   'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
@@ -122,7 +122,7 @@ export const alerts = {
   'alert.dead_channel.over': '该渠道已恢复接收消息。',
   'alert.heartbeat_failing.title': '心跳无法送达',
   'alert.heartbeat_failing.what':
-    'HEARTBEAT_URL 指向的监控未接受成功同步后的调用{answer, select, none {} other {：{answer}}}。',
+    'HEARTBEAT_URL 指向的监控未接受 dirsync 在同步成功后发出的心跳{answer, select, none {} other {：{answer}}}。',
   'alert.heartbeat_failing.remedy':
     '请检查 HEARTBEAT_URL 以及到监控的网络。在此期间，即使 dirsync 正常，监控也会发出告警。',
   'alert.heartbeat_failing.over': '监控已恢复接受调用，或目前无需调用。',
@@ -130,12 +130,12 @@ export const alerts = {
   'alert_rule.halt': '同步已停止',
   'alert_rule.paused': '调用长时间暂停',
   'alert_rule.held_run': '同步任务待审批',
-  'alert_rule.source_suspect': '源数据可疑',
+  'alert_rule.source_suspect': '人事数据可疑',
   'alert_rule.run_overdue': '同步长时间未成功',
   'alert_rule.schedule_paused': '定时任务长时间暂停',
   'alert_rule.job_failing': '定时任务失败',
   'alert_rule.cases_jump': '异常项激增',
-  'alert_rule.out_of_step': '同步率过低',
+  'alert_rule.out_of_sync': '同步率过低',
   'alert_rule.work_stuck': '待发送数据积压',
   'alert_rule.money_unknown': '资金结果未知',
   'alert_rule.calls_rejected': '调用被平台限流',
@@ -145,7 +145,7 @@ export const alerts = {
   'alert_rule.clock': '时钟偏差',
   'alert_rule.tokens': '令牌创建过多',
   'alert_rule.queue_away': '队列无响应',
-  'alert_rule.hr_sources_differ': '各进程的人事系统设置不一致',
+  'alert_rule.hr_sources_differ': '各进程的人事数据源设置不一致',
   'alert_rule.database_full': '数据库即将用满',
   'alert_rule.database_slow': '数据库缓慢',
   'alert_rule.database_away': '数据库无响应',
@@ -160,7 +160,7 @@ export const alerts = {
   'alerts.figure.job_failing': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.cases_jump':
     '某一类别一小时内新增超过 {figure, number} 个，且超过员工数的 {second, number}%',
-  'alerts.figure.out_of_step': '同步率低于 {figure, number}% 并持续一小时',
+  'alerts.figure.out_of_sync': '同步率低于 {figure, number}% 并持续一小时',
   'alerts.figure.work_stuck': '等待超过 {figure, number} 分钟',
   'alerts.figure.money_unknown': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.calls_rejected': '15 分钟内被限流的调用超过 {figure, number}%',
@@ -171,7 +171,8 @@ export const alerts = {
   'alerts.figure.tokens': '一小时内创建超过 {figure, number} 个',
   'alerts.figure.queue_away': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.hr_sources_differ': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
-  'alerts.figure.database_full': '连接数达到 {figure, number}%，或容量达到 {second, number} GB 的该比例',
+  'alerts.figure.database_full':
+    '连接数达到 {figure, number}%，或容量达到 {second, number} GB 的 {figure, number}%',
   'alerts.figure.database_slow': '连续三次读取指标超过 {figure, number} 毫秒',
   'alerts.figure.database_away': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.dead_channel': '持续 {figure, number} 分钟后',
@@ -192,10 +193,10 @@ export const alerts = {
     '某个定时任务，或其启动的同步任务失败。持续时间短于设定值的失败已自行恢复，不会通知。\n“定时计划”页面会显示各任务最近的执行及错误；departments、openids 和各镜像会启动同步任务，可运行 `dirsync runs` 查看其信息。\n请按错误信息处理：部门的字段映射、人事数据库或 dirsync 数据库的权限，或平台的答复。\n在该页面点击“立即运行”，确认其成功。\n如果 prune 失败，数据库会不断增长；如果 sweep 或 retry-due 失败，等待的数据会延迟发送。',
   'runbook.cases_jump':
     '一小时内，某一类别的异常项远多于平时；每一项都会使相应的员工或部门无法同步。\n请在控制台按原因查看该类别的异常项，或运行 `dirsync dead-letters list --category C`。\n先看一两项的信息和处理建议：短时间内大量出现多半出于同一原因，例如人事系统、字段映射或平台设置有改动。\n消除原因后一并重试：使用控制台的批量操作，或运行 `dirsync dead-letters retry --category C`。\n如果由新上线的字段映射引起，请先撤回。\n数量一小时内不再增长，告警即结束，即使仍有异常项。',
-  'runbook.out_of_step':
-    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有异常项、等待激活、已停止，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有异常项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_STEP。',
+  'runbook.out_of_sync':
+    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有异常项、等待激活、已停止，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有异常项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_SYNC。',
   'runbook.work_stuck':
-    '当前同步并未停止，但有数据（全量核对除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停止与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
+    '当前同步并未停止，但有数据（全量同步除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停止与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
   'runbook.money_unknown':
     '某笔退款或充值已发送，但未收到平台的响应。平台可能已执行，因此 dirsync 不会自动再次发送。\n请勿换一个单号再次发送。控制台的“资金”页面逐笔列出了已知情况。\n对于退款，dirsync 会自动查询订单记录；运行 `dirsync refund settle NUMBER` 可立即查询。\n对于充值和需要人工核对的退款：请在平台后台查询，或联系平台方并提供单号和跟踪 ID。\n查明后登记结果：`dirsync refund resolve NUMBER --as accepted --reason R`（未执行则为 rejected）；充值用 `dirsync topup resolve`。\n如果确认未执行，请用新的单号重新发送。',
   'runbook.calls_rejected':

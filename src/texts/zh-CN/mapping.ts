@@ -60,7 +60,7 @@ export const mapping = {
   'mapping.differences': '该 SELECT 会影响 {count, plural, other {#}} 名员工。',
   'mapping.verdict.running': '使用它的同步任务会直接执行。',
   'mapping.verdict.held': '使用它的同步任务会转为待审批。',
-  'mapping.verdict.source_suspect': '使用它的同步任务会判定源数据可疑，不发送任何数据。',
+  'mapping.verdict.source_suspect': '使用它的同步任务会判定人事数据可疑，不发送任何数据。',
   'mapping.what.appears': '新增',
   'mapping.what.disappears': '消失',
   'mapping.what.changes': '有变更',
@@ -84,6 +84,5 @@ export const mapping = {
   'mapping.stored': '其中 {count, number} 名的样本；内容已脱敏',
   'mapping.difference': '差异',
   'mapping.changes': '变更',
-  'mapping.named': '{name}：',
   'mapping.nobody': '没有。',
 } as const satisfies Section<typeof English>

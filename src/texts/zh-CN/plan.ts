@@ -29,7 +29,7 @@ export const plan = {
   'plan.since_unknown':
     '{fate, select, held {尚不清楚：还没有重新读取人事系统} other {不清楚：没有重新读取人事系统}}',
   'plan.since_count': '{count, plural, =0 {无} other {# 行}}',
-  'plan.judged_at': '重新检查时间',
+  'plan.checked_at': '重新检查时间',
   'plan.by_reason': '按原因',
   'plan.by_field': '按变更字段',
   'plan.by_department': '按部门',

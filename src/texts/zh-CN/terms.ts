@@ -5,8 +5,8 @@ import type { Section } from '../section.ts'
  * 词汇表：同一概念在所有界面中只用一种说法。称呼用“您”（仅在需要时）；标点用全角；中文与数字、英文之间留一个空格；
  * 标题、表头、状态、按钮不加句号，句子以句号结尾；命令、设置项、列名保留英文并用反引号。
  *
- * case, dead letter 异常项（waiting for a decision 待决定）｜run 同步任务｜plan 计划｜held 待审批｜approve 批准｜reject 驳回（平台用“拒绝”）
- * source suspect 源数据可疑｜sanity gate 源数据检查｜breaker 安全阈值（触发）｜superseded 已被取代｜cancel 取消
+ * case, dead letter 异常项（waiting for a decision 待人工处理）｜run 同步任务｜plan 计划｜held 待审批｜approve 批准｜reject 驳回（平台用“拒绝”）
+ * source suspect 人事数据可疑｜sanity gate 源数据检查｜breaker 安全阈值（触发）｜superseded 已被取代｜cancel 取消
  * retry 重试｜snooze 暂缓｜ignore 忽略｜resolve 解决｜assign 指派，assignee 负责人｜comment 备注｜remedy 处理建议｜category 类别
  * platform code 平台错误码｜trace id 跟踪 ID｜occurrences 出现次数｜blocked by 受阻于｜attempt 处理记录（计数：次尝试）｜outcome 结果
  * in sync 已同步（字段：一致），share in sync 同步率｜pending 待发送｜outbox 待发送队列｜queue 队列
@@ -50,7 +50,7 @@ export const terms = {
   'run_state.running': '执行中',
   'run_state.done': '已完成',
   'run_state.failed': '失败',
-  'run_state.source_suspect': '源数据可疑',
+  'run_state.source_suspect': '人事数据可疑',
   'run_state.rejected': '已驳回',
   'run_state.superseded': '已被取代',
   'run_state.cancelled': '已取消',
@@ -85,8 +85,8 @@ export const terms = {
   'outbox_state.begun': '处理中',
   'outbox_state.delayed': '稍后再试',
   'outbox_state.awaits_plan': '等待新计划',
-  // What an attempt came to (`attempt.outcome`).
-  'outcome.in_step': '本已一致',
+  // The outcome of an attempt (`attempt.outcome`).
+  'outcome.in_sync': '本已一致',
   'outcome.updated': '已更新',
   'outcome.partly_updated': '部分更新',
   'outcome.deleted': '已删除',
@@ -188,26 +188,26 @@ export const terms = {
   'category.unknown_payer': '付款人不在人事系统中',
   'category.unknown_order': '订单不存在',
   // Where an employee stands, and after a sync: how they fared.
-  'standing.in_scope': '应同步',
-  'standing.in_step': '已同步',
-  'standing.updated': '已更新',
-  'standing.partly_updated': '部分更新',
-  'standing.awaiting_activation': '等待激活',
-  'standing.dead_lettered': '有异常项',
-  'standing.accepted': '已接受差异',
-  'standing.held': '待审批',
-  'standing.rejected': '变更已驳回',
-  'standing.halted': '已停止',
-  'standing.waiting': '待发送',
-  'standing.left': '已离职',
-  'standing.vanished': '人事系统中已不存在',
+  'status.in_scope': '应同步',
+  'status.in_sync': '已同步',
+  'status.updated': '已更新',
+  'status.partly_updated': '部分更新',
+  'status.awaiting_activation': '等待激活',
+  'status.dead_lettered': '有异常项',
+  'status.accepted': '已接受差异',
+  'status.held': '待审批',
+  'status.rejected': '变更已驳回',
+  'status.halted': '已停止',
+  'status.waiting': '待发送',
+  'status.left': '已离职',
+  'status.vanished': '人事系统中已不存在',
   // What is known of an employee on the platform (`employee.platform_state`).
   'platform_state.unknown': '未知',
   'platform_state.in_service': '在职',
   'platform_state.absent': '平台无此员工',
   // Cron jobs, by the names that their settings have.
-  'job.sync-changes': '同步人事变更',
-  'job.full-resync': '全量核对',
+  'job.sync-changes': '增量同步',
+  'job.full-resync': '全量同步',
   'job.departments': '删除已撤销部门',
   'job.openids': '获取缺失的 open id',
   'job.mirror-orders': '读取支付订单',

@@ -130,7 +130,7 @@ describe.each([
     ['a test', trial, true],
     ['sixty alerts', floodMessage('zh-CN', 60), true],
     ['what is over', recovered, false],
-    ['what somebody takes care of', taken, false],
+    ['what is acknowledged', taken, false],
     ['a warning', warning, false],
     ['a summary', summary, false],
   ] as const)('%s', async (_, message, isMentioned) => {

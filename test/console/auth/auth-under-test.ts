@@ -4,12 +4,13 @@ import { pino } from 'pino'
 import { tasteOf } from '../../../src/console/ask.ts'
 import type { OidcSettings } from '../../../src/console/auth/oidc.ts'
 import { authPlugin } from '../../../src/console/auth/plugin.ts'
-import { addUser } from '../../../src/console/auth/users.ts'
 import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { createPool, type Pool } from '../../../src/lib/database.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
+import { PASSWORD, plantUser } from '../console-under-test.ts'
 
-export const PASSWORD = 'correct horse battery'
+export { PASSWORD }
+
 const silent = pino({ level: 'silent' })
 
 /** A console with only the sign-in and two pages: one for signed-in users, one public. */
@@ -64,7 +65,7 @@ export async function openAuth(
     app,
     pool,
     log,
-    user: (name, role = 'viewer') => addUser(pool, 'test', { name, role, password: PASSWORD }),
+    user: (name, role = 'viewer') => plantUser(pool, name, role),
     async recorded(...names) {
       const { rows } = await pool.query<{
         name: string

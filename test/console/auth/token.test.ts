@@ -63,7 +63,7 @@ describe('a bearer token', () => {
     `Bearer ${'A'.repeat(200)}`,
     'Basic YTpi',
     '',
-  ])('%j is nobody', async authorization => {
+  ])('%j signs no one in', async authorization => {
     expect(await status({ authorization })).toBe(401)
   })
 
@@ -105,15 +105,18 @@ describe('a cookie', () => {
     ['of another name', 'xdirsync'],
     ['of another case', 'DIRSYNC'],
     ['with the prefix of TLS', '__Host-dirsync'],
-  ])('%s is nobody’s', async (_, name) => {
+  ])('%s belongs to no user', async (_, name) => {
     await auth.user(`user-${name.toLowerCase().replaceAll('_', '')}`)
     const browser = await signedIn(auth, `user-${name.toLowerCase().replaceAll('_', '')}`)
     expect(await status({ cookie: `${name}=${browser.jar(auth.url).get('dirsync')}` })).toBe(401)
   })
 
-  test.each(['', ' ', 'A'.repeat(42), `${'A'.repeat(43)}'--`, '%00', '"'])('%j is nobody’s', async value => {
-    expect(await status({ cookie: `dirsync=${value}` })).toBe(401)
-  })
+  test.each(['', ' ', 'A'.repeat(42), `${'A'.repeat(43)}'--`, '%00', '"'])(
+    '%j belongs to no user',
+    async value => {
+      expect(await status({ cookie: `dirsync=${value}` })).toBe(401)
+    },
+  )
 
   test('without end is refused before it is read', async () => {
     expect(await status({ cookie: `dirsync=${'A'.repeat(20_000)}` })).toBe(431)

@@ -4,12 +4,11 @@ import { basename, join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, expect } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
-import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
 import { program } from '../../helpers/programs.ts'
-import { silent } from '../console-under-test.ts'
+import { PASSWORD, plantUser, silent } from '../console-under-test.ts'
 
 /** @param options.keepsPages whether Back shows a page as it was left, as it does for people; Playwright turns that off */
 export async function openBrowser(options: { keepsPages?: boolean } = {}): Promise<Browser> {
@@ -35,10 +34,7 @@ export async function startConsoleService(
     env: settings,
   })
   if (!service.consoleUrl) throw new Error('the service has no console')
-  // A service that is started again on the same database finds them there.
-  const { length: known } = await listUsers(service.pool)
-  for (const role of known > 0 ? [] : ACCESS_ROLES)
-    await addUser(service.pool, 'test', { name: userOf(role), role, password: PASSWORD })
+  for (const role of ACCESS_ROLES) await plantUser(service.pool, userOf(role), role)
   return { url: service.consoleUrl, stop: service.stop, [Symbol.asyncDispose]: service.stop }
 }
 
@@ -87,7 +83,7 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
 export function userOf(role: AccessRole): string {
   return `test-${role}`
 }
-export const PASSWORD = 'correct horse battery staple'
+export { PASSWORD }
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 const sessions = new Map<string, Cookies>()

@@ -31,9 +31,8 @@ afterAll(async () => {
 })
 
 const hr = (text: string) => company.hr.query(text)
-const standing = async (userid: string) =>
-  (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows[0]
-    .standing
+const status = async (userid: string) =>
+  (await company.db.query('select status from dirsync.employee where userid = $1', [userid])).rows[0].status
 /** Every run has been planned and has ended, or is held. */
 const quiet = () =>
   until(async () => {
@@ -56,7 +55,7 @@ test('a held employee is not in sync, on any screen', async () => {
   expect(await page.getByText('73.3').count()).toBeGreaterThan(0)
   await expectAccessible(page)
   await screenshot(page, 'hold-1-overview')
-  await page.goto('/employees?standing=held')
+  await page.goto('/employees?status=held')
   await expectAccessible(page)
   await screenshot(page, 'hold-2-list')
   await page.goto('/employees/e0003')
@@ -80,7 +79,7 @@ test('an employee synced by name is in sync at once, even while others are held'
   expect(text).not.toContain('Not reached')
   const { rows } = await company.db.query('select max(id) as id from dirsync.sync_run')
   expect(await page.locator('#story').textContent()).toContain(`#${rows[0].id}`)
-  expect(await standing('e0003')).toBe('in_step')
+  expect(await status('e0003')).toBe('in_sync')
   await screenshot(page, 'sync-now')
 })
 
@@ -93,7 +92,7 @@ test('a rejection says by whom and why, and all others go on', async () => {
   await page.getByRole('button', { name: 'Reject' }).click()
   await page.getByText(`Run ${held} is rejected`).waitFor()
   await quiet()
-  expect(await standing('e0020')).toBe('in_step')
+  expect(await status('e0020')).toBe('in_sync')
   await page.goto('/employees/e0004')
   await page.getByText(`test-admin rejected the change with run ${held}: wrong column in HR`).waitFor()
   await expectAccessible(page)
@@ -129,7 +128,7 @@ test('an ignored case is a difference that a person accepted', async () => {
     `select id from dirsync.dead_letter where entity_key = 'e0025' and state <> 'resolved'`,
   )
   await company.db.query(`select dirsync.ignore($1, 'they share it')`, [rows[0].id])
-  expect(await standing('e0025')).toBe('accepted')
+  expect(await status('e0025')).toBe('accepted')
   const page = await visit(browser, service.url)
   await page.goto('/employees/e0025')
   await page.getByText('the case was ignored').waitFor()

@@ -129,7 +129,7 @@ test('a run is cancelled with a reason, and the second who tries is told by whom
   await page.getByText('not on a Friday').first().waitFor()
   await screenshot(page, 'run-cancelled')
   await second.getByRole('button', { name: 'Cancel the run' }).click()
-  await second.getByText('It was changed by someone else').waitFor()
+  await second.getByText('It has changed since you looked').waitFor()
   await second.getByText(`run ${run} was cancelled by`).waitFor()
 })
 

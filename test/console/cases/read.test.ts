@@ -249,7 +249,7 @@ test('the story of a case includes what surrounds it', async () => {
     others: [{ id: other, category: 'duplicate_email' }],
     blocker: {
       userid: 'e9',
-      employee: { active: true, in_step: true, platform_state: 'in_service', dept_code: 'D1' },
+      employee: { active: true, in_sync: true, platform_state: 'in_service', dept_code: 'D1' },
       cases: [{ id: holders }],
     },
     attempts: [

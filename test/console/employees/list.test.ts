@@ -1,19 +1,19 @@
 import { beforeEach, expect, test } from 'vitest'
-import { wayToDepartment } from '../../../src/console/departments/page.ts'
+import { wayToDepartment } from '../../../src/console/departments/read.ts'
 import {
-  countStandings,
+  countStatuses,
   LISTED,
   listEmployees,
   listStatement,
-  readStanding,
+  readStatus,
 } from '../../../src/console/employees/list.ts'
 import { searchEverything } from '../../../src/console/search/read.ts'
-import { STANDINGS } from '../../../src/sync/employee.ts'
+import { EMPLOYEE_STATUSES } from '../../../src/sync/employee.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-/** 3000 employees: of 100, 92 are in step, and each other standing has one. */
+/** 3000 employees: of 100, 92 are in sync, and each other status has one. */
 beforeEach(async () => {
   await store.pool.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash,
@@ -33,17 +33,17 @@ async function everybody(filter: Parameters<typeof listEmployees>[1], limit = 7)
   const found: string[] = []
   let after: Parameters<typeof listEmployees>[2]['after'] = null
   do {
-    const { employees, next } = await listEmployees(store.pool, filter, { after, limit })
-    found.push(...employees.map(({ enterpriseCode, userid }) => `${enterpriseCode}/${userid}`))
+    const { items, next } = await listEmployees(store.pool, filter, { after, limit })
+    found.push(...items.map(({ enterprise_code, userid }) => `${enterprise_code}/${userid}`))
     after = next
   } while (after)
   return found
 }
 
 test('each status lists the employees that the tally counts, page by page, each once', async () => {
-  const counts = await countStandings(store.pool)
+  const counts = await countStatuses(store.pool)
   expect(counts).toEqual({
-    in_step: 2760,
+    in_sync: 2760,
     waiting: 30,
     held: 30,
     rejected: 30,
@@ -53,9 +53,9 @@ test('each status lists the employees that the tally counts, page by page, each 
     left: 30,
     vanished: 30,
   })
-  for (const standing of LISTED) {
-    const found = await everybody({ standing })
-    expect(found).toHaveLength(counts[standing])
+  for (const status of LISTED) {
+    const found = await everybody({ status })
+    expect(found).toHaveLength(counts[status])
     expect(new Set(found).size).toBe(found.length)
   }
   const all = await everybody({}, 200)
@@ -63,12 +63,13 @@ test('each status lists the employees that the tally counts, page by page, each 
   expect(all).toEqual([...all].sort())
 })
 
-test('the standing of one employee is the one that the lists show', async () => {
-  const { employees } = await listEmployees(store.pool, {}, { limit: 100 })
-  for (const employee of employees) expect(await readStanding(store.pool, employee)).toBe(employee.standing)
-  expect(new Set(employees.map(({ standing }) => standing)).size).toBeGreaterThan(1)
-  expect(STANDINGS).toEqual(expect.arrayContaining(employees.map(({ standing }) => standing)))
-  expect(await readStanding(store.pool, { enterpriseCode: '', userid: 'nobody' })).toBeNull()
+test('the status of one employee is the one that the lists show', async () => {
+  const { items: employees } = await listEmployees(store.pool, {}, { limit: 100 })
+  for (const { enterprise_code: enterpriseCode, userid, status } of employees)
+    expect(await readStatus(store.pool, { enterpriseCode, userid })).toBe(status)
+  expect(new Set(employees.map(({ status }) => status)).size).toBeGreaterThan(1)
+  expect(EMPLOYEE_STATUSES).toEqual(expect.arrayContaining(employees.map(({ status }) => status)))
+  expect(await readStatus(store.pool, { enterpriseCode: '', userid: 'nobody' })).toBeNull()
 })
 
 test('a department lists those whom the platform last showed in it', async () => {
@@ -82,7 +83,7 @@ test('a department lists those whom the platform last showed in it', async () =>
 })
 
 test.each([
-  ...LISTED.map(standing => [{ standing }, 'employee_standing'] as const),
+  ...LISTED.map(status => [{ status }, 'employee_status'] as const),
   [{ department: { enterpriseCode: 'A', code: 'D3' } }, 'employee_department'] as const,
   [{}, 'employee_pkey'] as const,
 ])('a page of %j is read from the index %s', async (filter, index) => {
@@ -116,7 +117,8 @@ test('the way to a department ends where HR has it below itself', async () => {
     `insert into dirsync.department (dept_code, parent_code, active)
      values ('top', null, true), ('mid', 'top', true), ('leaf', 'mid', true), ('a', 'b', true), ('b', 'a', true)`,
   )
-  const way = async (code: string) => (await wayToDepartment(store.pool, '', code)).map(step => step.deptCode)
+  const way = async (code: string) =>
+    (await wayToDepartment(store.pool, '', code)).map(step => step.dept_code)
   expect(await way('leaf')).toEqual(['top', 'mid', 'leaf'])
   expect(await way('a')).toEqual(['b', 'a'])
   expect(await way('unknown')).toEqual([])

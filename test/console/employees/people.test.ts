@@ -57,7 +57,7 @@ test.each<[AccessRole, string, object]>([
 })
 
 test.each([
-  ['/employees?standing=nonsense', 422],
+  ['/employees?status=nonsense', 422],
   ['/employees?cursor=nonsense', 422],
   ['/employees?limit=100000', 422],
   ['/employees/twice', 422],
@@ -85,7 +85,7 @@ test('an HR database that cannot be read is told on the page, and the rest of it
   expect(answer.statusCode).toBe(200)
   expect(answer.json()).toMatchObject({
     userid: 'e1',
-    standing: 'waiting',
+    status: 'waiting',
     hr: 'unknown',
     hr_error: expect.stringMatching(/\w/),
     platform: 'not_asked',
@@ -115,12 +115,12 @@ test('an employee in an enterprise that no run has met is found in HR', async ()
 
 test('a part that follows what happens does not read HR', async () => {
   const answer = await ask('viewer', 'GET', '/api/v1/employees/e1?hr=no')
-  expect(answer.json()).toMatchObject({ hr: 'not_asked', hr_error: null, standing: 'waiting' })
+  expect(answer.json()).toMatchObject({ hr: 'not_asked', hr_error: null, status: 'waiting' })
 })
 
 test('the search gives a program its hits, and a person the page of the only one', async () => {
   expect((await ask('viewer', 'GET', '/api/v1/search?q=e1')).json()).toMatchObject({
-    employees: [{ userid: 'e1', standing: 'waiting' }],
+    employees: [{ userid: 'e1', status: 'waiting' }],
   })
   const page = await ask('viewer', 'GET', '/search?q=e1')
   expect([page.statusCode, page.headers.location]).toEqual([303, '/employees/e1'])
@@ -135,7 +135,7 @@ test.each([
   expect(answer.json()).toMatchObject({
     enterprise_code: key.enterpriseCode,
     userid: key.userid,
-    standing: 'waiting',
+    status: 'waiting',
   })
 })
 
@@ -143,11 +143,11 @@ describe('the steps of a run that was started for an employee', () => {
   const story: EmployeeStory = {
     record: {
       active: true,
-      in_step: true,
+      in_sync: true,
       platform_state: 'in_service',
       dept_code: null,
       withheld: [],
-      standing: 'in_step',
+      status: 'in_sync',
       held: null,
       vanished_at: null,
       acknowledged_at: new Date(),
@@ -174,7 +174,7 @@ describe('the steps of a run that was started for an employee', () => {
     trace_id: null,
     error: null,
   })
-  const texts = (state: string, of: EmployeeStory) => stepsOfRun(run(state), of).map(step => step.what.key)
+  const texts = (state: string, of: EmployeeStory) => stepsOfRun(run(state), of).map(step => step.text)
 
   test.each(['requested', 'planning'])('say nothing of an earlier attempt while it is %s', state => {
     const earlier = { ...story, attempts: [attempt(6, 'updated')] }
@@ -195,8 +195,8 @@ describe('the steps of a run that was started for an employee', () => {
         created_at: new Date(),
       },
     ]
-    expect(texts('running', { ...story, pending, attempts: [attempt(6, 'in_step')] })[3]).toBe('asked_queued')
-    const attempts = [attempt(8, 'in_step'), attempt(7, 'updated'), attempt(6, 'in_step')]
+    expect(texts('running', { ...story, pending, attempts: [attempt(6, 'in_sync')] })[3]).toBe('asked_queued')
+    const attempts = [attempt(8, 'in_sync'), attempt(7, 'updated'), attempt(6, 'in_sync')]
     expect(texts('done', { ...story, attempts })[4]).toBe('sent_fields')
   })
 })
@@ -205,11 +205,11 @@ test('an employee who waits while their enterprise is halted is shown as halted,
   await database.pool.query(
     `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', '[]', '[]')`,
   )
-  const page = await ask('viewer', 'GET', '/api/v1/employees?standing=waiting')
-  const standings = page
-    .json<{ employees: { enterprise_code: string; standing: string }[] }>()
-    .employees.map(({ enterprise_code, standing }) => `${enterprise_code} ${standing}`)
-  expect(standings).toEqual(expect.arrayContaining(['A halted', 'B waiting']))
+  const page = await ask('viewer', 'GET', '/api/v1/employees?status=waiting')
+  const statuses = page
+    .json<{ items: { enterprise_code: string; status: string }[] }>()
+    .items.map(({ enterprise_code, status }) => `${enterprise_code} ${status}`)
+  expect(statuses).toEqual(expect.arrayContaining(['A halted', 'B waiting']))
   const overview = (await ask('viewer', 'GET', '/api/v1/overview')).json<{ employees: object }>()
   expect(overview.employees).toMatchObject({ halted: 1 })
   const text = (await ask('viewer', 'GET', '/overview')).body
@@ -224,7 +224,7 @@ test('the departments begin with an enterprise that has some', async () => {
   expect(answer.json()).toMatchObject({
     enterprise: 'A',
     enterprises: ['A', 'B'],
-    departments: [{ dept_code: 'D1' }],
+    items: [{ dept_code: 'D1' }],
   })
 })
 

@@ -2,11 +2,13 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { connectPlatform } from '../../../src/connections.ts'
-import { employeePage } from '../../../src/console/employees/compared.ts'
+import { readEmployee } from '../../../src/console/employees/query.ts'
 import { RevealError, revealValue } from '../../../src/console/employees/reveal.ts'
 import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
 import { HrSource } from '../../../src/hr/source.ts'
+import { HrSources } from '../../../src/hr/sources.ts'
+import type { PlatformClient } from '../../../src/platform/client.ts'
 import { type Company, createCompany } from '../../helpers/company.ts'
 import { worded } from '../../texts/worded.ts'
 
@@ -26,6 +28,21 @@ function source(sql: string): HrSource {
   })
 }
 
+/** The page of an employee; without a client, the platform is not asked. */
+const pageOf = (hr: HrSource, client: PlatformClient | null, userid: string) =>
+  readEmployee(
+    {
+      pool: company.db,
+      hr: HrSources.one(hr),
+      platform() {
+        if (client === null) throw new Error('the platform was asked')
+        return client
+      },
+    },
+    key(userid),
+    { hr: true, ask: client !== null },
+  )
+
 const key = (userid: string) => ({ enterpriseCode: '', userid })
 
 beforeAll(async () => {
@@ -44,15 +61,15 @@ describe('the page of an employee', () => {
   test('holds HR and the platform compared, with the steps of the last attempt', async () => {
     await company.hr.query(`update person set email = 'new@example.com' where userid = 'e0001'`)
     await using client = connectPlatform(loadConfig(company.settings), company.db, SILENT)
-    const page = await employeePage(company.db, hr, client, key('e0001'), { ask: true })
+    const page = await pageOf(hr, client, 'e0001')
     expect(page.platform).toBe('in_service')
-    expect(page.preview?.fields.find(({ field }) => field === 'email')).toMatchObject({
+    expect(page.fields.find(({ field }) => field === 'email')).toMatchObject({
       hr: 'n***@example.com',
       platform: 'e***@example.com',
-      standing: 'to_send',
+      status: 'to_send',
     })
-    expect(page.story.record?.in_step).toBe(true)
-    expect(page.steps.map(({ what }) => what.key)).toEqual([
+    expect(page.record?.in_sync).toBe(true)
+    expect(page.steps.map(({ text }) => text)).toEqual([
       'read_row',
       'in_scope_yes',
       'judged_passed',
@@ -62,30 +79,29 @@ describe('the page of an employee', () => {
   })
 
   test('asks the platform only when it is told to', async () => {
-    await using client = connectPlatform(loadConfig(company.settings), company.db, SILENT)
     const before = await company.calls()
-    const page = await employeePage(company.db, hr, client, key('e0002'), { ask: false })
-    expect(page).toMatchObject({ platform: 'not_asked', platformError: null, hrError: null })
+    const page = await pageOf(hr, null, 'e0002')
+    expect(page).toMatchObject({ platform: 'not_asked', platform_error: null, hr_error: null })
     expect(await company.calls()).toEqual(before)
   })
 
   test('comes within seconds while HR hangs, and says so', async () => {
     await using hanging = new AsyncDisposableStack()
-    const lock = await company.hr.connect()
-    hanging.defer(() => lock.release())
     const slow = hanging.adopt(source(MAPPING), it => it.close())
+    const lock = await company.hr.connect()
+    // The connection is closed, so that the lock goes with it even where this test fails.
+    hanging.defer(() => lock.release(true))
     await lock.query('begin; lock table person in access exclusive mode')
-    const page = await employeePage(company.db, slow, null, key('e0001'), { ask: false })
-    expect(worded(page).hrError).toMatch(/did not answer within 3 s/)
-    expect(page.preview).toBeNull()
-    expect(page.story.attempts).not.toHaveLength(0)
-    await lock.query('rollback')
+    const page = await pageOf(slow, null, 'e0001')
+    expect(worded(page).hr_error).toMatch(/did not answer within 3 s/)
+    expect(page).toMatchObject({ hr: 'unknown', fields: [] })
+    expect(page.attempts).not.toHaveLength(0)
   })
 
   test('tells of a mapping that broke', async () => {
     const broken = source('select userid, nonsense from person')
-    const page = await employeePage(company.db, broken, null, key('e0001'), { ask: false })
-    expect(worded(page).hrError).toMatch(/nonsense/)
+    const page = await pageOf(broken, null, 'e0001')
+    expect(worded(page).hr_error).toMatch(/nonsense/)
     await broken.close()
   })
 })
@@ -95,10 +111,10 @@ describe('a search', () => {
     const found = await searchEmployees(company.db, 'e000', { limit: 3 })
     expect(found.map(({ userid }) => userid)).toEqual(['e0000', 'e0001', 'e0002'])
     expect(found[0]).toMatchObject({
-      enterpriseCode: '',
-      foundBy: 'userid',
-      standing: 'in_step',
-      openCases: 0,
+      enterprise_code: '',
+      found_by: 'userid',
+      status: 'in_sync',
+      open_cases: 0,
     })
     const [exact] = await searchEmployees(company.db, 'e0015', { limit: 3 })
     expect(exact?.userid).toBe('e0015')
@@ -113,10 +129,10 @@ describe('a search', () => {
        values ('employee', 'ghost', 'update-employee', 'unclassified', '[]', '[]')`,
     )
     expect(await searchEmployees(company.db, 'OPEN-3', { limit: 3 })).toMatchObject([
-      { userid: 'e0003', foundBy: 'openid' },
+      { userid: 'e0003', found_by: 'openid' },
     ])
     expect(await searchEmployees(company.db, 'ghost', { limit: 3 })).toMatchObject([
-      { userid: 'ghost', foundBy: 'case', standing: 'unknown', openCases: 1 },
+      { userid: 'ghost', found_by: 'case', status: 'unknown', open_cases: 1 },
     ])
   })
 

@@ -12,20 +12,20 @@ type Case = EmployeeStory['dead_letters'][number]
 
 const RECORD: NonNullable<EmployeeStory['record']> = {
   active: true,
-  in_step: false,
+  in_sync: false,
   platform_state: 'in_service',
   dept_code: 'D1',
   withheld: [],
-  standing: 'waiting',
+  status: 'waiting',
   held: null,
   vanished_at: null,
   acknowledged_at: null,
   queried_at: null,
 }
 
-const heldBy = (standing: 'held' | 'rejected') => ({
+const heldBy = (status: 'held' | 'rejected') => ({
   ...RECORD,
-  standing,
+  status,
   held: { run: 7, decided_by: null, decided_at: null, reason: null },
 })
 
@@ -92,7 +92,7 @@ const WORK: EmployeeStory['pending'][number] = {
 
 /** `state text` of each step. */
 function told(steps: Step[]): string[] {
-  return steps.map(({ state, what }) => `${state} ${what.key}`)
+  return steps.map(({ state, text }) => `${state} ${text}`)
 }
 
 const READ = 'done read_row'
@@ -106,8 +106,8 @@ const LATER = 'waiting not_reached'
 /** Each outcome of an attempt, in each way in which it comes about. */
 const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
-    'in_step',
-    story({ attempts: [attempt('in_step', { calls: GET })] }),
+    'in_sync',
+    story({ attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, JUDGED, FOUND, NOTHING],
   ],
   [
@@ -286,7 +286,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
 /** Employees of whom no attempt is kept. */
 const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   [
-    'nobody has seen',
+    'that no run has read',
     story({ record: null }),
     ['waiting read_not_yet', 'waiting scope_unknown', LATER, LATER, LATER],
   ],
@@ -302,8 +302,8 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     [READ, SCOPE, 'waiting judged_row_changed', LATER, LATER],
   ],
   [
-    'in step for long',
-    story({ record: { ...RECORD, in_step: true, acknowledged_at: AT } }),
+    'in sync for long',
+    story({ record: { ...RECORD, in_sync: true, acknowledged_at: AT } }),
     [READ, SCOPE, JUDGED, FOUND, NOTHING],
   ],
   [
@@ -319,12 +319,12 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   ['not in any plan yet', story({}), [READ, SCOPE, 'waiting judged_not_yet', LATER, LATER]],
   [
     'in a plan that is held',
-    story({ record: heldBy('held'), attempts: [attempt('in_step', { calls: GET })] }),
+    story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'waiting judged_held', LATER, LATER],
   ],
   [
     'in a plan that was rejected',
-    story({ record: heldBy('rejected'), attempts: [attempt('in_step', { calls: GET })] }),
+    story({ record: heldBy('rejected'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'skipped judged_rejected', NOT_REACHED, NOT_REACHED],
   ],
 ]
@@ -341,7 +341,7 @@ describe('the five steps', () => {
   test('cover every outcome that the table of attempts knows, and every text is used', () => {
     const outcomes = new Set(OUTCOMES.map(([name]) => name.split(',')[0]?.split(' ')[0]))
     expect([...outcomes].sort()).toEqual(
-      'awaiting_activation bound deleted halted in_step left obsolete parked partly_updated replan retry updated wait'.split(
+      'awaiting_activation bound deleted halted in_sync left obsolete parked partly_updated replan retry updated wait'.split(
         ' ',
       ),
     )
@@ -353,11 +353,11 @@ describe('the five steps', () => {
 
   test('are told in both languages, with all their values', () => {
     for (const [, given] of [...OUTCOMES, ...WITHOUT])
-      for (const { what } of stepsOf(given))
+      for (const { text, values: told } of stepsOf(given))
         for (const language of ['en', 'zh-CN'] as const) {
-          const key = `step.${what.key}`
+          const key = `step.${text}`
           if (!isTextKey(key)) throw new Error(`there is no text ${key}`)
-          const { message = '', ...values } = what.values
+          const { message = '', ...values } = told
           const given = { ...values, message: isSaid(message) ? inLanguage(language, message) : message }
           expect(translator(language)(key, given as TextValues)).not.toMatch(/^$|[{}]/)
         }
@@ -378,9 +378,9 @@ describe('the five steps', () => {
     )
     expect(sent).toMatchObject({
       remedy: inWords('Mend it.'),
-      caseId: 12,
+      case_id: 12,
       at: new Date(AT.getTime() + 250),
-      what: { values: { fields: 'email, name', count: 2, held: 'mobile, level' } },
+      values: { fields: 'email, name', count: 2, held: 'mobile, level' },
     })
   })
 
@@ -393,6 +393,6 @@ describe('the five steps', () => {
         ],
       }),
     )
-    expect(steps.at(-1)?.what.key).toBe('sent_fields')
+    expect(steps.at(-1)?.text).toBe('sent_fields')
   })
 })

@@ -27,7 +27,7 @@ export function failureContract(contract: Contract): void {
   }
 
   describe('HR is away', () => {
-    test('where nobody answers', async () => {
+    test('where no server answers', async () => {
       await expectAway(
         contract.source(SIMPLE, { url: kind.wrong.address }),
         /^(?:the HR database does not answer|the folder .* cannot be read) \(/,
@@ -104,7 +104,7 @@ export function failureContract(contract: Contract): void {
   describe('HR is too slow', () => {
     const slow = () => `select 1 as userid, ${kind.slow} as name`
 
-    contract.test('slow SELECT', 'for somebody who looks, and is told in time', async () => {
+    contract.test('slow SELECT', 'for a person who waits: the error comes in time', async () => {
       const source = contract.source(slow())
       const startedAt = performance.now()
       await expect(source.lookup([key('1')], { timeoutMs: 300 })).rejects.toBeInstanceOf(HrUnavailableError)
@@ -115,7 +115,7 @@ export function failureContract(contract: Contract): void {
       const source = contract.source(slow())
       const snapshot = await source.snapshot(1000)
       onTestFinished(() => snapshot[Symbol.asyncDispose]())
-      const mapping = await snapshot.inspect((await source.texts()).employees)
+      const mapping = await snapshot.inspect((await source.mappingFiles()).employees)
       const failure = failureOf(await snapshot.scan(mapping, new AbortController().signal))
       expect(await failure).toMatchObject({
         code: 'HR_UNAVAILABLE',

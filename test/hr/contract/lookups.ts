@@ -217,7 +217,7 @@ export function lookupContract(contract: Contract): void {
       return `select id as userid, company as enterprise_code, id as name from ${table}`
     }
 
-    contract.test(['index'], 'reads the index alone where nobody expects one', async () => {
+    contract.test(['index'], 'reads the index alone where the keys are unknown', async () => {
       const source = contract.source(await padded('lacking'))
       const keys = [key('nobody', 'C1'), key('x', 'C1'), key('e1', 'C2')]
       const asked: EmployeeKey[] = []

@@ -172,7 +172,7 @@ export function mappingContract(contract: Contract): void {
         expect(() => contract.source(sql, { url })).toThrow(MappingError)
     })
 
-    test('where it holds a second statement, though nobody had looked', async () => {
+    test('where it holds a second statement, even without a check before', async () => {
       await staff()
       const server = contract.place.serverAt(contract.place.url)
       try {
@@ -193,7 +193,7 @@ export function mappingContract(contract: Contract): void {
         () => source.lookup([key('1')]),
         async () => {
           await using snapshot = await source.snapshot(30_000)
-          const mapping = await snapshot.inspect((await source.texts()).employees)
+          const mapping = await snapshot.inspect((await source.mappingFiles()).employees)
           return await linesOf(await snapshot.scan(mapping, new AbortController().signal))
         },
       ]
@@ -238,7 +238,7 @@ export function mappingContract(contract: Contract): void {
       }
       // The server does not say where it is; reading again does.
       await using snapshot = await source.snapshot(60_000)
-      const mapping = await snapshot.inspect((await source.texts()).employees)
+      const mapping = await snapshot.inspect((await source.mappingFiles()).employees)
       expect(await snapshot.culprit(mapping)).toEqual({ column: 'cost_center_id', key: key('19999') })
       await snapshot[Symbol.asyncDispose]()
       await source.close()

@@ -153,7 +153,7 @@ describe('a JSON file', () => {
   test.each([
     ['a cut array', '[{"id": 1, "name": "A"},\n', 'ends in the middle of its array'],
     ['a cut object', '[{"id": 1, "name": "A"}, {"id": 2', 'ends in the middle of its array'],
-    ['a cut line', '{"id": 1, "name": "A"}\n{"id": ', 'is not whole, or no JSON'],
+    ['a cut line', '{"id": 1, "name": "A"}\n{"id": ', 'is incomplete, or not JSON'],
     ['no objects', '[]', 'holds no object'],
   ])('with %s is no delivery', async (_, content, message) => {
     const hr = await delivered()
@@ -171,7 +171,7 @@ test('a Parquet file that is cut off is no delivery', async () => {
   const { readFile } = await import('node:fs/promises')
   const content = await readFile(path)
   await hr.deliver('staff.parquet', content.subarray(0, -20))
-  expect(await incomplete(hr)).toBe('the file staff.parquet is not whole, or no Parquet')
+  expect(await incomplete(hr)).toBe('the file staff.parquet is incomplete, or not Parquet')
   await hr.deliver('staff.parquet', content)
   expect(await hr.rows(SQL)).toHaveLength(1)
 })
@@ -196,7 +196,7 @@ describe('while the next delivery is not complete', () => {
     await source.inspect()
     await hr.deliver('staff.csv', 'id')
     await using snapshot = await source.snapshot(10_000)
-    const mapping = await snapshot.inspect((await source.texts()).employees)
+    const mapping = await snapshot.inspect((await source.mappingFiles()).employees)
     expect((await snapshot.lookup(mapping, [key('1'), key('2')])).size).toBe(2)
   })
 
@@ -241,7 +241,7 @@ describe('while the next delivery is not complete', () => {
     expect(await found(hr, '1', '2')).toBe(2)
   })
 
-  test('an empty folder is suspect, and nobody has left', async () => {
+  test('an empty folder is suspect, and no employee counts as having left', async () => {
     const hr = await delivered()
     await hr.deliver('staff.csv', GOOD)
     expect(await hr.rows(SQL)).toHaveLength(2)

@@ -86,7 +86,7 @@ export const FILES_KIND: KindUnderTest = {
     ],
     [
       staff => `select id as userid, ? as name from ${staff}`,
-      'employees.sql:1:22: the SELECT has a parameter, and nobody gives it a value',
+      'employees.sql:1:22: the SELECT has a parameter, which is never given a value',
     ],
     [() => "select nothing('x') as userid, 'n' as name", 'Scalar Function with name nothing does not exist!'],
     [

@@ -146,7 +146,7 @@ test.each([
     /^the file staff\.xlsx has #N\/A in cell B2 of sheet Sheet1: mend its formula$/,
   ],
   [
-    'with a formula that nobody has computed',
+    'with a formula that was never computed',
     workbook([staff('<c r="B2"><f>A1</f></c>')]),
     /^the file staff\.xlsx has a formula without a value in cell B2 of sheet Sheet1: save it with Excel$/,
   ],

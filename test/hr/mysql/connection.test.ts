@@ -9,6 +9,7 @@ import { hrServer } from '../../../src/hr/servers.ts'
 import { HrUnavailableError, MappingError } from '../../../src/hr/source.ts'
 import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../../helpers/mariadb.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
+import { worded } from '../../texts/worded.ts'
 import { begin, linesOf } from '../contract/source-under-test.ts'
 import { hrSource } from '../hr-database.ts'
 import { MARIADB_KIND } from './server-under-test.ts'
@@ -34,7 +35,7 @@ describe('an address', () => {
     ['mysql://u:p@hr/hr?ssl-mode=disabled&ssl-ca=/x', 'should have no ssl files with ssl-mode=disabled'],
     ['mysql://u:p@hr/hr?ssl-mode=required&ssl-cert=/x', 'should have ssl-cert and ssl-key, or neither'],
   ])('%s: %s', (address, problem) => {
-    expect(addressProblem(address)).toBe(problem)
+    expect(worded(addressProblem(address))).toBe(problem)
   })
 })
 

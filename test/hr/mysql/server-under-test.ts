@@ -33,7 +33,7 @@ export const MARIADB_KIND: KindUnderTest = {
   open: openMariadb,
   cannot: {
     texts: 'MySQL has no arrays; sets are among its own values',
-    'summer time': 'MySQL knows zones only where somebody has loaded them, so that sessions stand at +08:00',
+    'summer time': 'MySQL knows only zones that were loaded into it, so sessions use +08:00',
   },
   wrong: {
     address: 'mysql://nobody@127.0.0.1:1/none',
@@ -78,7 +78,7 @@ export const MARIADB_KIND: KindUnderTest = {
     ],
     [
       staff => `select id as userid, ? as name from ${staff}`,
-      'employees.sql:1:22: the SELECT has a parameter ?, and nobody gives it a value',
+      'employees.sql:1:22: the SELECT has a parameter ?, which is never given a value',
     ],
     [
       () => "select nothing('x') as userid, 'n' as name",

@@ -94,7 +94,7 @@ test('what a SELECT sets does not outlive it, neither in a session nor on the co
                      current_setting('default_transaction_read_only')) end as name from staff`
   const source = hrSource(database.url, sql)
   await using snapshot = await source.snapshot(20_000)
-  const mapping = await snapshot.inspect((await source.texts()).employees)
+  const mapping = await snapshot.inspect((await source.mappingFiles()).employees)
   for (const lookup of [source.lookup.bind(source), snapshot.lookup.bind(snapshot, mapping)]) {
     expect((await lookup([key('e1')])).get(keyText(key('e1')))).toMatchObject({ name: 'offGBKoff' })
     expect((await lookup([key('e2')])).get(keyText(key('e2')))).toMatchObject({ name: 'on UTF8 on' })

@@ -34,9 +34,9 @@ insert into dirsync.learnt_rate (gate, version, rate_per_second, ceiling, lowere
 values ('platform@900', 3, 61.5, 70, '2026-11-23 13:00:00+00', '2026-11-23 13:30:00+00', 40);
 insert into dirsync.rate_cap (per_second, until, reason, set_by, since)
 values (5, '2026-11-23 14:00:00+00', 'the vendor asked for it', 'sample', '2026-11-23 12:00:00+00');
-insert into dirsync.call_minute (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)
+insert into dirsync.call_minute (minute, operation, calls, rate_limited, failed, waited_ms, longest_wait_ms, duration_ms)
 values ('2026-11-23 14:40:00+00', 'employee/get', 20, 1, 1, 400, 40, 900);
-insert into dirsync.call_hour (hour, operation, calls, too_fast) values ('2026-11-23 13:00:00+00', 'employee/get', 800, 2);
+insert into dirsync.call_hour (hour, operation, calls, rate_limited) values ('2026-11-23 13:00:00+00', 'employee/get', 800, 2);
 
 insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by, sent_at,
                             settled_at, notified_at, trade_no, message, left_to_person_at, settle_attempts)
@@ -65,7 +65,7 @@ values ('limit-old', 's-1', 'office', 1, '2026-11-01 01:00:00+00', '2026-11-22 0
 insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name, status, first_seen_at, changed_at)
 values ('91000000000000000X', 1, 'Sample Ltd', 1, '2026-11-01 01:00:00+00', '2026-11-22 01:00:00+00');
 
-insert into dirsync.standing_history (at, in_step, awaiting_activation, dead_lettered, halted, waiting, open_cases, cases,
+insert into dirsync.status_history (at, in_sync, awaiting_activation, dead_lettered, halted, waiting, open_cases, cases,
                                       pending, oldest_pending_seconds, is_halted, held, rejected, accepted)
 values ('2026-11-23 14:40:00+00', 4, 1, 1, 0, 1, '{"missing_department": 1, "not_on_platform": 1}', 2, 2, 60, false, 5, 0, 1);
 

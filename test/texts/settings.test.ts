@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
+
+const LEAST: Environment = {
+  DATABASE_URL: 'postgres://dirsync@db/dirsync',
+  HR_DATABASE_URL: 'postgresql://reader@hr/hr',
+  PLATFORM_BASE_URL: 'https://platform.example',
+  HR_EMPLOYEES_SQL: 'employees.sql',
+  PLATFORM_APP_ID: 'app',
+  PLATFORM_APP_SECRET: 'hush-hush',
+}
+
+function complaints(env: Environment): string[] {
+  try {
+    loadConfig({ ...LEAST, ...env })
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(problem => inLanguage('zh-CN', problem))
+  }
+  throw new Error('the settings were accepted')
+}
+
+test.each<[string, Environment, string[]]>([
+  [
+    'that is missing',
+    { HR_EMPLOYEES_SQL: undefined, PLATFORM_APP_ID: undefined },
+    [
+      '缺少设置：HR_EMPLOYEES_SQL、PLATFORM_APP_ID（请设置；或取消设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL，以内嵌方式运行）',
+    ],
+  ],
+  [
+    'of another form',
+    { REDIS_URL: 'localhost', PLATFORM_RATE_LIMIT: 'fast', LOG_LEVEL: 'loud' },
+    [
+      'REDIS_URL 的值为 ***，但应为以 redis:// 或 rediss:// 开头的地址',
+      'PLATFORM_RATE_LIMIT 的值为 "fast"，但应为数字，或为 auto',
+      'LOG_LEVEL 的值为 "loud"，但应为以下之一：trace、debug、info、warn、error、silent',
+    ],
+  ],
+  [
+    'of a channel',
+    { ALERT_CHANNEL_OPS: 'mailto:x', ALERT_CHANNEL_OPS_LEAST: 'loud' },
+    [
+      'ALERT_CHANNEL_OPS_LEAST 的值为 "loud"，但应为以下之一：info、warning、critical',
+      'ALERT_CHANNEL_OPS 的值为 ***，但应为以 https://、http://、smtps:// 或 smtp:// 开头的地址，必要时在前面注明类型，例如 dingtalk+https://',
+    ],
+  ],
+])('a setting %s is complained about in Chinese too', (_, env, expected) => {
+  expect(complaints(env)).toEqual(expected)
+})
