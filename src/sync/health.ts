@@ -3,7 +3,7 @@ import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
 import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
-import { OF_EVERYBODY, RUN_SOURCES } from './run.ts'
+import { OF_EVERYBODY, ofKind, RUN_SOURCES } from './run.ts'
 
 /** Runs with a schedule of their own, which the directory depends on. */
 type ScheduledKind = 'changes' | 'full'
@@ -157,8 +157,8 @@ const HEALTH = `
     from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
     cross join lateral (select state from dirsync.sync_run r
-                        where r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by id desc limit 1) r
+                        where ${ofKind('k.kind')} and r.hr_source = s.name and ${HAS_CHECKED}
+                        order by r.kind, r.id desc limit 1) r
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
@@ -218,16 +218,16 @@ const HEALTH = `
     join in_force s on s.job = k.job
     cross join lateral ${RUN_SOURCES} hr
     cross join lateral (select state, message, finished_at from dirsync.sync_run r
-                        where r.kind = k.kind and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
-                        order by id desc limit 1) latest
+                        where ${ofKind('k.kind')} and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
+                        order by r.kind, r.id desc limit 1) latest
     left join lateral (select id from dirsync.sync_run r
-                       where r.kind = k.kind and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
+                       where ${ofKind('k.kind')} and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
                          and state <> 'failed'
-                       order by id desc limit 1) good on true
+                       order by r.kind, r.id desc limit 1) good on true
     cross join lateral (select finished_at from dirsync.sync_run r
-                        where r.kind = k.kind and r.hr_source = hr.name and state = 'failed'
+                        where ${ofKind('k.kind')} and r.hr_source = hr.name and state = 'failed'
                           and r.id > coalesce(good.id, 0)
-                        order by id limit 1) first
+                        order by r.kind desc, r.id limit 1) first
     -- A mirror that was switched off has a schedule still, and no runs.
     where latest.state = 'failed'
       and latest.finished_at > now() - interval '1 hour' - 2 * s.interval_seconds * interval '1 second'

@@ -140,6 +140,13 @@ export const RUN_SOURCES = `(
 /** Condition on a run: it chose its rows among all employees, so that its findings concern HR as a whole. An index has it. */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
 
+/**
+ * Condition on a run `r` of a kind, for the latest or first such run by `order by r.kind, r.id desc` or `order by r.kind desc, r.id`.
+ * A range, which together with that order is what the index on kind and id has: by `r.kind = …` the order by id alone
+ * would do, and PostgreSQL walks all runs for the latest one of a kind that has none.
+ */
+export const ofKind = (kind: string) => `r.kind between ${kind} and ${kind}`
+
 // From the request to the plan
 
 /**

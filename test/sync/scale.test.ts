@@ -18,17 +18,21 @@ import { SILENT } from './store-under-test.ts'
 
 const ROWS = 40_000
 /** The run that goes on, with all the work. */
-const RUN = ROWS + 2
+const RUN = ROWS + 3
 
 let database: TestDatabase
 let pool: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase({ migrated: true })
   pool = createPool(database.url, { max: 1, name: 'test', logger: SILENT })
-  // The full reading that the next one is compared with, then nothing but runs of rows that HR's trigger named.
+  // The full reading that the next one is compared with and one reading of departments, then nothing but runs of rows
+  // that HR's trigger named. Other kinds have a schedule and no run yet.
   await pool.query(`
+    insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+      select job, '0 3 * * *', now() + interval '1 hour', 86400
+      from unnest('{departments,openids,mirror-orders,mirror-accounts}'::text[]) job;
     insert into dirsync.sync_run (kind, state, source, planned_at, finished_at) values
-      ('changes', 'done', '{"rows": 40000}', now(), now());
+      ('changes', 'done', '{"rows": 40000}', now(), now()), ('departments', 'done', '{}', now(), now());
     insert into dirsync.sync_run (kind, state, read_all, keys, planned, planned_at, finished_at)
       select case when i % 10 = 0 then 'retry' else 'changes' end, 'done', false, '{e1}', 1, now(), now() from generate_series(1, ${ROWS}) i;
     insert into dirsync.sync_run (kind, state, planned, planned_at) values ('full', 'running', ${ROWS}, now());

@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import { ofKind } from '../../sync/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
@@ -45,10 +46,10 @@ export async function readStandings(pool: Pool, config: Config): Promise<z.infer
     `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
      from unnest($1::text[]) with ordinality as m (mirror, place)
      left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
-     left join lateral (${RUN} where r.kind = m.mirror and r.finished_at is not null
-                        order by r.id desc limit 1) last on true
-     left join lateral (${RUN} where r.kind = m.mirror and r.finished_at is null
-                        order by r.id limit 1) present on true
+     left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at is not null
+                        order by r.kind, r.id desc limit 1) last on true
+     left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at is null
+                        order by r.kind desc, r.id limit 1) present on true
      order by m.place`,
     [MIRRORS],
   )

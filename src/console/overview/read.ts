@@ -2,7 +2,7 @@ import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
 import { EMPLOYEE_STATUS, EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/figures.ts'
-import { PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
+import { ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { type HaltReport, listHalts } from '../halts/service.ts'
 import { type ListedRun, listRunsPage } from '../runs/list.ts'
 
@@ -53,8 +53,8 @@ export async function readOverview(db: Pool): Promise<Overview> {
        from (${PRESENT_KINDS}) k
        cross join lateral ${RUN_SOURCES} s
        cross join lateral (select id from dirsync.sync_run r
-                           where r.kind = k.kind and r.hr_source = s.name
-                           order by id desc limit 1) latest`,
+                           where ${ofKind('k.kind')} and r.hr_source = s.name
+                           order by r.kind, r.id desc limit 1) latest`,
     ),
     db.query<Overview['dead_letters'][number]>(
       `select category, state, sum(n)::int as count
