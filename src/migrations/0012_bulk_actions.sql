@@ -49,7 +49,8 @@ create table dirsync.bulk_item (
   outcome        text check (outcome in ('done', 'skipped', 'failed')),
   -- Why it was not done: changed since the preview, closed, gone (deleted), or an error.
   code           text check (code in ('changed', 'closed', 'gone', 'error')),
-  message        text,                                                              -- The same in a sentence.
+  -- changed: who changed it, how and when; error: the error. For dirsync.in_language.
+  message        jsonb,
   -- The run that tries it again.
   run_id         bigint,
   at             timestamptz,                                                       -- When its turn came.
@@ -160,12 +161,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   update dirsync.bulk_item i
   set outcome = 'skipped', code = why, at = clock_timestamp(),
-      message = case why
-        when 'gone' then 'it is not kept any more'
-        when 'changed'
-          then 'it has changed since the preview: '
-               || dirsync.in_language('en', dirsync.last_change(i.dead_letter_id))
-        else 'it is ' || (select d.state from dirsync.dead_letter d where d.id = i.dead_letter_id) end
+      message = case when why = 'changed' then dirsync.last_change(i.dead_letter_id) end
   where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
 end $$;
 comment on function dirsync.bulk_skip is 'Writes down that a bulk action has left a case alone, and why.';
@@ -237,7 +233,8 @@ exception
   -- What was done to this case is undone; the others go on.
   when others then
     update dirsync.bulk_item i
-    set outcome = 'failed', code = 'error', message = sqlerrm, at = clock_timestamp()
+    set outcome = 'failed', code = 'error', at = clock_timestamp(),
+        message = jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm))
     where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
     return 'failed';
 end $$;

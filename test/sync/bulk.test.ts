@@ -236,13 +236,14 @@ describe('an action', () => {
         { dead_letter_id: same, outcome: 'done', code: null },
         {
           ...{ dead_letter_id: changed, outcome: 'skipped', code: 'changed' },
-          message: expect.stringMatching(
-            /^it has changed since the preview: \S+ \(console:li\) assigned it at \d{4}-/,
-          ),
+          message: {
+            key: 'said.was_changed_by',
+            values: { name: expect.stringMatching(/^\S+ \(console:li\)$/), event: 'assigned' },
+          },
         },
         isRetry
           ? { dead_letter_id: closed, outcome: 'done' }
-          : { dead_letter_id: closed, outcome: 'skipped', code: 'closed', message: 'it is ignored' },
+          : { dead_letter_id: closed, outcome: 'skipped', code: 'closed', message: null },
         isRetry
           ? { dead_letter_id: gone, outcome: 'skipped', code: 'gone', entity_key: null, state: null }
           : { dead_letter_id: gone, outcome: 'done' },
@@ -270,7 +271,13 @@ describe('an action', () => {
     expect(await ended(id)).toMatchObject({ state: 'done', done: 4, failed: 1 })
     const { results } = await bulkResults(store.pool, id, { limit: 10, outcome: 'failed' })
     expect(results).toMatchObject([
-      { dead_letter_id: ids[2], outcome: 'failed', code: 'error', message: 'not this one', state: 'open' },
+      {
+        dead_letter_id: ids[2],
+        outcome: 'failed',
+        code: 'error',
+        message: { key: 'said.words', values: { words: 'not this one' } },
+        state: 'open',
+      },
     ])
     expect(await story(store, ids[2] as number)).toEqual([])
   })

@@ -3,6 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import type { BulkAction } from '../../sync/bulk.ts'
 import type { CaseFilter } from '../../sync/case-filter.ts'
 import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
+import { SaidText } from '../../texts/failures.ts'
 
 /** A bulk action, with its progress. */
 export interface Bulk {
@@ -58,7 +59,7 @@ export const BulkResult = z.object({
     .describe(
       'Why it was not done: changed since the preview, resolved or ignored, not kept any more, an error',
     ),
-  message: z.string().nullable(),
+  message: SaidText.nullable().describe('changed: who changed it, how and when; error: the error'),
   run_id: z.number().nullable(),
   at: z.date().nullable(),
   enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { caseFilterSchema, describeFilter, filterQuery, UNASSIGNED } from '../../sync/case-filter.ts'
 import { actorText } from '../../texts/actor.ts'
+import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseTabs, categoryName, fieldName, keyOf, operationName, short } from '../cases/parts.ts'
@@ -234,7 +235,7 @@ function outcomeTabs(ask: Ask, bulk: BulkRow, outcome: string | undefined): Safe
 const OUTCOME_TONES = { done: 'ok', skipped: 'off', failed: 'bad', waiting: 'wait' } as const
 
 function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
-  const { t } = ask
+  const { t, language } = ask
   type Row = BulkPage['results'][number]
   const key = ({ dead_letter_id, enterprise_code, entity_key, entity }: Row): Part =>
     entity_key === null
@@ -245,7 +246,7 @@ function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
     return html`${state(OUTCOME_TONES[name], t(`bulk.${name}`))}${
       code === null
         ? ''
-        : html` <span class="soft">${t(`bulk.code_${code}`, { message: message ?? '' })}</span>`
+        : html` <span class="soft">${t(`bulk.code_${code}`, { message: message ? inLanguage(language, message) : '' })}</span>`
     }`
   }
   return table(

@@ -212,7 +212,7 @@ export const cases = {
   'bulk.outcome': '结果',
   'bulk.run': '同步任务',
   'bulk.no_results': '没有该结果的异常项。',
-  'bulk.code_changed': '预览之后已被更改。',
+  'bulk.code_changed': '预览之后已被更改：{message}。',
   'bulk.code_closed': '执行到该项时，它已解决或已忽略。',
   'bulk.code_gone': '已不存在。',
   'bulk.code_error': '失败：{message}',

@@ -186,7 +186,7 @@ CREATE TABLE dirsync.bulk_item (
     version integer NOT NULL,
     outcome text,
     code text,
-    message text,
+    message jsonb,
     run_id bigint,
     at timestamp with time zone,
     CONSTRAINT bulk_item_code_check CHECK ((code = ANY (ARRAY['changed'::text, 'closed'::text, 'gone'::text, 'error'::text]))),
@@ -198,7 +198,7 @@ COMMENT ON COLUMN dirsync.bulk_item.dead_letter_id IS 'The case.';
 COMMENT ON COLUMN dirsync.bulk_item.version IS 'Version of the case when the preview was made. A case that has another one is skipped.';
 COMMENT ON COLUMN dirsync.bulk_item.outcome IS 'done, skipped or failed; null: its turn has not come.';
 COMMENT ON COLUMN dirsync.bulk_item.code IS 'Why it was not done: changed since the preview, closed, gone (deleted), or an error.';
-COMMENT ON COLUMN dirsync.bulk_item.message IS 'The same in a sentence.';
+COMMENT ON COLUMN dirsync.bulk_item.message IS 'changed: who changed it, how and when; error: the error. For dirsync.in_language.';
 COMMENT ON COLUMN dirsync.bulk_item.run_id IS 'The run that tries it again.';
 COMMENT ON COLUMN dirsync.bulk_item.at IS 'When its turn came.';
 CREATE FUNCTION dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) RETURNS text
@@ -236,7 +236,8 @@ exception
   -- What was done to this case is undone; the others go on.
   when others then
     update dirsync.bulk_item i
-    set outcome = 'failed', code = 'error', message = sqlerrm, at = clock_timestamp()
+    set outcome = 'failed', code = 'error', at = clock_timestamp(),
+        message = jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm))
     where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
     return 'failed';
 end $$;
@@ -322,12 +323,7 @@ CREATE FUNCTION dirsync.bulk_skip(item dirsync.bulk_item, why text) RETURNS void
 begin
   update dirsync.bulk_item i
   set outcome = 'skipped', code = why, at = clock_timestamp(),
-      message = case why
-        when 'gone' then 'it is not kept any more'
-        when 'changed'
-          then 'it has changed since the preview: '
-               || dirsync.in_language('en', dirsync.last_change(i.dead_letter_id))
-        else 'it is ' || (select d.state from dirsync.dead_letter d where d.id = i.dead_letter_id) end
+      message = case when why = 'changed' then dirsync.last_change(i.dead_letter_id) end
   where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
 end $$;
 COMMENT ON FUNCTION dirsync.bulk_skip(item dirsync.bulk_item, why text) IS 'Writes down that a bulk action has left a case alone, and why.';
@@ -3428,22 +3424,22 @@ INSERT INTO dirsync.job_tick VALUES ('prune', '2026-11-23 03:00:00+00', '0b2f6d0
 INSERT INTO dirsync.learnt_rate VALUES ('platform@900', 3, 61.5, 70, '2026-11-23 13:00:00+00', '2026-11-23 13:30:00+00', 40);
 INSERT INTO dirsync.limit_account VALUES ('', 'limit-old', 'lunch', 2, 900, 1, '2026-11-01 01:00:00+00', '2026-11-22 01:00:00+00', NULL);
 INSERT INTO dirsync.limit_sub_account VALUES ('', 'limit-old', 's-1', 'office', 1, '2026-11-01 01:00:00+00', '2026-11-22 01:00:00+00', NULL);
-INSERT INTO dirsync.migration VALUES ('0001_record.sql', '2026-11-23 22:55:21.089916+00');
-INSERT INTO dirsync.migration VALUES ('0002_service.sql', '2026-11-23 22:55:21.09788+00');
-INSERT INTO dirsync.migration VALUES ('0003_runs.sql', '2026-11-23 22:55:21.109567+00');
-INSERT INTO dirsync.migration VALUES ('0004_employees.sql', '2026-11-23 22:55:21.125769+00');
-INSERT INTO dirsync.migration VALUES ('0005_outbox.sql', '2026-11-23 22:55:21.137373+00');
-INSERT INTO dirsync.migration VALUES ('0006_cases.sql', '2026-11-23 22:55:21.147823+00');
-INSERT INTO dirsync.migration VALUES ('0007_pacing.sql', '2026-11-23 22:55:21.173553+00');
-INSERT INTO dirsync.migration VALUES ('0008_money.sql', '2026-11-23 22:55:21.187546+00');
-INSERT INTO dirsync.migration VALUES ('0009_mirrors.sql', '2026-11-23 22:55:21.200155+00');
-INSERT INTO dirsync.migration VALUES ('0010_figures.sql', '2026-11-23 22:55:21.215655+00');
-INSERT INTO dirsync.migration VALUES ('0011_decisions.sql', '2026-11-23 22:55:21.22235+00');
-INSERT INTO dirsync.migration VALUES ('0012_bulk_actions.sql', '2026-11-23 22:55:21.22497+00');
-INSERT INTO dirsync.migration VALUES ('0013_dry_runs.sql', '2026-11-23 22:55:21.232953+00');
-INSERT INTO dirsync.migration VALUES ('0014_access.sql', '2026-11-23 22:55:21.238543+00');
-INSERT INTO dirsync.migration VALUES ('0015_alerts.sql', '2026-11-23 22:55:21.254171+00');
-INSERT INTO dirsync.migration VALUES ('0016_texts.sql', '2026-11-23 22:55:21.2717+00');
+INSERT INTO dirsync.migration VALUES ('0001_record.sql', '2026-11-24 00:06:37.04912+00');
+INSERT INTO dirsync.migration VALUES ('0002_service.sql', '2026-11-24 00:06:37.062378+00');
+INSERT INTO dirsync.migration VALUES ('0003_runs.sql', '2026-11-24 00:06:37.07615+00');
+INSERT INTO dirsync.migration VALUES ('0004_employees.sql', '2026-11-24 00:06:37.094631+00');
+INSERT INTO dirsync.migration VALUES ('0005_outbox.sql', '2026-11-24 00:06:37.106784+00');
+INSERT INTO dirsync.migration VALUES ('0006_cases.sql', '2026-11-24 00:06:37.117451+00');
+INSERT INTO dirsync.migration VALUES ('0007_pacing.sql', '2026-11-24 00:06:37.137801+00');
+INSERT INTO dirsync.migration VALUES ('0008_money.sql', '2026-11-24 00:06:37.156984+00');
+INSERT INTO dirsync.migration VALUES ('0009_mirrors.sql', '2026-11-24 00:06:37.169106+00');
+INSERT INTO dirsync.migration VALUES ('0010_figures.sql', '2026-11-24 00:06:37.185409+00');
+INSERT INTO dirsync.migration VALUES ('0011_decisions.sql', '2026-11-24 00:06:37.194842+00');
+INSERT INTO dirsync.migration VALUES ('0012_bulk_actions.sql', '2026-11-24 00:06:37.199864+00');
+INSERT INTO dirsync.migration VALUES ('0013_dry_runs.sql', '2026-11-24 00:06:37.210773+00');
+INSERT INTO dirsync.migration VALUES ('0014_access.sql', '2026-11-24 00:06:37.215757+00');
+INSERT INTO dirsync.migration VALUES ('0015_alerts.sql', '2026-11-24 00:06:37.230015+00');
+INSERT INTO dirsync.migration VALUES ('0016_texts.sql', '2026-11-24 00:06:37.252439+00');
 INSERT INTO dirsync.mirror_day VALUES ('', '2026-11-21', '2026-11-22 01:00:00+00');
 INSERT INTO dirsync.mirror_task VALUES (10, 1, '', '', '', '', 1, 1, 0, 0, 0, 0, '2026-11-23 14:41:31+00');
 INSERT INTO dirsync.openid_binding VALUES ('', 'e0000', 'mall0001', '3e6467e8ae70ac366f6ae3afdde854b9', '2026-11-23 14:41:34.802641+00');
