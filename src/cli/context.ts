@@ -6,7 +6,7 @@ import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import type { Asker } from '../sync/commands.ts'
+import { type Asker, Commands } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
 import { message } from '../texts/message.ts'
@@ -36,8 +36,10 @@ export interface CommandContext extends AsyncDisposable {
   readonly pool: Pool
   /** Who runs the command, for the audit: `cli:` and the shell user. */
   readonly actor: string
-  /** The same, for `Commands`. */
+  /** The same, for what is recorded. */
   readonly asker: Asker
+  /** What they can change, in their name. */
+  readonly commands: Commands
   /** Connects to HR. @throws ConfigError, MappingError */
   hr(): Promise<HrSources>
   /**
@@ -64,7 +66,7 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
   // Most commands call neither HR nor the platform, and start faster without loading those clients.
   const connections = () => import('../connections.ts')
   const assertOurs = async () => assertAccount(pool, (await connections()).accountOf(config))
-  const actor = `cli:${shellUser()}`
+  const asker = { actor: `cli:${shellUser()}` }
   const stack = opened.move()
   return {
     config,
@@ -72,8 +74,9 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
     program: checked.program,
     logger,
     pool,
-    actor,
-    asker: { actor },
+    actor: asker.actor,
+    asker,
+    commands: new Commands(pool, asker),
     async hr() {
       const { connectHr } = await connections()
       return stack.adopt(await connectHr(config, logger), hr => hr.close())

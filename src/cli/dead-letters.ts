@@ -3,7 +3,6 @@ import { knownCategories } from '../console/cases/dead-letter.ts'
 import { FilterInput, ListInput } from '../console/cases/query.ts'
 import { cases } from '../console/cases/routes.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
-import { Commands } from '../sync/commands.ts'
 import { message } from '../texts/message.ts'
 import { futureOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
@@ -181,7 +180,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   if (numbers.length > 0 === (options.category !== undefined))
     throw new UsageError(message('said.ids_or_category'))
   await using context = await openContext()
-  const commands = new Commands(context.pool, context.asker)
+  const { commands } = context
   const { category } = options
   if (category !== undefined) await assertCategories(context, [category])
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { Commands } from '../sync/commands.ts'
 import { message } from '../texts/message.ts'
 import { numberOf, reasonOf } from './arguments.ts'
-import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
+import { openContext, warnOfMissingRoles } from './context.ts'
 import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
@@ -73,7 +72,7 @@ interface DecisionOptions {
 
 async function approve(run: number, options: DecisionOptions): Promise<void> {
   await using context = await openContext()
-  await commandsOf(context).approve(run)
+  await context.commands.approve(run)
   if (options.json) printJson({ run, decision: 'approved' })
   else
     print(
@@ -85,7 +84,7 @@ async function approve(run: number, options: DecisionOptions): Promise<void> {
 
 async function reject(run: number, options: DecisionOptions): Promise<void> {
   await using context = await openContext()
-  await commandsOf(context).reject(run, options.reason ?? null)
+  await context.commands.reject(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'rejected' })
   else print(say('shell.rejected', { run: String(run) }))
 }
@@ -98,7 +97,7 @@ async function cancel(
   if (dryRun !== undefined && run === undefined) return await cancelDryRun(dryRun, options)
   if (run === undefined || dryRun !== undefined) throw new UsageError(message('said.run_or_dry_run'))
   await using context = await openContext()
-  await commandsOf(context).cancel(run, options.reason ?? null)
+  await context.commands.cancel(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'cancelled' })
   else
     print(
@@ -109,14 +108,14 @@ async function cancel(
 
 async function cancelDryRun(id: number, { json }: DecisionOptions): Promise<void> {
   await using context = await openContext()
-  await commandsOf(context).cancelDryRun(id)
+  await context.commands.cancelDryRun(id)
   if (json) printJson({ dry_run: id, decision: 'cancelled' })
   else print(say('shell.dry_run_cancelled', { id: String(id) }))
 }
 
 async function pause(options: { reason: string; json?: true }): Promise<void> {
   await using context = await openContext()
-  const reason = await commandsOf(context).pause(options.reason)
+  const reason = await context.commands.pause(options.reason)
   if (options.json) printJson({ paused: true, reason })
   else
     print(say('shell.paused', { reason }), say('shell.resume_with', { command: `${context.program} resume` }))
@@ -124,12 +123,8 @@ async function pause(options: { reason: string; json?: true }): Promise<void> {
 
 async function resume(options: { json?: true }): Promise<void> {
   await using context = await openContext()
-  const wasPaused = await commandsOf(context).resume()
+  const wasPaused = await context.commands.resume()
   if (options.json) printJson({ paused: false, was_paused: wasPaused })
   else print(say(wasPaused ? 'overview.resumed' : 'overview.not_paused'))
   if (wasPaused) await warnOfMissingRoles(context)
-}
-
-function commandsOf({ pool, asker }: CommandContext): Commands {
-  return new Commands(pool, asker)
 }

@@ -26,7 +26,7 @@ interface Read<Result extends z.ZodType, Params extends Shape, Query extends Sha
 }
 
 /** The shell user may do everything, as they have the settings with all secrets. */
-export function shellAsk({ asker }: CommandContext, language = shellLanguage()): Ask {
+export function shellAsk({ asker, commands }: CommandContext, language = shellLanguage()): Ask {
   return {
     language,
     t: translator(language),
@@ -34,6 +34,7 @@ export function shellAsk({ asker }: CommandContext, language = shellLanguage()):
     zone: ownZone(),
     viewer: { name: asker.actor, role: 'admin', via: 'shell' },
     asker,
+    commands,
     url: '/',
     now: new Date(),
     readOnly: false,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RunDetails, readRunDetails } from '../console/runs/query.ts'
 import { runEndShown } from '../console/runs/run-view.ts'
 import { io } from '../lib/io.ts'
-import { Commands } from '../sync/commands.ts'
+import type { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
 import { message } from '../texts/message.ts'
@@ -91,7 +91,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
   namedSource(context.config.sources, options.source)
-  const runs = await request(new Commands(context.pool, context.asker), options)
+  const runs = await request(context.commands, options)
   if (stopped) return await wait(context, runs, options, stopped)
   const [run = 0] = runs
   if (options.json) printJson({ run, state: 'requested', ...(runs.length > 1 && { runs }) })

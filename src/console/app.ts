@@ -26,7 +26,7 @@ import { preferences } from './preferences.ts'
 import { Problem, problemOf } from './problem.ts'
 import type { Readiness } from './readiness.ts'
 import { endpoints } from './screens.ts'
-import { commandsOf, type Services } from './services.ts'
+import type { Services } from './services.ts'
 import { Shares } from './shares.ts'
 import { assetOf } from './ui/assets.ts'
 import { bare, layout, problemBody } from './ui/layout.ts'
@@ -116,7 +116,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   const kit: Kit = {
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
-      return askOf(request, request.viewer, readOnly)
+      return askOf(request, request.viewer, { pool: services.pool, readOnly })
     },
     pageOf,
     async send(request, reply, ask, page, current) {
@@ -127,7 +127,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     notify: leaveNotice,
     async look(ask, { command, values }) {
       shares.look(ask.viewer.name)
-      await commandsOf(services, ask).note(command, values)
+      await ask.commands.note(command, values)
     },
     keys: new IdempotencyKeys(services.pool),
   }

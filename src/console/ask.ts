@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { Pool } from '../lib/database.ts'
 import { ownZone } from '../lib/time-text.ts'
-import type { Asker } from '../sync/commands.ts'
+import { type Asker, Commands } from '../sync/commands.ts'
 import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
@@ -23,6 +24,8 @@ export interface Ask extends Taste {
   readonly viewer: Viewer
   /** For the audit: `console:`, `api:` or `cli:` with the name, and the address that the request came from. */
   readonly asker: Asker
+  /** What the user can change, in their name. Each command is recorded before it takes effect. */
+  readonly commands: Commands
   /** Path and query of the page, for links back. */
   readonly url: string
   readonly now: Date
@@ -59,12 +62,18 @@ function zoneOf(name: string | undefined): string {
   }
 }
 
-export function askOf(request: FastifyRequest, viewer: Viewer, readOnly: boolean): Ask {
+export function askOf(
+  request: FastifyRequest,
+  viewer: Viewer,
+  { pool, readOnly }: { pool: Pool; readOnly: boolean },
+): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
+  const asker = { actor: `${via}:${viewer.name}`, address: request.ip }
   return {
     ...tasteOf(request),
     viewer,
-    asker: { actor: `${via}:${viewer.name}`, address: request.ip },
+    asker,
+    commands: new Commands(pool, asker),
     url: request.url,
     now: new Date(),
     readOnly,

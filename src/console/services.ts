@@ -3,8 +3,6 @@ import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { Commands } from '../sync/commands.ts'
-import type { Ask } from './ask.ts'
 
 /** What screens have access to. */
 export interface Services {
@@ -19,9 +17,4 @@ export interface Services {
   /** How a person types the program's name, for hints. */
   readonly program: string
   readonly logger: Logger
-}
-
-/** The commands available to the user, in their name. Each is recorded before it takes effect. */
-export function commandsOf({ pool }: Pick<Services, 'pool'>, ask: Ask): Commands {
-  return new Commands(pool, ask.asker)
 }

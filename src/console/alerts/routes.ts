@@ -9,7 +9,7 @@ import { readDeployment } from '../../sync/deployment.ts'
 import { action, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { pageOf } from '../ui/shown.ts'
 import { isZone, Until, untilOf } from '../until.ts'
@@ -117,7 +117,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       }),
       run: async (ask, { params: { id }, input }) => ({
         id,
-        acknowledged: await commandsOf(services, ask).acknowledgeAlert(id, input.reason ?? null),
+        acknowledged: await ask.commands.acknowledgeAlert(id, input.reason ?? null),
       }),
       next: (_ask, { acknowledged }) => ({
         to: '/alerts',
@@ -134,7 +134,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       result: z.object({ rule: ruleName, subject: z.string().nullable(), until: z.date() }),
       async run(ask, { input }) {
         const until = untilOf(ask, input)
-        await commandsOf(services, ask).muteAlert(input.rule, input.subject, until, input.reason)
+        await ask.commands.muteAlert(input.rule, input.subject, until, input.reason)
         return { rule: input.rule, subject: input.subject, until }
       },
       next: (ask, { rule, subject, until }) => ({
@@ -158,7 +158,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       }),
       run: async (ask, { input }) => ({
         ...input,
-        unmuted: await commandsOf(services, ask).unmuteAlert(input.rule, input.subject),
+        unmuted: await ask.commands.unmuteAlert(input.rule, input.subject),
       }),
       next: (_ask, { unmuted }, { input }) => ({
         to: rulePath(input.rule),
@@ -176,7 +176,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
         const { starts, ends, time_zone } = input
         if (starts === ends) throw new Problem('invalid', ask.t('alerts.quiet_hours.same'))
         if (!isZone(time_zone)) throw new Problem('invalid', ask.t('alerts.quiet_hours.no_zone'))
-        await commandsOf(services, ask).setQuietHours({ starts, ends, timeZone: time_zone })
+        await ask.commands.setQuietHours({ starts, ends, timeZone: time_zone })
         return input
       },
       next: (_ask, { starts, ends, time_zone }) => ({
@@ -190,7 +190,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       role: 'operator',
       summary: 'End quiet hours for good',
       result: z.object({ cleared: z.boolean().describe('false: there were none') }),
-      run: async ask => ({ cleared: await commandsOf(services, ask).clearQuietHours() }),
+      run: async ask => ({ cleared: await ask.commands.clearQuietHours() }),
       next: (_ask, { cleared }) => ({
         to: '/alerts',
         notice: { key: cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set' },

@@ -10,7 +10,7 @@ import type { Ask } from '../ask.ts'
 import { action, download, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseShown } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
@@ -135,7 +135,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => ({
           id,
-          run: await commandsOf(services, ask).retry([id], input.version),
+          run: await ask.commands.retry([id], input.version),
         })),
       next: (_ask, { id, run }) => ({
         to: `/cases/${id}`,
@@ -148,7 +148,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           const until = snoozeEnd(ask, input)
-          await commandsOf(services, ask).snooze(id, until, input.reason ?? null, input.version)
+          await ask.commands.snooze(id, until, input.reason ?? null, input.version)
           return { id, state: 'snoozed', until }
         }),
       next: (ask, { id, until }) => told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' }),
@@ -162,7 +162,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           if (!input.reason) throw new Problem('invalid', ask.t('cases.needs_reason'))
-          await commandsOf(services, ask).ignore(id, input.reason, input.version)
+          await ask.commands.ignore(id, input.reason, input.version)
           return { id, state: 'ignored', until: null }
         }),
       next: (_ask, { id }) => told(id, 'cases.ignored'),
@@ -173,7 +173,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           const assignee = input.assignee || null
-          await commandsOf(services, ask).assign(id, assignee, input.version)
+          await ask.commands.assign(id, assignee, input.version)
           return { id, assignee }
         }),
       next: (_ask, { id, assignee }) =>
@@ -185,7 +185,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           if (!input.text) throw new Problem('invalid', ask.t('cases.needs_text'))
-          await commandsOf(services, ask).comment(id, input.text)
+          await ask.commands.comment(id, input.text)
           return { id, comment: input.text }
         }),
       next: (_ask, { id }) => told(id, 'cases.commented'),

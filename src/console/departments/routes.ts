@@ -3,7 +3,7 @@ import { action, type Endpoint, read } from '../endpoint.ts'
 import { StartedRuns, startedRuns } from '../runs/query.ts'
 import { toStarted } from '../runs/routes.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import {
   DeletionsResult,
   DepartmentsQuery,
@@ -52,8 +52,7 @@ function departments(services: Services): Endpoint[] {
       body: z.object({ reason }),
       starts: true,
       result: StartedRuns,
-      run: async (ask, { input }) =>
-        startedRuns(await commandsOf(services, ask).deleteDepartments(input.reason)),
+      run: async (ask, { input }) => startedRuns(await ask.commands.deleteDepartments(input.reason)),
       next: (_ask, started) =>
         started.runs.length > 1
           ? toStarted(started)

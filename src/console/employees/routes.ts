@@ -6,7 +6,6 @@ import type { Ask } from '../ask.ts'
 import { action, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf } from '../services.ts'
 import { employeePath } from '../ui/paths.ts'
 import { pageOf } from '../ui/shown.ts'
 import { employeeLabel, resolveKey } from './key.ts'
@@ -85,7 +84,7 @@ export function employees(services: EmployeeServices) {
       async run(ask, { params }) {
         const key = await resolveKey(services, params.key)
         const name = employeeLabel(key)
-        return { run: await commandsOf(services, ask).resyncEmployees([name]), key: name }
+        return { run: await ask.commands.resyncEmployees([name]), key: name }
       },
       next: (_ask, { run, key }) => ({
         to: `/employees/${encodeURIComponent(key)}?run=${run}`,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { HaltsResult, readHaltsResult } from './query.ts'
 import { haltsShown, scopeInPath } from './view.ts'
 
@@ -43,7 +43,7 @@ function halts(services: Services): Endpoint[] {
           .describe('Scope of the halt; `-`: the enterprise without a code'),
       }),
       result: z.object({ scope: z.string() }),
-      run: async (ask, { params }) => ({ scope: await commandsOf(services, ask).probeNow(params.scope) }),
+      run: async (ask, { params }) => ({ scope: await ask.commands.probeNow(params.scope) }),
       next: () => ({ to: '/halts', notice: { key: 'halts.probing' } }),
     }),
   ]

@@ -8,7 +8,7 @@ import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { dryRunShown, dryRunsBody } from './dry-run-view.ts'
 import {
   DryRunParams,
@@ -135,7 +135,7 @@ function mapping(services: Services): Endpoint[] {
       summary: 'Ends a dry run that is not over',
       params: DryRunParams,
       result: z.object({ id: z.number() }),
-      run: async (ask, { params }) => ({ id: await commandsOf(services, ask).cancelDryRun(params.id) }),
+      run: async (ask, { params }) => ({ id: await ask.commands.cancelDryRun(params.id) }),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
     }),
   ]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import {
   Accounts,
   AccountsInput,
@@ -86,7 +86,7 @@ function mirrors(services: Services): Endpoint[] {
       result: z.object({ run: z.number() }),
       starts: true,
       run: async (ask, { params }) => {
-        const [run = 0] = await commandsOf(services, ask).resync(params.mirror)
+        const [run = 0] = await ask.commands.resync(params.mirror)
         return { run }
       },
       next: (_ask, { run }, { params }) => ({

@@ -2,7 +2,7 @@ import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
 import { HistoryResult, HistorySpan, OverviewResult, readNow, readSpan } from './query.ts'
 import { overviewCurves, overviewShown } from './view.ts'
@@ -48,7 +48,7 @@ function overview(services: Services): Endpoint[] {
       body: z.object({ reason }),
       result: z.object({ paused: z.literal(true) }),
       async run(ask, { input }) {
-        await commandsOf(services, ask).pause(input.reason)
+        await ask.commands.pause(input.reason)
         return { paused: true as const }
       },
       next: () => ({ to: '/overview', notice: { key: 'overview.paused' } }),
@@ -59,7 +59,7 @@ function overview(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'Resume calls after a pause',
       result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
-      run: async ask => ({ resumed: await commandsOf(services, ask).resume() }),
+      run: async ask => ({ resumed: await ask.commands.resume() }),
       next: (_ask, { resumed }) => ({
         to: '/overview',
         notice: { key: resumed ? 'overview.resumed' : 'overview.not_paused' },

@@ -54,9 +54,7 @@ export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
       body: z.object({ reason: reason.optional() }),
       result: decision,
       run: async (ask, { params, input }) => ({
-        run: await decided(services, ask, params.id, commands =>
-          commands.approve(params.id, input.reason ?? null),
-        ),
+        run: await decided(pool, params.id, ask.commands.approve(params.id, input.reason ?? null)),
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.approved', values: { run } } }),
     }),
@@ -69,7 +67,7 @@ export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
       body: z.object({ reason }),
       result: decision,
       run: async (ask, { params, input }) => ({
-        run: await decided(services, ask, params.id, commands => commands.reject(params.id, input.reason)),
+        run: await decided(pool, params.id, ask.commands.reject(params.id, input.reason)),
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.rejected', values: { run } } }),
     }),

@@ -6,7 +6,7 @@ import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import { readHistory } from '../overview/history.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { drawBlocks, pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
 import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
@@ -72,7 +72,7 @@ function platform(services: Services): Endpoint[] {
           if (versionOf(pace.cap) !== input.version)
             throw new Problem('changed', ask.t('platform.rate_changed'))
         }
-        const per_second = await commandsOf(services, ask).lowerRate(input.per_second, until, input.reason)
+        const per_second = await ask.commands.lowerRate(input.per_second, until, input.reason)
         return { per_second, until }
       },
       next: (_ask, { per_second }) => ({
@@ -86,7 +86,7 @@ function platform(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'End a lower rate before its time',
       result: z.object({ restored: z.boolean().describe('false: the rate was not lowered') }),
-      run: async ask => ({ restored: await commandsOf(services, ask).restoreRate() }),
+      run: async ask => ({ restored: await ask.commands.restoreRate() }),
       next: (_ask, { restored }) => ({
         to: '/platform',
         notice: { key: restored ? 'platform.restored' : 'platform.not_lowered' },

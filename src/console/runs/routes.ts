@@ -1,13 +1,13 @@
 import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
 import { codeOf } from '../../lib/failure.ts'
 import { periodMs } from '../../lib/time-text.ts'
 import type { Commands } from '../../sync/commands.ts'
 import { message, saidBy, worded } from '../../texts/message.ts'
-import type { Ask } from '../ask.ts'
 import { action, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { runsShown } from './list-view.ts'
 import {
   RunDetails,
@@ -94,7 +94,7 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       body: StartBody,
       result: StartedRuns,
       starts: true,
-      run: async (ask, { input }) => startedRuns(await start(commandsOf(services, ask), input)),
+      run: async (ask, { input }) => startedRuns(await start(ask.commands, input)),
       next: (_ask, started) => toStarted(started),
     }),
     one: read({
@@ -116,7 +116,7 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       body: z.object({ reason }),
       result: z.object({ run: z.number() }),
       run: async (ask, { params, input }) => ({
-        run: await decided(services, ask, params.id, commands => commands.cancel(params.id, input.reason)),
+        run: await decided(pool, params.id, ask.commands.cancel(params.id, input.reason)),
       }),
       next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.cancelled', values: { run } } }),
     }),
@@ -160,18 +160,13 @@ function namesOf(given: string | string[]): string[] {
   return unique
 }
 
-/** Decides about a run. If the run has moved on meanwhile, the error says what became of it. */
-export async function decided(
-  services: Pick<Services, 'pool'>,
-  ask: Ask,
-  id: number,
-  decide: (commands: Commands) => Promise<number>,
-): Promise<number> {
+/** Awaits a decision about a run. If the run has moved on meanwhile, the error says what became of it. */
+export async function decided(pool: Pool, id: number, decision: Promise<number>): Promise<number> {
   try {
-    return await decide(commandsOf(services, ask))
+    return await decision
   } catch (error) {
     if (codeOf(error) !== 'COMMAND_NOT_FOUND') throw error
-    const { rowCount } = await services.pool.query('select from dirsync.sync_run where id = $1', [id])
+    const { rowCount } = await pool.query('select from dirsync.sync_run where id = $1', [id])
     throw rowCount === 0
       ? new Problem('not_found', message('said.no_such_run', { run: id }), { cause: error })
       : new Problem('changed', saidBy(error), { cause: error })

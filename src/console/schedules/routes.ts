@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { commandsOf, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { readSchedules, SchedulesResult } from './query.ts'
 import { jobShown, schedulesShown } from './view.ts'
 
@@ -58,7 +58,7 @@ function schedules(services: Services): Endpoint[] {
         requested_at: z.date().describe('Unchanged if an earlier request still waits for a scheduler'),
       }),
       run: async (ask, { params }) => ({
-        requested_at: await commandsOf(services, ask).runSchedule(params.job),
+        requested_at: await ask.commands.runSchedule(params.job),
       }),
       next: (_ask, _done, { params }) => ({
         to: pageOf(params.job),
@@ -76,7 +76,7 @@ function schedules(services: Services): Endpoint[] {
         warning: z.string().nullable().describe('The effect on the directory; null: none'),
       }),
       run: async (ask, { params, input }) => ({
-        warning: await commandsOf(services, ask).pauseSchedule(params.job, input.reason),
+        warning: await ask.commands.pauseSchedule(params.job, input.reason),
       }),
       next: (_ask, _done, { params }) => ({
         to: pageOf(params.job),
@@ -91,7 +91,7 @@ function schedules(services: Services): Endpoint[] {
       params: job,
       result: z.object({ resumed: z.boolean().describe('false: it was not paused') }),
       run: async (ask, { params }) => ({
-        resumed: await commandsOf(services, ask).resumeSchedule(params.job),
+        resumed: await ask.commands.resumeSchedule(params.job),
       }),
       next: (_ask, { resumed }, { params }) => ({
         to: pageOf(params.job),
