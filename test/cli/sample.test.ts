@@ -357,7 +357,7 @@ test('a case is assigned and commented, and shows it', async () => {
 test('a retry of several is one run, and none when one of them is not there', async () => {
   const ids = [await caseOf('duplicate_email'), await caseOf('invalid_document')]
   const missing = await dirsync('dead-letters', 'retry', ...ids.map(String), '999999')
-  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no unresolved dead letter 999999\n' })
+  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no unresolved case 999999\n' })
   const { run: id } = (await dirsync('dead-letters', 'retry', ...ids.map(String), '--json')).json()
   const story = (await dirsync('runs', String(id), '--json')).json()
   expect(story).toMatchObject({ kind: 'retry', state: 'requested', keys: ids.map(String) })

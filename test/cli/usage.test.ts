@@ -229,7 +229,7 @@ test.each([
   ['a wrong limit', ['runs', '--limit', 'all'], /--limit holds "all"/],
   ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
   ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
-  ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is not a dead letter number/],
+  ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is not a case number/],
   [
     'an unknown state',
     ['dead-letters', 'list', '--state', 'dead'],
@@ -246,7 +246,7 @@ test.each([
     /there is no entity "team": choose one of employee/,
   ],
   ['a case of no number', ['cases', 'show'], /For example:\s+dirsync dead-letters show 17/],
-  ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of dead letters or --category/],
+  ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of cases or --category/],
   ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
   ['an ignore without reason', ['dead-letters', 'ignore', '1'], /--reason/],
   ['an ignore with an empty reason', ['dead-letters', 'ignore', '1', '--reason', ' '], /--reason is empty/],

@@ -162,7 +162,7 @@ describe('what the platform refuses', () => {
     ])
     expect(await tick('orders')).toMatchObject({
       state: 'done',
-      message: expect.stringMatching(/^the platform refused this before: see dead letter \d+$/),
+      message: expect.stringMatching(/^the platform refused this before: see case \d+$/),
     })
   })
 

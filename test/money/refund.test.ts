@@ -342,7 +342,7 @@ describe('failed_syncs', () => {
     ])
     for (const call of ['retry(id)', `ignore(id, 'r')`])
       await expect(store.rows(`select dirsync.${call} from dirsync.failed_syncs`)).rejects.toThrow(
-        /no .*dead letter/,
+        /no .*case/,
       )
   })
 

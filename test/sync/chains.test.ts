@@ -78,7 +78,7 @@ test('a swap is one group of cases that names both employees and the one number 
       /swap.*e000[56] wants the mobile number of e000[56], e000[56] that of e000[56]/,
     )
     expect(worded(one.remedy)).toContain(`change the mobile number of ${free.entity_key} (`)
-    expect(worded(one.remedy)).toContain(`retry dead letter ${group}`)
+    expect(worded(one.remedy)).toContain(`retry case ${group}`)
     expect(worded(one.remedy)).not.toMatch(/1990000000[56]/)
     expect(one.next_retry_at.getTime()).toBeGreaterThan(Date.now() + 4.8 * 86_400_000)
   }

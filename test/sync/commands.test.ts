@@ -180,7 +180,7 @@ describe('a case', () => {
     for (const asked of [as('mei').comment(4711, 'x'), as('mei').assign(4711, 'li')].map(refusal))
       expect(await asked).toMatchObject({
         code: 'COMMAND_NOT_FOUND',
-        message: 'there is no dead letter 4711',
+        message: 'there is no case 4711',
       })
   })
 
@@ -198,7 +198,7 @@ describe('a case', () => {
       expect(await asked).toMatchObject({
         code: 'COMMAND_CONFLICT',
         message: expect.stringMatching(
-          /^dead letter \d+ has changed since you looked: \S+ \(console:mei\) ignored it at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+          /^case \d+ has changed since you looked: \S+ \(console:mei\) ignored it at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
         ),
       })
     expect(await recorded()).toHaveLength(1)

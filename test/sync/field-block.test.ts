@@ -110,9 +110,7 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     const id = await fail(store, { enterprise_code: 'C1', field: 'level', category: 'feature_disabled' })
     await execute(E1, refused('level'))
     expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'merged' })
-    expect(worded((await story(store, id)).at(-1)?.note)).toBe(
-      `merged into dead letter ${(await open())[0]?.id}`,
-    )
+    expect(worded((await story(store, id)).at(-1)?.note)).toBe(`merged into case ${(await open())[0]?.id}`)
   })
 
   test('is told of an employee of the same name as the enterprise apart from the enterprise', async () => {

@@ -137,9 +137,9 @@ describe('retry', () => {
     await call(`ignore($1, 'shared')`, id)
     expect(await call('retry($1)', id)).toBeGreaterThan(0)
     await store.pool.query(`update dirsync.dead_letter set state = 'resolved', resolved_at = now()`)
-    await expect(call('retry($1)', id)).rejects.toThrow(`there is no unresolved dead letter ${id}`)
+    await expect(call('retry($1)', id)).rejects.toThrow(`there is no unresolved case ${id}`)
     await expect(call('retry(4711)')).rejects.toMatchObject({ code: 'P0002' })
-    await expect(call('retry(null)')).rejects.toThrow('there is no unresolved dead letter null')
+    await expect(call('retry(null)')).rejects.toThrow('there is no unresolved case null')
   })
 
   test('of a category requests one run for all of its open cases', async () => {
@@ -157,7 +157,7 @@ describe('retry', () => {
     for (const category of [`'no_such'`, 'null'])
       await expect(call(`retry_category(${category})`)).rejects.toMatchObject({
         code: 'P0002',
-        message: `there is no open dead letter of category ${category}`,
+        message: `there is no open case of category ${category}`,
         hint: 'select distinct category from dirsync.failed_syncs',
       })
   })
@@ -195,7 +195,7 @@ describe('ignore', () => {
   test('is refused for a case that is ignored, resolved or unknown', async () => {
     const id = await fail(store)
     await call(`ignore($1, 'once')`, id)
-    await expect(call(`ignore($1, 'twice')`, id)).rejects.toThrow(`there is no open dead letter ${id}`)
+    await expect(call(`ignore($1, 'twice')`, id)).rejects.toThrow(`there is no open case ${id}`)
     await expect(call(`ignore(4711, 'x')`)).rejects.toMatchObject({ code: 'P0002' })
     expect(await commands()).toHaveLength(1)
   })
@@ -290,7 +290,7 @@ describe('snooze', () => {
   test('is refused for an ignored or unknown case', async () => {
     const id = await fail(store)
     await call(`ignore($1, 'shared')`, id)
-    await expect(call(`snooze($1, 'infinity')`, id)).rejects.toThrow(`there is no open dead letter ${id}`)
+    await expect(call(`snooze($1, 'infinity')`, id)).rejects.toThrow(`there is no open case ${id}`)
     await expect(call(`snooze(4711, 'infinity')`)).rejects.toMatchObject({ code: 'P0002' })
   })
 })

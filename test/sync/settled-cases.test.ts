@@ -319,7 +319,7 @@ describe('cases that wait for each other', () => {
       expect(found[0]?.message).toContain(`${first} wants the mobile number of ${holders[first]}, `)
       // What the oldest one has, as the one who wants it tells.
       expect(found[0]?.remedy).toContain(
-        `change the mobile number of ${first} (of ${first}) to a temporary one, then retry dead letter ${oldest}`,
+        `change the mobile number of ${first} (of ${first}) to a temporary one, then retry case ${oldest}`,
       )
     },
   )
