@@ -1,12 +1,14 @@
 import { Writable } from 'node:stream'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, InjectOptions, RouteOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
+import { afterAll, beforeAll } from 'vitest'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { connectHr, connectPlatform } from '../../src/connections.ts'
 import { type AppOptions, buildApp } from '../../src/console/app.ts'
 import { hashPassword } from '../../src/console/auth/password.ts'
 import { openSession } from '../../src/console/auth/sessions.ts'
-import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { addToken } from '../../src/console/auth/tokens.ts'
+import { ACCESS_ROLES, type AccessRole } from '../../src/console/auth/viewer.ts'
 import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
 import { Live } from '../../src/console/live.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
@@ -15,6 +17,7 @@ import { TOPICS } from '../../src/console/screens.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SERIALIZERS } from '../../src/lib/logger.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -108,6 +111,87 @@ export async function openApp(
       await hr.close()
       await pool.end()
     },
+  }
+}
+
+/** A console for all tests of a file, on a database of its own, with a program for each role. */
+export class ConsoleUnderTest {
+  #database: TestDatabase | undefined
+  #console: TestApp | undefined
+  readonly #tokens = new Map<AccessRole, string>()
+
+  constructor(settings: (databaseUrl: string) => Record<string, string> = () => ({})) {
+    beforeAll(async () => {
+      this.#database = await createTestDatabase({ migrated: true })
+      const { url, pool } = this.#database
+      this.#console = await openApp(url, { settings: settings(url) })
+      const expiresAt = new Date(Date.now() + 86_400_000)
+      for (const role of ACCESS_ROLES)
+        this.#tokens.set(role, await addToken(pool, 'test', { name: role, role, expiresAt }))
+    })
+    afterAll(async () => {
+      await this.#console?.[Symbol.asyncDispose]()
+      await this.#database?.close()
+    })
+  }
+
+  get url(): string {
+    return this.#opened().database.url
+  }
+
+  get pool(): TestDatabase['pool'] {
+    return this.#opened().database.pool
+  }
+
+  get app(): FastifyInstance {
+    return this.#opened().console.app
+  }
+
+  get routes(): RouteOptions[] {
+    return this.#opened().console.routes
+  }
+
+  #opened() {
+    if (!this.#database || !this.#console) throw new Error('the console exists within tests only')
+    return { database: this.#database, console: this.#console }
+  }
+
+  /** Asks as the program of a role. Below /api/v1 it is answered with data, elsewhere with the page. */
+  ask(
+    role: AccessRole,
+    method: 'GET' | 'POST',
+    url: string,
+    payload?: InjectOptions['payload'],
+    headers: Record<string, string> = {},
+  ) {
+    return this.app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${this.#tokens.get(role)}`, ...headers },
+      ...(payload === undefined ? {} : { payload }),
+    })
+  }
+
+  /** Asks as the browser of a user who has signed in, with the text of a form. */
+  async browse(role: AccessRole, method: 'GET' | 'POST', url: string, form?: string) {
+    return this.app.inject({
+      method,
+      url,
+      headers: {
+        cookie: await signInAs(this.#opened().console, role),
+        'sec-fetch-site': 'same-origin',
+        accept: 'text/html',
+        'accept-language': 'en',
+        ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(form === undefined ? {} : { payload: form }),
+    })
+  }
+
+  /** What was asked for so far, in its order. */
+  async commands(): Promise<{ name: string; arguments: unknown }[]> {
+    const { rows } = await this.pool.query('select name, arguments from dirsync.command order by id')
+    return rows
   }
 }
 

@@ -1,85 +1,23 @@
-import type { InjectOptions } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addToken } from '../../src/console/auth/tokens.ts'
-import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { describe, expect, test } from 'vitest'
 import { heartbeat } from '../../src/sync/process.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, type TestApp } from './console-under-test.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Platform, schedules, halts and settings by their routes; test/console/browser/operations.test.ts has the pages. */
 
 const MARKER = 'hunter2hunter2'
 
-let database: TestDatabase
-let console: TestApp
-const tokens = new Map<AccessRole, string>()
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  const settings = {
-    DATABASE_URL: `${database.url}?application_name=${MARKER}`,
-    HR_DATABASE_URL: `${database.url}?application_name=${MARKER}`,
-    PLATFORM_APP_SECRET: MARKER,
-    CONSOLE_TOKEN: MARKER,
-    CONSOLE_PROXIES: '10.0.0.1',
-  }
-  console = await openApp(database.url, { settings })
-  for (const role of ['viewer', 'operator', 'admin'] as const)
-    tokens.set(
-      role,
-      await addToken(database.pool, 'test', {
-        name: role,
-        role,
-        expiresAt: new Date(Date.now() + 3_600_000),
-      }),
-    )
-})
-afterAll(async () => {
-  await console[Symbol.asyncDispose]()
-  await database.close()
-})
-
-function ask(role: AccessRole, method: 'GET' | 'POST', url: string, payload?: InjectOptions['payload']) {
-  return console.app.inject({
-    method,
-    url,
-    headers: { authorization: `Bearer ${tokens.get(role)}` },
-    ...(payload === undefined ? {} : { payload }),
-  })
-}
-const commandNames = async () => {
-  const { rows } = await database.pool.query<{ name: string }>('select name from dirsync.command order by id')
-  return rows.map(({ name }) => name)
-}
-
-describe('who may', () => {
-  const CHANGES = [
-    '/platform/rate',
-    '/platform/rate/clear',
-    '/platform/token',
-    '/schedules/sweep/run',
-    '/schedules/sweep/pause',
-    '/schedules/sweep/resume',
-    '/halts/*/probe',
-    '/doctor',
-  ]
-  test.each(CHANGES)('a viewer may not POST %s', async path => {
-    const before = await commandNames()
-    for (const prefix of ['', '/api/v1'])
-      expect((await ask('viewer', 'POST', prefix + path, {})).statusCode).toBe(403)
-    expect(await commandNames()).toEqual(before)
-  })
-
-  test.each(['/settings', '/doctor'])('an operator may not see %s', async path => {
-    expect((await ask('operator', 'GET', `/api/v1${path}`)).statusCode).toBe(403)
-    expect((await ask('admin', 'GET', `/api/v1${path}`)).statusCode).toBe(200)
-  })
-})
+const console = new ConsoleUnderTest(url => ({
+  DATABASE_URL: `${url}?application_name=${MARKER}`,
+  HR_DATABASE_URL: `${url}?application_name=${MARKER}`,
+  PLATFORM_APP_SECRET: MARKER,
+  CONSOLE_TOKEN: MARKER,
+  CONSOLE_PROXIES: '10.0.0.1',
+}))
 
 describe('the platform', () => {
   test('is described to programs', async () => {
-    const answer = await ask('viewer', 'GET', '/api/v1/platform')
+    const answer = await console.ask('viewer', 'GET', '/api/v1/platform')
     expect(answer.statusCode).toBe(200)
     expect(answer.json()).toMatchObject({
       pace: { workers: 0, permitted_per_second: null, cap: null },
@@ -107,28 +45,28 @@ describe('the platform', () => {
       /time zone/,
     ],
   ])('a lower rate with %s is refused in a sentence', async (_, body, detail) => {
-    const answer = await ask('operator', 'POST', '/api/v1/platform/rate', body)
+    const answer = await console.ask('operator', 'POST', '/api/v1/platform/rate', body)
     expect(answer.statusCode).toBe(422)
     expect(answer.json().detail).toMatch(detail)
-    expect((await database.pool.query('select from dirsync.rate_cap')).rowCount).toBe(0)
+    expect((await console.pool.query('select from dirsync.rate_cap')).rowCount).toBe(0)
   })
 
   test('a lower rate ends when the clock on the wall of the one who set it says so', async () => {
     const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10)
-    const answer = await ask('operator', 'POST', '/api/v1/platform/rate', {
+    const answer = await console.ask('operator', 'POST', '/api/v1/platform/rate', {
       per_second: 5,
       until: `${day}T09:30`,
       zone: 'Asia/Shanghai',
       reason: 'the vendor asked for it',
     })
     expect(answer.json()).toEqual({ per_second: 5, until: `${day}T01:30:00.000Z` })
-    const clear = () => ask('operator', 'POST', '/api/v1/platform/rate/clear', {})
+    const clear = () => console.ask('operator', 'POST', '/api/v1/platform/rate/clear', {})
     expect((await clear()).json()).toEqual({ restored: true })
     expect((await clear()).json()).toEqual({ restored: false })
   })
 
   test('a platform that does not answer leaves the token’s state open', async () => {
-    const answer = await ask('operator', 'POST', '/api/v1/platform/token', {})
+    const answer = await console.ask('operator', 'POST', '/api/v1/platform/token', {})
     expect(answer.json()).toMatchObject({ accepted: null, category: 'platform_unavailable' })
   })
 })
@@ -136,23 +74,23 @@ describe('the platform', () => {
 describe('schedules and halts', () => {
   test('what does not exist is not found', async () => {
     for (const path of ['/schedules/nothing/run', '/schedules/nothing/resume', '/halts/E9/probe'])
-      expect((await ask('operator', 'POST', `/api/v1${path}`, {})).statusCode).toBe(404)
-    expect((await ask('viewer', 'GET', '/api/v1/schedules?job=nothing')).statusCode).toBe(404)
+      expect((await console.ask('operator', 'POST', `/api/v1${path}`, {})).statusCode).toBe(404)
+    expect((await console.ask('viewer', 'GET', '/api/v1/schedules?job=nothing')).statusCode).toBe(404)
   })
 
   test('without a scheduler every list says so', async () => {
-    expect((await ask('viewer', 'GET', '/api/v1/schedules')).json()).toEqual({
+    expect((await console.ask('viewer', 'GET', '/api/v1/schedules')).json()).toEqual({
       schedules: [],
       scheduler_alive: false,
     })
-    const page = await ask('viewer', 'GET', '/schedules')
+    const page = await console.ask('viewer', 'GET', '/schedules')
     expect(page.body).toContain('No scheduler is running')
   })
 
   test('roles without a process are named, until a process has them', async () => {
-    const missing = async () => (await ask('viewer', 'GET', '/api/v1/halts')).json().missing_roles
+    const missing = async () => (await console.ask('viewer', 'GET', '/api/v1/halts')).json().missing_roles
     expect(await missing()).toEqual(['scheduler', 'worker'])
-    const page = await ask('viewer', 'GET', '/halts')
+    const page = await console.ask('viewer', 'GET', '/halts')
     expect(page.body).toContain('<code>dirsync start --roles worker</code>')
     const me = {
       id: crypto.randomUUID(),
@@ -162,35 +100,35 @@ describe('schedules and halts', () => {
       version: '1',
       pacer: null,
     }
-    await heartbeat(database.pool, me)
+    await heartbeat(console.pool, me)
     expect(await missing()).toEqual([])
   })
 
   test('the sweep is not paused, and a halt of the enterprise without a code is probed', async () => {
-    await database.pool.query(
+    await console.pool.query(
       `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sweep', '*/3 * * * * *', now())`,
     )
-    const pause = await ask('operator', 'POST', '/api/v1/schedules/sweep/pause', { reason: 'no' })
+    const pause = await console.ask('operator', 'POST', '/api/v1/schedules/sweep/pause', { reason: 'no' })
     expect(pause.statusCode).toBe(422)
     expect(pause.json().detail).toContain('cannot be paused')
-    await database.pool.query(
+    await console.pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
        values ('', 'enterprise_code', $1, '[]', now() + interval '1 hour')`,
       [toStore(inWords('<script>alert(1)</script>'))],
     )
-    const page = await ask('operator', 'GET', '/halts')
+    const page = await console.ask('operator', 'GET', '/halts')
     expect(page.body).not.toContain('<script>alert')
     expect(page.body).toContain('action="/halts/-/probe"')
-    expect((await ask('operator', 'POST', '/api/v1/halts/-/probe', {})).json()).toEqual({ scope: '' })
-    const { rows } = await database.pool.query('select next_probe_at <= now() as due from dirsync.halt')
+    expect((await console.ask('operator', 'POST', '/api/v1/halts/-/probe', {})).json()).toEqual({ scope: '' })
+    const { rows } = await console.pool.query('select next_probe_at <= now() as due from dirsync.halt')
     expect(rows).toEqual([{ due: true }])
   })
 })
 
 describe('settings', () => {
   test('hold no secret, for people and for programs', async () => {
-    const api = await ask('admin', 'GET', '/api/v1/settings')
-    const page = await ask('admin', 'GET', '/settings')
+    const api = await console.ask('admin', 'GET', '/api/v1/settings')
+    const page = await console.ask('admin', 'GET', '/settings')
     for (const { body } of [api, page]) expect(body).not.toContain(MARKER)
     const settings: { name: string }[] = api.json().settings
     const of = (name: string) => settings.find(setting => setting.name === name)
@@ -200,17 +138,17 @@ describe('settings', () => {
   })
 
   test('the doctor runs once for two who ask at the same time, and prints no secret', async () => {
-    expect((await ask('admin', 'GET', '/api/v1/doctor')).json()).toEqual({ examination: null })
+    expect((await console.ask('admin', 'GET', '/api/v1/doctor')).json()).toEqual({ examination: null })
     const [one, two] = await Promise.all([
-      ask('admin', 'POST', '/api/v1/doctor', {}),
-      ask('admin', 'POST', '/api/v1/doctor', {}),
+      console.ask('admin', 'POST', '/api/v1/doctor', {}),
+      console.ask('admin', 'POST', '/api/v1/doctor', {}),
     ])
     expect(one.statusCode).toBe(200)
     expect(one.json()).toEqual(two.json())
-    const last = await ask('admin', 'GET', '/api/v1/doctor')
+    const last = await console.ask('admin', 'GET', '/api/v1/doctor')
     expect(last.json()).toEqual(one.json())
     expect(last.json().examination).toMatchObject({ complete: true, by: 'api:token:admin' })
-    const page = await ask('admin', 'GET', '/doctor')
+    const page = await console.ask('admin', 'GET', '/doctor')
     for (const { body } of [one, page]) expect(body).not.toContain(MARKER)
     // The platform of this test is not there.
     expect(last.json().examination.findings).toContainEqual(

@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addToken } from '../../src/console/auth/tokens.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, type TestApp } from './console-under-test.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Audit, money and mirrors through the API. */
 
-let database: TestDatabase
-let console: TestApp
-const tokens = new Map<string, string>()
+const console = new ConsoleUnderTest(() => ({ MIRRORS: 'accounts' }))
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  console = await openApp(database.url, { settings: { MIRRORS: 'accounts' } })
-  const expiresAt = new Date(Date.now() + 86_400_000)
-  for (const role of ['viewer', 'operator', 'admin'] as const)
-    tokens.set(role, await addToken(database.pool, 'test', { name: role, role, expiresAt }))
-  await database.pool.query(`
+  await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at, resolved_by, resolution)
       values ('r1', 'o1', 1.5, 'unknown', 'ann', '2026-11-01T10:00Z', null, null, null),
              ('r/2', 'o2', 2, 'rejected', 'ann', '2026-11-02T10:00Z', '2026-11-02T10:01Z', 'postgres (cli:li)', 'by telephone'),
@@ -26,24 +18,9 @@ beforeAll(async () => {
       select 't' || i, 'e1', 3, 12.5, '2026-11-01T15:00Z'::timestamptz + i * interval '1 hour'
       from generate_series(0, 4) i`)
 })
-afterAll(async () => {
-  await console[Symbol.asyncDispose]()
-  await database.close()
-})
-
-async function api(method: 'GET' | 'POST', url: string, options: { as?: string; body?: object } = {}) {
-  const answer = await console.app.inject({
-    method,
-    url: `/api/v1${url}`,
-    headers: { authorization: `Bearer ${tokens.get(options.as ?? 'admin')}` },
-    ...(options.body ? { payload: options.body } : {}),
-  })
+async function api(method: 'GET' | 'POST', url: string, options: { as?: AccessRole; body?: object } = {}) {
+  const answer = await console.ask(options.as ?? 'admin', method, `/api/v1${url}`, options.body)
   return { status: answer.statusCode, json: answer.json() }
-}
-
-async function commands(): Promise<number> {
-  const { rows } = await database.pool.query('select count(*)::int as n from dirsync.command')
-  return rows[0].n
 }
 
 describe('money', () => {
@@ -66,28 +43,19 @@ describe('money', () => {
     expect(rest.items.map((row: { outer_refund_no: string }) => row.outer_refund_no)).toEqual(['r/2'])
   })
 
-  test('with an unknown outcome cannot be settled by an operator', async () => {
-    const before = await commands()
-    const body = { as: 'accepted', reason: 'because' }
-    for (const as of ['viewer', 'operator'])
-      for (const url of ['/money/refunds/r1/settle', '/money/refunds/r1/resolve', '/money/topups/t1/resolve'])
-        expect((await api('POST', url, { as, body })).status, `${as} ${url}`).toBe(403)
-    expect(await commands()).toBe(before)
-  })
-
   test.each([
     ['without a reason', { as: 'accepted' }],
     ['with an empty one', { as: 'accepted', reason: '  ' }],
     ['without an outcome', { reason: 'because' }],
     ['as something else', { as: 'notified', reason: 'because' }],
   ])('is not resolved %s', async (_, body) => {
-    const before = await commands()
+    const before = await console.commands()
     expect((await api('POST', '/money/refunds/r1/resolve', { body })).status).toBe(422)
-    expect(await commands()).toBe(before)
+    expect(await console.commands()).toEqual(before)
   })
 
   test('that was decided already is answered with who decided, and nothing is recorded', async () => {
-    const before = await commands()
+    const before = await console.commands()
     const number = encodeURIComponent('r/2')
     for (const [action, body] of [
       ['settle', {}],
@@ -98,7 +66,7 @@ describe('money', () => {
       expect(json.detail).toContain('postgres (cli:li) has already recorded the outcome of r/2: refused')
     }
     expect((await api('POST', '/money/refunds/none/settle')).status).toBe(404)
-    expect(await commands()).toBe(before)
+    expect(await console.commands()).toEqual(before)
   })
 
   test('is resolved through the API, and written down with the address', async () => {
@@ -133,7 +101,6 @@ describe('mirrors', () => {
       { mirror: 'accounts', on: true, present: null },
       { mirror: 'taxpayers', on: false },
     ])
-    expect((await api('POST', '/mirrors/orders/read', { as: 'viewer' })).status).toBe(403)
     expect((await api('POST', '/mirrors/employees/read')).status).toBe(404)
   })
 

@@ -42,6 +42,65 @@ test('only health, metrics, assets and signing in are open to those who have not
   ])
 })
 
+test('what a viewer may not do takes the role that is written here', () => {
+  const { open, viewer, ...beyond } = Object.groupBy(accessOf(console), ([, access]) => access)
+  const keysOf = (routes: [string, string][]) => routes.map(([key]) => key)
+  expect(Object.fromEntries(Object.entries(beyond).map(([role, of]) => [role, keysOf(of)]))).toEqual({
+    reviewer: [
+      'GET /cases.csv',
+      'POST /cases/:id/retry',
+      'POST /cases/:id/snooze',
+      'POST /cases/:id/ignore',
+      'POST /cases/:id/assign',
+      'POST /cases/:id/comment',
+      'POST /employees/:key/explain',
+      'POST /employees/:key/sync',
+      'POST /bulk',
+      'POST /bulk/:id/start',
+      'POST /bulk/:id/stop',
+    ],
+    operator: [
+      'POST /pause',
+      'POST /resume',
+      'POST /alerts/:id/acknowledge',
+      'POST /alerts/mute',
+      'POST /alerts/unmute',
+      'POST /alerts/quiet-hours',
+      'POST /alerts/quiet-hours/clear',
+      'POST /alerts/channels/:channel/test',
+      'GET /runs/new',
+      'POST /runs',
+      'POST /runs/:id/cancel',
+      'GET /departments/run',
+      'POST /departments/run',
+      'POST /platform/rate',
+      'POST /platform/rate/clear',
+      'POST /platform/token',
+      'POST /schedules/:job/run',
+      'POST /schedules/:job/pause',
+      'POST /schedules/:job/resume',
+      'POST /mapping/try',
+      'POST /mapping/dry-runs',
+      'POST /mapping/dry-runs/:id/cancel',
+      'POST /mirrors/:mirror/read',
+      'POST /halts/:scope/probe',
+      'POST /runs/:id/approve',
+      'POST /runs/:id/reject',
+    ],
+    admin: [
+      'POST /employees/:key/reveal',
+      'POST /money/refunds/:number/settle',
+      'POST /money/refunds/:number/resolve',
+      'POST /money/topups/:code/resolve',
+      'GET /audit',
+      'GET /audit.csv',
+      'GET /settings',
+      'GET /doctor',
+      'POST /doctor',
+    ],
+  })
+})
+
 test('the API does everything that a page does', () => {
   const pages = routes().filter(({ url }) => !url.startsWith('/api'))
   const api = new Set(
