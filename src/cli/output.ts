@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { qualified } from '../directory/employee.ts'
 import { io, perRun } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
@@ -307,14 +306,6 @@ export function coloured(state: string, text = state): string {
   return text
 }
 
-/** Colours a cell, which may be padded or cut, as {@link coloured} does for the state of its row. */
-export function paintedBy<Row>(stateOf: (row: Row) => string): (cell: string, row: Row) => string {
-  return (cell, row) => {
-    const name = cell.trimEnd()
-    return coloured(stateOf(row), name) + cell.slice(name.length)
-  }
-}
-
 /** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
   const seconds = ms / 1000
@@ -364,9 +355,4 @@ export function perSecond(rate: number): string {
   return say('shell.per_second', {
     rate: rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 }),
   })
-}
-
-/** The entity of a row as commands accept it: with its enterprise, unless it is an enterprise itself. */
-export function entityName(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
-  return row.entity === 'enterprise' ? row.entity_key : qualified(row.enterprise_code, row.entity_key)
 }

@@ -119,21 +119,25 @@ test('names of values are words, not identifiers', () => {
 test('no text is there for nothing', async () => {
   const sources = await sourcesOf(['src', 'jobs'], path => !/src\/texts\/(?:en|zh-CN)\//.test(path))
   // A key is named, or made from data: `state.${row.state}`, named('state', …), or a name that SQL asks for.
+  const made = [...sources.matchAll(/`([a-z_]+\.(?:[\w.]|\$\{[^}]*\})*)`/g)].map(
+    ([, template = '']) =>
+      new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\$\{[^}]*\}/g, '[^.]+')}$`),
+  )
   const lists = new Set<string>()
-  for (const [, list = ''] of sources.matchAll(/`([a-z_.]+)\.\$\{/g)) lists.add(list)
   for (const [, list = ''] of sources.matchAll(
     /(?:named|namedList|namedWithValue|meaning|term)\(\s*'([a-z_.]+)'/g,
   ))
     lists.add(list)
   for (const [, list = ''] of sources.matchAll(/countsText\(.*?'([a-z_.]+)'\)/g)) lists.add(list)
   for (const [, list = ''] of sources.matchAll(/name_of\([^']*'zh-CN', '([a-z_]+)'/g)) lists.add(list)
-  const quoted = new Set([...sources.matchAll(/'([^\s']+)(?=')/g)].map(([, name]) => name))
-  const begun = [...sources.matchAll(/`([a-z_.]+_)\$\{/g)].map(([, begin = '']) => begin)
+  const quoted = new Set([...sources.matchAll(/['"]([^\s'"]+)(?=['"])/g)].map(([, name]) => name))
+  const begun = [...sources.matchAll(/'([a-z_]+\.[a-z_.]+_)' \|\|/g)].map(([, begin = '']) => begin)
+  const isNamed = (key: string) => quoted.has(key) || made.some(template => template.test(key))
   const unused = keys.filter(key => {
-    if (NAMES.test(key) || quoted.has(key) || begun.some(begin => key.startsWith(begin))) return false
+    if (NAMES.test(key) || isNamed(key) || begun.some(begin => key.startsWith(begin))) return false
     // What to do about something stands beside it, and is found by its name.
     const name = key.replace(/\.remedy$/, '')
-    return !lists.has(name.slice(0, name.lastIndexOf('.'))) && (name === key || !quoted.has(name))
+    return !lists.has(name.slice(0, name.lastIndexOf('.'))) && (name === key || !isNamed(name))
   })
   expect(unused).toEqual([])
 })
@@ -159,7 +163,7 @@ const NAMES = new RegExp(
       'card_type',
       'service_provider',
     ],
-    ...['code', 'circumstance', 'said', 'doctor', 'alert_state'],
+    ...['code', 'circumstance', 'doctor', 'alert_state'],
     // Of every rule of alerts: the compiler holds them to their names.
     'alert',
   ].join('|')})\\.`,

@@ -1,5 +1,4 @@
 import { type Pool, storableText } from '../../lib/database.ts'
-import type { Language } from '../../texts/texts.ts'
 import { inNameOf, note } from './audit.ts'
 import { hashOf, newSecret } from './secret.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
@@ -83,17 +82,16 @@ export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewe
     name: string
     role: AccessRole
     via: keyof typeof SESSION_SECONDS
-    language: Language | null
   }>(
     `with good as (
-       select s.id_hash, s.via, s.last_seen_at, u.name, u.role, u.language
+       select s.id_hash, s.via, s.last_seen_at, u.name, u.role
        from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
        where s.id_hash = $1 and s.revoked_at is null and s.expires_at > now() and u.disabled_at is null
      ), seen as (
        update dirsync.console_session s set last_seen_at = now() from good
        where s.id_hash = good.id_hash and good.last_seen_at < now() - interval '1 minute'
      )
-     select name, role, via, language from good`,
+     select name, role, via from good`,
     [hashOf(secret)],
   )
   return rows[0] ?? null

@@ -1,6 +1,5 @@
 import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
-import type { Language } from '../../texts/texts.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
@@ -126,11 +125,6 @@ export async function setRole(pool: Pool, actor: string, name: string, role: Acc
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
   })
-}
-
-/** Stores the language that a user chose; null to follow their browser. */
-export async function setLanguage(pool: Pool, name: string, language: Language | null): Promise<void> {
-  await pool.query('update dirsync.console_user set language = $2 where name = $1', [name, language])
 }
 
 /** Whether any user can sign in with a password. */

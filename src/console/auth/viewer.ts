@@ -1,5 +1,3 @@
-import type { Language } from '../../texts/texts.ts'
-
 /** Roles, lowest first; each includes the permissions of those before it. */
 export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AccessRole = (typeof ACCESS_ROLES)[number]
@@ -18,8 +16,6 @@ export interface Viewer {
   name: string
   role: AccessRole
   via: (typeof WAYS_IN)[number]
-  /** The language that they chose; absent or null: as their browser asks. */
-  language?: Language | null
 }
 
 declare module 'fastify' {

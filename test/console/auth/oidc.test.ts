@@ -112,7 +112,7 @@ describe('a sign-in at the provider', () => {
     const back = await wayBack(browser, '?to=/cases?state=open')
     expect(await browser.get(back)).toMatchObject({ status: 303, location: `${auth.url}/cases?state=open` })
     expect([...browser.jar(auth.url).keys()]).toEqual(['dirsync'])
-    expect(await viewerOf(browser)).toEqual({ name: 'anna', role: 'admin', via: 'oidc', language: null })
+    expect(await viewerOf(browser)).toEqual({ name: 'anna', role: 'admin', via: 'oidc' })
     const { rows } = await auth.pool.query(
       `select extract(epoch from expires_at - created_at)::int as life from dirsync.console_session
        where user_name = 'anna'`,

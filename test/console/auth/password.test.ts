@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localPath } from '../../../src/console/auth/browser.ts'
 import { hashPassword, isPassword } from '../../../src/console/auth/password.ts'
-import { disableUser, setLanguage, setPassword, setRole } from '../../../src/console/auth/users.ts'
+import { disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
 import { type AuthUnderTest, Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
 let auth: AuthUnderTest
@@ -41,7 +41,7 @@ describe('a password', () => {
 
     const guarded = await browser.get(`${auth.url}/guarded`)
     expect(JSON.parse(guarded.text)).toEqual({
-      viewer: { name: 'anna', role: 'operator', via: 'password', language: null },
+      viewer: { name: 'anna', role: 'operator', via: 'password' },
       session: expect.stringMatching(/^[0-9a-f]{64}$/),
     })
     expect(guarded.text).not.toContain(browser.jar(auth.url).get('dirsync'))
@@ -239,8 +239,7 @@ describe('a session', () => {
     const viewer = async () => JSON.parse((await browser.get(`${auth.url}/guarded`)).text).viewer
     expect(await viewer()).toMatchObject({ role: 'admin' })
     await setRole(auth.pool, 'test', 'fred', 'viewer')
-    await setLanguage(auth.pool, 'fred', 'zh-CN')
-    expect(await viewer()).toMatchObject({ role: 'viewer', language: 'zh-CN' })
+    expect(await viewer()).toMatchObject({ role: 'viewer' })
     expect(await setPassword(auth.pool, 'test', 'fred', 'another long password')).toBe(1)
     expect(await viewer()).toBeNull()
 
