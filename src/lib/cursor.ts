@@ -4,7 +4,7 @@ import { storable } from './database.ts'
 /** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
 
 /** The text is not a cursor of this list. */
-export class CursorError extends Error {
+class CursorError extends Error {
   readonly code = 'CURSOR_INVALID'
 
   constructor() {

@@ -93,18 +93,6 @@ describe('what programs read', () => {
     expect(rule.runbook.length).toBeGreaterThan(2)
     expect((await console.ask('viewer', 'GET', '/api/v1/alerts/rules/nothing')).statusCode).toBe(404)
   })
-
-  test('of the history comes page by page', async () => {
-    for (let i = 0; i < 3; i++)
-      await plantAlert(console.pool, 'halt', { state: 'ended', subject: `E${i}`, endedMinutesAgo: i + 1 })
-    const first = (await console.ask('viewer', 'GET', '/api/v1/alerts/history?limit=2')).json()
-    expect(first.items).toHaveLength(2)
-    const rest = (
-      await console.ask('viewer', 'GET', `/api/v1/alerts/history?limit=2&cursor=${first.next}`)
-    ).json()
-    expect(rest).toMatchObject({ items: [{ subject: 'E2' }], next: null })
-    expect((await console.ask('viewer', 'GET', '/api/v1/alerts/history?rule=nothing')).statusCode).toBe(422)
-  })
 })
 
 describe('every rule', () => {

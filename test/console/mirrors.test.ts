@@ -21,15 +21,8 @@ describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
     (await listPaymentOrders(store.pool, { limit: 20, ...options })).rows.map(({ trade_no }) => trade_no)
 
-  test('come the latest first, and every one once over the pages', async () => {
-    const seen: string[] = []
-    let after: Parameters<typeof listPaymentOrders>[1]['after']
-    do {
-      const page = await listPaymentOrders(store.pool, { limit: 3, after })
-      seen.push(...page.rows.map(({ trade_no }) => trade_no))
-      after = page.next ?? undefined
-    } while (after)
-    expect(seen).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
+  test('come the latest first', async () => {
+    expect(await numbers()).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
   })
 
   test('are filtered by payer, status, number and time', async () => {
@@ -50,19 +43,19 @@ describe('payment orders', () => {
 })
 
 test('limit accounts come with their sub-accounts, without those that are gone unless asked', async () => {
-  const first = await listLimitAccounts(store.pool, { limit: 1 })
-  expect(first.rows).toMatchObject([
+  const present = await listLimitAccounts(store.pool, { limit: 5 })
+  expect(present.rows).toMatchObject([
     { account_openid: 'a1', balance: '12.30', sub_accounts: [{ id: '1', name: 'One', gone: false }] },
+    { account_openid: 'a2' },
   ])
-  const rest = await listLimitAccounts(store.pool, { limit: 5, after: first.next ?? undefined })
-  expect(rest).toMatchObject({ rows: [{ account_openid: 'a2' }], next: null })
   const all = await listLimitAccounts(store.pool, { limit: 5, gone: true })
   expect(all.rows.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
 })
 
-test('taxpayers are found by the beginning of their number, page by page', async () => {
-  const first = await listTaxpayers(store.pool, { identifier: '91', limit: 1 })
-  expect(first.rows).toMatchObject([{ identifier: '91A', nature: 1, name: 'Acme' }])
-  const rest = await listTaxpayers(store.pool, { identifier: '91', limit: 1, after: first.next ?? undefined })
-  expect(rest).toMatchObject({ rows: [{ identifier: '91A', nature: 2 }], next: null })
+test('taxpayers are found by the beginning of their number', async () => {
+  const { rows } = await listTaxpayers(store.pool, { identifier: '91', limit: 5 })
+  expect(rows).toMatchObject([
+    { identifier: '91A', nature: 1, name: 'Acme' },
+    { identifier: '91A', nature: 2 },
+  ])
 })

@@ -1,0 +1,208 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { DryRunSummary } from '../../src/sync/dry-run-reading.ts'
+import { accessOf, ConsoleUnderTest, keyOf } from './console-under-test.ts'
+
+/* What every list does: paging, refusals, its page and its export. The order and the filters of each have tests of their own. */
+
+const console = new ConsoleUnderTest(() => ({ MIRRORS: 'orders,accounts,taxpayers' }))
+
+/** Every list, by an address that gives seven rows of it. */
+const LISTS: Record<string, string> = {
+  '/alerts/history': '/alerts/history?rule=held_run',
+  '/audit': '/audit?who=lists',
+  '/bulk/:id': '/bulk/1',
+  '/cases': '/cases?categories=left_hr',
+  '/departments': '/departments?enterprise=A',
+  '/employees': '/employees?status=waiting',
+  '/mapping/dry-runs': '/mapping/dry-runs',
+  '/mapping/dry-runs/:id': '/mapping/dry-runs/1?what=changes',
+  '/mirrors/accounts': '/mirrors/accounts?enterprise=A',
+  '/mirrors/orders': '/mirrors/orders?enterprise=A',
+  '/mirrors/taxpayers': '/mirrors/taxpayers?enterprise=A',
+  '/money': '/money?since=2026-01-01',
+  '/runs': '/runs?kind=changes',
+  '/runs/:id/plan': '/runs/1/plan?reason=changed',
+}
+const lists = Object.entries(LISTS)
+
+/** Seven of each, three of one moment; and one that the address leaves out. */
+async function plantAll(): Promise<void> {
+  await console.pool.query(`
+    create temporary view seed as
+      select i, '2026-11-01Z'::timestamptz + i / 3 * interval '1 hour' as at from generate_series(1, 7) i;
+    insert into dirsync.alert (rule, subject, severity, state, since, raised_at, gone_at, ended_at)
+      select 'held_run', i::text, 'warning', 'ended', at, at, at, at from seed
+      union all select 'halt', '', 'critical', 'ended', now(), now(), now(), now();
+    insert into dirsync.command (name, requested_by, requested_at, arguments, reason)
+      select 'resync', '=lists', at, '{"kind": "full"}', '=1+1' from seed;
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, last_failed_at)
+      select 'employee', '-' || i, 'update-employee', 'left_hr', '[]'::jsonb, '[]'::jsonb,
+             (array['open', 'blocked', 'snoozed'])[i % 3 + 1], at from seed
+      union all select 'employee', 'other', 'update-employee', 'duplicate_email', '[]', '[]', 'open', now();
+    insert into dirsync.bulk_action (action, total) values ('retry', 7);
+    insert into dirsync.bulk_item (bulk_id, dead_letter_id, version)
+      select 1, id, version from dirsync.dead_letter where category = 'left_hr';
+    insert into dirsync.department (enterprise_code, dept_code, active) select 'A', 'D' || i, true from seed
+      union all select 'B', 'D', true;
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash)
+      select 'e' || i, gen_random_uuid(), null from seed union all select 'other', md5('')::uuid, md5('')::uuid;
+    insert into dirsync.dry_run (mapping, requested_at, state, finished_at)
+      select 'select 1', at, 'cancelled', at from seed;
+    insert into dirsync.dry_run_entity (dry_run_id, enterprise_code, entity_key, reason)
+      select 1, '', 'e' || i, 'changes' from seed union all select 1, '', 'other', 'appears';
+    insert into dirsync.limit_account (enterprise_code, account_openid) select 'A', 'a' || i from seed
+      union all select 'B', 'a';
+    insert into dirsync.payment_order (enterprise_code, trade_no, created_at) select 'A', 't' || i, at from seed
+      union all select 'B', 't', now();
+    insert into dirsync.taxpayer (enterprise_code, identifier, taxpayer_nature, taxpayer_name)
+      select 'A', 'T' || i / 4, i % 2 + 1, 'Example ' || i from seed union all select 'B', 'T', 1, 'Example';
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
+      select 'r' || i, 'o' || i, 1, case i % 2 when 0 then 'unknown' else 'accepted' end, 'ann', at,
+             case i % 2 when 0 then null else at end
+      from seed;
+    insert into dirsync.sync_run (kind, state, requested_by, requested_at, planned, plan)
+      select 'changes', 'held', 'cron', at, 7, '{"reasons": {"changed": 7}}'::jsonb from seed
+      union all select 'full', 'done', 'cron', now(), null, null;
+    insert into dirsync.planned_work (run_id, operation, entity_key, reason)
+      select 1, 'update-employee', 'e' || i, 'changed' from seed
+      union all select 1, 'update-employee', 'other', 'vanished'`)
+  const compared: DryRunSummary = {
+    ...{ rows: 8, keyless: 0, inScope: 8, rowsToday: 8, stored: 8, empty: {}, planned: { changed: 8 } },
+    ...{ verdict: 'running', verdictMessage: null, compared: { changes: 7, appears: 1 } },
+    ...{ columns: [], departments: [], broken: [], brokenToday: [], addedColumns: [], removedColumns: [] },
+  }
+  await console.pool.query(`update dirsync.dry_run set state = 'done', summary = $1 where id = 1`, [compared])
+}
+
+interface Listed {
+  items: object[]
+  next: string | null
+}
+
+async function listed(address: string): Promise<Listed> {
+  const answer = await console.ask('admin', 'GET', `/api/v1${address}`)
+  expect(answer.statusCode, `${address} ${answer.body}`).toBe(200)
+  const { items, results = items, next } = answer.json()
+  return { items: results, next }
+}
+
+const queryOf = (address: string) => Object.fromEntries(new URL(address, 'http://console').searchParams)
+const also = (address: string, query: string) => `${address}${address.includes('?') ? '&' : '?'}${query}`
+
+test('every list is among them', () => {
+  const paged = console.routes.filter(({ schema }) => 'cursor' in Object(Object(schema?.querystring).shape))
+  const found = paged.map(({ url }) => keyOf('GET', url).slice('GET '.length))
+  expect([...new Set(found)].sort()).toEqual(Object.keys(LISTS))
+})
+
+test.each(lists.filter(([path]) => !path.includes(':')))('%s without a row says so', async path => {
+  // The audit has the tokens of this test.
+  const { body } = await console.ask('admin', 'GET', path === '/audit' ? '/audit?who=nobody' : path)
+  expect(body).toContain('class="empty"')
+})
+
+describe('the list', () => {
+  beforeAll(plantAll)
+
+  test.each(lists)('%s comes page by page, each row once, to programs and to people', async (_, address) => {
+    const whole = await listed(also(address, 'limit=200'))
+    expect(whole).toEqual({ items: expect.any(Array), next: null })
+    expect(whole.items).toHaveLength(7)
+    const seen: object[] = []
+    let next: string | null = null
+    do {
+      const here: string = also(address, `limit=2${next === null ? '' : `&cursor=${next}`}`)
+      const page: Listed = await listed(here)
+      const shown = await console.ask('admin', 'GET', here)
+      const link = /<a rel="next" href="([^"]*)"/.exec(shown.body)?.[1]?.replaceAll('&amp;', '&')
+      expect(link && queryOf(link)).toEqual(
+        page.next === null ? undefined : queryOf(also(address, `limit=2&cursor=${page.next}`)),
+      )
+      seen.push(...page.items)
+      next = page.next
+    } while (next !== null)
+    expect(seen).toEqual(whole.items)
+  })
+
+  test.each(lists)(
+    '%s refuses unknown filters, of programs alone, and impossible pages',
+    async (_, address) => {
+      const unknown = also(address, 'nonsense=1')
+      const refused = await console.ask('admin', 'GET', `/api/v1${unknown}`)
+      expect([refused.statusCode, refused.json().detail]).toEqual([422, 'there is no nonsense here'])
+      expect((await console.ask('admin', 'GET', unknown)).statusCode).toBe(200)
+      for (const [query, detail] of [
+        ['limit=many', /^limit should be a number$/],
+        ['limit=0', /^limit: /],
+        ['limit=201', /^limit: /],
+        ['cursor=nonsense', /^cursor: no list has given this one/],
+      ] as const) {
+        const answer = await console.ask('admin', 'GET', `/api/v1${also(address, query)}`)
+        expect([answer.statusCode, answer.json().detail]).toEqual([422, expect.stringMatching(detail)])
+      }
+    },
+  )
+
+  test.each(lists)('%s finds by characters that no text can hold nothing, and breaks nothing', async path => {
+    const { schema } = console.routes.find(({ url }) => url === `/api/v1${path}`) ?? {}
+    for (const field of Object.keys(Object(Object(schema?.querystring).shape))) {
+      const address = `/api/v1${path.replace(':id', '1')}?${field}=%00%25_`
+      expect([200, 404, 422], address).toContain((await console.ask('admin', 'GET', address)).statusCode)
+    }
+  })
+
+  const exported = lists.filter(([path]) => ['/audit', '/cases', '/runs/:id/plan'].includes(path))
+
+  test('every export is that of a list', () => {
+    const files = [...accessOf(console).keys()].filter(key => key.endsWith('.csv'))
+    expect(files.sort()).toEqual(exported.map(([path]) => `GET ${path}.csv`))
+  })
+
+  test.each(exported)('%s exports the same rows as CSV, without a formula', async (_, address) => {
+    const { items } = await listed(address)
+    const answer = await console.ask('admin', 'GET', address.replace('?', '.csv?'))
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8')
+    expect(answer.headers['content-disposition']).toMatch(
+      /^attachment; filename="(audit-\d{4}-\d\d-\d\d|cases-\d{4}-\d\d-\d\d|plan-1)\.csv"$/,
+    )
+    const [names = '', ...lines] = answer.body.trimEnd().split('\r\n')
+    expect(names).toMatch(/^\ufeff[a-z]+_?[a-z]*(,[a-z]+(_[a-z]+)*)+$/)
+    const column = names
+      .slice(1)
+      .split(',')
+      .findIndex(name => name === 'id' || name === 'key')
+    const idOf = (item: { id?: number; key?: string }) => String(item.id ?? item.key)
+    expect(lines.map(line => line.split(',')[column])).toEqual(items.map(idOf))
+    expect(answer.body).not.toMatch(/(^|,)[=+-]/m)
+    // The page of the list leads to the export of its filter.
+    const { body } = await console.ask('admin', 'GET', address)
+    expect(body.replaceAll('&amp;', '&')).toContain(`href="${address.replace('?', '.csv?')}`)
+  })
+})
+
+test.each([
+  ['/alerts/history?rule=nothing'],
+  ['/audit?since=yesterday'],
+  ['/audit?until=0000-00-00T00:00'],
+  ['/audit?run=0'],
+  ['/audit?case=x'],
+  ['/bulk/1?outcome=other'],
+  ['/cases?states=unheard_of'],
+  ['/cases?olderThan=soon'],
+  ['/cases?entity=dog', 'entity should be one of employee, department, mirror, enterprise'],
+  ['/cases.csv?states=unheard_of'],
+  ['/employees?status=nonsense'],
+  ['/mirrors/accounts?cursor=WyJhIl0'],
+  ['/mirrors/orders?from=2026-02-30'],
+  ['/mirrors/orders?status=paid'],
+  ['/mirrors/taxpayers?cursor=WyJhIiwiYiIsImMiLCJkIl0'],
+  ['/money?state=lost'],
+  ['/money?kind=everything'],
+  ['/money?since=+275760-09-13T00:00:00Z'],
+  ['/runs?kind=nothing', expect.stringMatching(/^kind should be one of/)],
+  ['/runs?since=soon', expect.stringMatching(/^since: /)],
+  ['/runs?since=2020-99-99', expect.stringMatching(/^since: /)],
+])('%s is refused in a sentence', async (address, detail = expect.stringMatching(/\w+.*\w+/)) => {
+  const answer = await console.ask('admin', 'GET', `/api/v1${address}`)
+  expect(answer.json()).toMatchObject({ status: 422, detail })
+})
