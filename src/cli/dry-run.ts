@@ -4,7 +4,7 @@ import { type DryRunResult, readDryRunResult } from '../console/mapping/query.ts
 import { MappingError, placed } from '../hr/errors.ts'
 import { readMappingFile } from '../hr/mapping.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
-import { lastFullReading } from '../sync/plan-employees.ts'
+import { lastFullReading } from '../sync/earlier-runs.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { message } from '../texts/message.ts'
 import { openContext } from './context.ts'

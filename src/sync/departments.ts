@@ -1,15 +1,19 @@
 import { type DueDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
+import { qualified } from '../directory/employee.ts'
 import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
 import type { NamedSource, SourceScope } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
+import { traced } from '../lib/tracing.ts'
 import { message, type Said } from '../texts/message.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
-import type { Work } from './outbox.ts'
+import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
+import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
-import { lastFullReading, lastPlanPassed } from './plan-employees.ts'
-import { missingEmployees, type RunLimits } from './safety.ts'
+import { beginRetry, unwantedDepartmentCases } from './retries.ts'
+import { type CheckedPlan, noWork, planFigures } from './run.ts'
+import { missingEmployees, type RunLimits, trips } from './safety.ts'
 
 /** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
 export interface DepartmentFacts {
@@ -26,6 +30,64 @@ export interface DepartmentFacts {
 }
 
 type DepartmentLimits = Pick<RunLimits, 'gate' | 'departmentGraceMs'>
+
+/** Plans a run that deletes a source's departments. */
+export async function planDepartments(
+  db: ClientBase,
+  source: NamedSource,
+  limits: RunLimits,
+): Promise<CheckedPlan> {
+  if (!(await source.hr.inspect()).departments) {
+    const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
+    return noWork('running', message('said.no_departments_sql', { setting }), 0)
+  }
+  const { inHr, total, doubt, deletions, wanted } = await traced('read HR', () =>
+    departmentFacts(db, source, limits),
+  )
+  if (doubt) return noWork(doubt.isSuspect ? 'source_suspect' : 'running', doubt.message, total)
+  if (inHr === 0 && total > 0)
+    return noWork(
+      'source_suspect',
+      message('said.suspect', { reason: message('said.no_departments') }),
+      total,
+    )
+  const work = deletions.map(
+    ({ enterpriseCode, deptCode, wave }): Work => ({
+      operation: 'delete-department',
+      enterpriseCode,
+      entityKey: deptCode,
+      detail: '',
+      wave,
+    }),
+  )
+  const isHeld = trips(limits.departments, work.length, total)
+  return {
+    planned: {
+      state: isHeld ? 'held' : 'running',
+      inScope: total,
+      plan: planFigures('delete', work.map(nameOf)),
+      ...(isHeld && {
+        message: message('said.departments_go', { changing: work.length, total, ...limits.departments }),
+      }),
+    },
+    apply: async id => {
+      // A case whose department HR wants to keep after all ends when its job finds nothing to do.
+      const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted, source.codes), id)
+      await addWork(db, id, PRIORITY.background, unwanted)
+      await addWork(db, id, PRIORITY.background, work)
+    },
+    store: id => storeDeletions(db, id, work),
+    changedSince: async held => {
+      const stored = new Set((await storedDeletions(db, held)).map(nameOf))
+      const now = new Set(work.map(nameOf))
+      return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
+    },
+  }
+}
+
+function nameOf({ enterpriseCode, entityKey }: Work): string {
+  return qualified(enterpriseCode, entityKey)
+}
 
 /** Reads a source's departments and their employees, stores them and plans deletions. Other sources' are left alone. */
 export async function departmentFacts(
@@ -211,7 +273,7 @@ export async function knownDepartments(
 }
 
 /** Stores deletions of departments as the plan of a held run. */
-export async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Promise<void> {
+async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Promise<void> {
   await db.query(
     `insert into dirsync.planned_work (run_id, operation, enterprise_code, entity_key, reason, wave)
      select $2, operation, "enterpriseCode", "entityKey", 'delete', wave

@@ -5,7 +5,7 @@ import { type ChangedRow, MOST_CHANGED } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { WATERMARK_OVERLAP_MS, watermark } from './plan-employees.ts'
+import { WATERMARK_OVERLAP_MS, watermark } from './earlier-runs.ts'
 import type { HrChanges } from './run-requests.ts'
 import { areInForce } from './sources.ts'
 

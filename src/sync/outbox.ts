@@ -47,6 +47,12 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },
 ]
 
+/**
+ * Priorities in the outbox and for the pacer: first what a person named, then changes, other background work, and last what
+ * full runs merely ask for.
+ */
+export const PRIORITY = { named: 1, change: 3, background: 5, full: 7 }
+
 /** Work on an entity, as it is passed to the outbox. */
 export interface Work extends ClaimKey {
   /** Departments are deleted in waves, children first; 0 for everything else. */
@@ -84,7 +90,7 @@ export async function addWork(
 export async function awaitPlan(db: ClientBase, employees: readonly EmployeeKey[]): Promise<void> {
   await db.query(
     `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
-     select 'update-employee', enterprise_code, userid, 3, 'infinity', now()
+     select 'update-employee', enterprise_code, userid, ${PRIORITY.change}, 'infinity', now()
      from unnest($1::text[], $2::text[]) as e (enterprise_code, userid)
      order by 2, 3
      on conflict do nothing`,
@@ -139,18 +145,13 @@ export async function countUnbound(
 }
 
 /** Puts every missing open id into the outbox; waiting ones stay with their run. Returns how many are new. */
-export async function addBindings(
-  db: ClientBase,
-  runId: number,
-  priority: number,
-  sellerAppids: string[],
-): Promise<number> {
+export async function addBindings(db: ClientBase, runId: number, sellerAppids: string[]): Promise<number> {
   const { rowCount } = await db.query(
     `insert into dirsync.pending (operation, enterprise_code, entity_key, detail, run_id, priority)
-     select 'bind-openid', enterprise_code, userid, appid, $2, $3 from (${UNBOUND}) unbound
+     select 'bind-openid', enterprise_code, userid, appid, $2, ${PRIORITY.background} from (${UNBOUND}) unbound
      order by 2, 3, 4
      on conflict do nothing`,
-    [sellerAppids, runId, priority],
+    [sellerAppids, runId],
   )
   return rowCount ?? 0
 }

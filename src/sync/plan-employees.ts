@@ -1,15 +1,26 @@
-import { type EmployeeKey, keyOfText, keyText } from '../directory/employee.ts'
+import { keyOfText, keyText, qualified } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
-import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import { type HrSources, type NamedSource, type SourceScope, WHOLE } from '../hr/sources.ts'
 import { personOf } from '../lib/actor.ts'
-import { type ClientBase, databaseTime, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
+import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
-import { type Message, message, type Said, toStore } from '../texts/message.ts'
-import { endCases } from './cases.ts'
-import { present } from './employee.ts'
-import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
-import { heldRun, OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
+import { message, type Said } from '../texts/message.ts'
+import { cancelledSince, lastFullReading, WATERMARK_OVERLAP_MS, watermark } from './earlier-runs.ts'
+import { enterpriseCodes, findEmployees, present } from './employee.ts'
+import { addWork, awaitPlan, PRIORITY, type Work } from './outbox.ts'
+import {
+  compare,
+  countChangedSince,
+  type Difference,
+  markHeld,
+  stageRows,
+  stageScan,
+  storeEmployeePlan,
+  writeEmployeePlan,
+} from './plan-tables.ts'
+import { beginRetryOf } from './retries.ts'
+import { type CheckedPlan, heldRun, noWork, type PlannedRun, planFigures, type Run } from './run.ts'
 import {
   type Breaker,
   duplication,
@@ -22,9 +33,31 @@ import {
   trips,
   type UndeliveredEnterprise,
 } from './safety.ts'
+import { recordKeyless, recordStray } from './unplanned-rows.ts'
 
-/** Rows changed while the newest one was read may carry an earlier time, so this much is read again. */
-export const WATERMARK_OVERLAP_MS = 5 * 60_000
+/** The plan of a `changes` or `full` run that chooses its own rows among a source's. */
+export async function planEverybody(
+  db: ClientBase,
+  source: NamedSource,
+  run: Run,
+  limits: RunLimits,
+  signal: AbortSignal,
+): Promise<CheckedPlan> {
+  const planned = await planEmployees(db, source.hr, run, limits, signal, source)
+  const keyless = planned.readAll ? planned.source.keyless : null
+  const whole = { readAll: planned.readAll === true, codes: source.codes }
+  return {
+    planned,
+    apply: async id => {
+      await applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless, scope: source })
+      await markHeld(db, null, whole)
+      if (source.codes) await recordStray(db, id, source, whole.readAll)
+    },
+    store: id => storeEmployeePlan(db, id),
+    mark: id => markHeld(db, id, whole),
+    changedSince: held => countChangedSince(db, held),
+  }
+}
 
 export interface EmployeePlan extends PlannedRun {
   state: 'running' | 'held' | 'source_suspect'
@@ -125,59 +158,6 @@ function looksOdd(
   return source.rows === 0 || trips(breaker, changing, total) || mayHaveEmptied(source, last, gate)
 }
 
-/**
- * Plans a `changes` run of the rows that HR's trigger named, as `planEmployees` plans one of all. Employees whom HR no longer
- * has are `missing`: left to a run that reads every row, since only that can tell a leaver from a broken mapping.
- * @throws HrUnavailableError, HrDataError, MappingError
- */
-export async function planNamedRows(
-  db: ClientBase,
-  hr: HrSource,
-  candidates: readonly EmployeeKey[],
-  breaker: Breaker,
-  scope: SourceScope,
-): Promise<{ planned: PlannedRun; missing: EmployeeKey[] }> {
-  const { codes } = scope
-  const { fingerprint: mapping } = await hr.inspect()
-  // Missing employees are left to a run that reads every row, whatever the reason.
-  const found = await traced('read HR', () =>
-    hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
-  )
-  const inSource = [...found]
-    .map(([text, row]) => ({ key: keyOfText(text), row }))
-    .filter(({ key }) => codes === null || codes.includes(key.enterpriseCode))
-  const suspect = duplication(inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [key.userid] : [])))
-  if (suspect)
-    return {
-      planned: {
-        state: 'source_suspect',
-        readAll: false,
-        message: message('said.suspect', { reason: suspect }),
-      },
-      missing: [],
-    }
-  const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
-  const staged = await stageRows(db, rows)
-  const replans = await awaitReplan(db, codes)
-  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes }
-  const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
-    compare(db, staged, wanted),
-  )
-  return {
-    planned: {
-      readAll: false,
-      inScope,
-      plan: { reasons, sample, total },
-      mapping,
-      ...withinBreaker(changing, total, breaker),
-    },
-    missing: await present(
-      db,
-      candidates.filter(key => !found.has(keyText(key))),
-    ),
-  }
-}
-
 /** Employees in `difference` whose last change a person rejected, with the reason; HR has changed them once more. Null: none. */
 async function rejectedBefore(db: ClientBase): Promise<Said | null> {
   const { rows } = await db.query<{ count: number; run: number; actor: string; reason: string | null }>(
@@ -210,45 +190,6 @@ function withinBreaker(
   }
 }
 
-// What earlier runs have found
-
-/**
- * Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises
- * since: its earlier rows do not tell what it should deliver now.
- */
-export async function lastFullReading(
-  db: ClientBase | Pool,
-  { name, codes }: SourceScope = WHOLE,
-): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
-  const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
-    `select source as statistics, planned_at as at, mapping from dirsync.sync_run
-     where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null and state in ('running', 'done')
-     order by id desc limit 1`,
-    [name],
-  )
-  const [last] = rows
-  if (!last || (codes && !isSameSet(codes, last.statistics.codes ?? []))) return null
-  return last
-}
-
-/** Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. */
-export async function lastPlanPassed(db: ClientBase | Pool, source = ''): Promise<boolean> {
-  const { rows } = await db.query<{ passed: boolean }>(
-    `select state in ('running', 'done', 'cancelled')
-            and not exists (select from dirsync.sync_run h
-                            where h.state = 'held' and h.kind in ('changes', 'full')
-                              and h.finished_at is null and h.hr_source = $1) as passed
-     from dirsync.sync_run
-     where ${OF_EVERYBODY} and hr_source = $1 and planned_at is not null order by id desc limit 1`,
-    [source],
-  )
-  return rows[0]?.passed ?? false
-}
-
-function isSameSet(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every(item => other.includes(item))
-}
-
 /** Statistics of a source that was never read as a whole, from what is known of its enterprises. */
 async function knownAs(db: ClientBase, codes: readonly string[]): Promise<SourceStatistics | null> {
   const { rows } = await db.query<{ employees: number }>(
@@ -272,38 +213,6 @@ async function undelivered(db: ClientBase, codes: readonly string[]): Promise<Un
   return rows
 }
 
-/**
- * Newest `updated_at` that good runs of a source have seen since its last readAll, but never later than the run that saw it: a
- * row from the future must not hide the present. Null when none is known.
- */
-export async function watermark(db: ClientBase | Pool, { name }: SourceScope = WHOLE): Promise<Date | null> {
-  const { rows } = await db.query<{ newest: Date | null }>(
-    `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest
-     from dirsync.sync_run
-     where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
-       and hr_source = $1
-       -- No older run sent anything for the current account.
-       and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
-       and id >= (select coalesce(max(id), 0) from dirsync.sync_run
-                  where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null
-                    and state in ('running', 'done'))`,
-    [name],
-  )
-  return onlyRow(rows).newest
-}
-
-/** Whether a run was cancelled since, or the last of it came back: its rows have to be read again, however old they are. */
-async function cancelledSince(db: ClientBase, at: Date, { name }: SourceScope): Promise<boolean> {
-  const { rowCount } = await db.query(
-    // Runs of no source may have had work of any.
-    `select from dirsync.sync_run
-     where cancelled_at is not null and greatest(cancelled_at, finished_at) > $1 and hr_source in ('', $2)
-     limit 1`,
-    [at, name],
-  )
-  return (rowCount ?? 0) > 0
-}
-
 /** Whether rows of the outbox wait for a plan, because workers found that HR has changed since the last one. */
 async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -311,6 +220,126 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
     codes ? [codes] : [],
   )
   return (rowCount ?? 0) > 0
+}
+
+/**
+ * The plan of a `changes` run of the rows that HR's trigger named by user id, in any enterprise. Employees whom HR no longer has
+ * are left to a run that reads every row, since only that can tell a leaver from a broken mapping.
+ * @throws HrUnavailableError, HrDataError, MappingError
+ */
+export async function planTriggered(
+  db: ClientBase,
+  source: NamedSource,
+  { changedUserids }: Run,
+  ownEnterprise: string,
+  breaker: Breaker,
+): Promise<CheckedPlan> {
+  const { hr, codes } = source
+  const enterprises = codes ?? (await enterpriseCodes(db, ownEnterprise))
+  const candidates = changedUserids.flatMap(userid =>
+    enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
+  )
+  const { fingerprint: mapping } = await hr.inspect()
+  // Missing employees are left to a run that reads every row, whatever the reason.
+  const found = await traced('read HR', () =>
+    hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
+  )
+  const inSource = [...found]
+    .map(([text, row]) => ({ key: keyOfText(text), row }))
+    .filter(({ key }) => codes === null || codes.includes(key.enterpriseCode))
+  const suspect = duplication(inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [key.userid] : [])))
+  if (suspect) {
+    const what = message('said.suspect', { reason: suspect })
+    return { planned: { state: 'source_suspect', readAll: false, message: what }, apply: async () => {} }
+  }
+  const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
+  const staged = await stageRows(db, rows)
+  const replans = await awaitReplan(db, codes)
+  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes }
+  const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
+    compare(db, staged, wanted),
+  )
+  const missing = await present(
+    db,
+    candidates.filter(key => !found.has(keyText(key))),
+  )
+  return {
+    planned: {
+      readAll: false,
+      inScope,
+      plan: { reasons, sample, total },
+      mapping,
+      ...withinBreaker(changing, total, breaker),
+    },
+    apply: async id => {
+      await awaitPlan(db, missing)
+      await applyEmployeePlan(db, id, { isFull: false, keyless: null, scope: source })
+    },
+    store: async id => {
+      await awaitPlan(db, missing)
+      await storeEmployeePlan(db, id)
+    },
+    mark: id => markHeld(db, id, { readAll: false, codes }),
+    changedSince: held => countChangedSince(db, held),
+  }
+}
+
+/** The plan of a run of employees whom a person named: those that HR or dirsync knows by that user id, in any enterprise. */
+export async function planNamed(
+  db: ClientBase,
+  hr: HrSources,
+  { named }: Run,
+  ownEnterprise: string,
+): Promise<CheckedPlan> {
+  // Without a source for the enterprise, HR's state is unknown.
+  const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
+  const enterprises = await enterpriseCodes(db, ownEnterprise)
+  const mapping = await hr.fingerprint()
+  const { keys: inHr, failures } = await traced('read HR', () =>
+    hr.find(named, enterprises, { mapping, expected: missing => present(db, missing) }),
+  )
+  const [failed] = failures
+  // A name that one source cannot look up may belong to another one.
+  if (failed && (!hr.areNamed || known.length + inHr.length === 0)) throw failed.error
+  const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
+  const missing = named.filter(
+    name =>
+      !employees.some(
+        ({ enterpriseCode, userid }) => userid === name || `${enterpriseCode}/${userid}` === name,
+      ),
+  )
+  if (employees.length === 0) return noWork('failed', message('said.knows_nobody', { names: missing }))
+  const unread = failures.map(({ source }) => message('said.source_unread', { name: source.name }))
+  const unknown =
+    missing.length === 0
+      ? null
+      : unread.length === 0
+        ? message('said.unknown_names', { names: missing })
+        : message('said.unknown_and_unread', { names: missing, unread })
+  const work = employees.map(
+    ({ enterpriseCode, userid }): Work => ({
+      operation: 'update-employee',
+      enterpriseCode,
+      entityKey: userid,
+      detail: '',
+      wave: 0,
+      named: true,
+    }),
+  )
+  const names = employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))
+  return {
+    planned: {
+      state: 'running',
+      inScope: work.length,
+      plan: planFigures('asked', names),
+      mapping,
+      ...(unknown && { message: unknown }),
+    },
+    apply: async id => {
+      await addWork(db, id, PRIORITY.named, work)
+      await beginRetryOf(db, employees, id)
+    },
+  }
 }
 
 // Into the outbox
@@ -326,54 +355,4 @@ export async function applyEmployeePlan(
 ): Promise<void> {
   await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, runId, isFull))
   if (keyless !== null) await recordKeyless(db, runId, keyless, scope)
-}
-
-/** Stands for the user id in the case about rows that have none. */
-export const NO_USER_ID = '(no user id)'
-
-/**
- * HR rows without a usable user id belong to no employee, so no job can fail for them: one case of each source gives their
- * number, until a run that reads every row finds none. When a person has accepted it, it reopens as the number changes.
- */
-export async function recordKeyless(
-  db: ClientBase,
-  runId: number,
-  rows: number,
-  { name, codes }: SourceScope = WHOLE,
-): Promise<void> {
-  const [operation, field] = codes ? ['read-hr', name] : ['update-employee', 'userid']
-  if (rows > 0)
-    await db.query(
-      `select dirsync.record_failure(jsonb_build_object(
-         'enterprise_code', '', 'entity', 'employee', 'entity_key', $1::text,
-         'operation', $5::text, 'field', $6::text, 'category', 'invalid_hr_row',
-         'message', $2::jsonb, 'remedy', $3::jsonb, 'source_hash', md5($2::jsonb::text)::uuid, 'state', 'open',
-         'last_run_id', $4::bigint))`,
-      [
-        NO_USER_ID,
-        toStore(keylessMessage(rows, name)),
-        toStore(message('said.keyless_remedy')),
-        runId,
-        operation,
-        field,
-      ],
-    )
-  else {
-    const { rows: open } = await db.query<{ id: number }>(
-      `select id from dirsync.dead_letter
-       where entity_key = $1 and operation = $2 and field = $3 and state <> 'resolved'`,
-      [NO_USER_ID, operation, field],
-    )
-    await endCases(
-      db,
-      open.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
-    )
-  }
-}
-
-function keylessMessage(count: number, name: string): Message {
-  if (name === '') return count === 1 ? message('said.keyless_one') : message('said.keyless_many', { count })
-  return count === 1
-    ? message('said.keyless_one_of', { name })
-    : message('said.keyless_many_of', { count, name })
 }

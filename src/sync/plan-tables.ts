@@ -15,6 +15,7 @@ import {
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
+import { PRIORITY } from './outbox.ts'
 
 /**
  * The set-based half of planning. HR's rows are hashed into the temporary table `staged` and joined once with the acknowledged
@@ -337,7 +338,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
   await db.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
      select 'update-employee', d.enterprise_code, d.userid, $1,
-            case when $2 and d.reason = 'asked' then 7 else 3 end
+            case when $2 and d.reason = 'asked' then ${PRIORITY.full} else ${PRIORITY.change} end
      from difference d
      where d.reason <> 'skipped'
      order by d.enterprise_code, d.userid

@@ -1,25 +1,34 @@
 import { HrDeliveryError, HrUnavailableError } from '../hr/source.ts'
-import { type NamedSource, WHOLE } from '../hr/sources.ts'
+import { type HrSources, type NamedSource, WHOLE } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
-import { type ClientBase, databaseTime, onlyRow, repeatOnDeadlock, transaction } from '../lib/database.ts'
+import {
+  type ClientBase,
+  databaseTime,
+  onlyRow,
+  type Pool,
+  repeatOnDeadlock,
+  transaction,
+} from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
-import { type MessageKey, message, type Said, saidBy } from '../texts/message.ts'
-import { storedDeletions } from './departments.ts'
+import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { type MessageKey, message, type Said, SaidError, saidBy } from '../texts/message.ts'
+import { planDepartments, storedDeletions } from './departments.ts'
 import { haltForHr, healHrHalt } from './halts.ts'
-import { addWork, analyzeOutbox } from './outbox.ts'
-import { applyEmployeePlan } from './plan-employees.ts'
-import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
+import { addBindings, addWork, analyzeOutbox, PRIORITY } from './outbox.ts'
+import { applyEmployeePlan, planEverybody, planNamed, planTriggered } from './plan-employees.ts'
 import { restoreEmployeePlan } from './plan-tables.ts'
+import { planRetry } from './retries.ts'
 import {
   beginRun,
+  type CheckedPlan,
   checkLater,
   claimRun,
   heldRun,
   keepHeld,
   type PlannableRun,
   type PlannedRun,
+  planFigures,
   type RunKind,
   RunTakenBack,
   recheckHeldRuns,
@@ -29,6 +38,7 @@ import {
   supersede,
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
+import type { RunLimits } from './safety.ts'
 import { areInForce, assertInForce, OutdatedSources } from './sources.ts'
 
 /** After a plan of this many entities PostgreSQL's statistics of the outbox are updated. */
@@ -44,6 +54,20 @@ const SINCE_HELD: ReadonlySet<MessageKey> = new Set([
 
 /** Runs of employees that choose their own rows. Two of them are held for the same rows. */
 const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
+
+export interface PlannerOptions {
+  pool: Pool
+  hr: HrSources
+  /** The source whose runs are planned; '': runs of HR as a whole. */
+  source: string
+  logger: Logger
+  limits: RunLimits
+  sellerAppids: string[]
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  ownEnterprise: string
+  /** Default: none. */
+  tracing?: Tracing
+}
 
 /** Turns a source's requested runs into work in the outbox, holds them, or says why not. */
 export class Planner {
@@ -153,7 +177,7 @@ export class Planner {
    */
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options
-    const plan = await planKind(this.#options, db, run, signal)
+    const plan = await this.#planOf(db, run, signal)
     // Reading HR may have taken long. Nothing has been written so far.
     await assertInForce(db, hr, source)
     const { planned } = plan
@@ -178,10 +202,48 @@ export class Planner {
     return planned
   }
 
+  /** The plan of a run of any kind. So far only temporary tables are written, and cases marked that are retried. */
+  #planOf(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<CheckedPlan> {
+    const { hr, limits, sellerAppids, ownEnterprise } = this.#options
+    switch (run.kind) {
+      case 'changes':
+      case 'full':
+        return run.changedUserids.length > 0
+          ? planTriggered(db, this.#source(), run, ownEnterprise, limits.breaker)
+          : planEverybody(db, this.#source(), run, limits, signal)
+      case 'employees':
+        return planNamed(db, hr, run, ownEnterprise)
+      case 'retry':
+        return planRetry(db, run, hr)
+      case 'departments':
+        return planDepartments(db, this.#source(), limits)
+      case 'openids':
+        return planOpenids(db, run, sellerAppids)
+    }
+  }
+
+  #source(): NamedSource {
+    const { hr, source } = this.#options
+    const named = hr.named(source)
+    if (named) return named
+    throw new SaidError(
+      source ? message('said.source_unnamed', { name: source }) : message('said.source_nameless'),
+    )
+  }
+
   async #carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
     const { hr, source } = this.#options
     await assertInForce(db, hr, source)
     return carryOut(this.#options, db, run)
+  }
+}
+
+/** Missing open ids are many and small: they go into the outbox as they are found. */
+async function planOpenids(db: ClientBase, run: PlannableRun, sellerAppids: string[]): Promise<CheckedPlan> {
+  const added = await addBindings(db, run.id, sellerAppids)
+  return {
+    planned: { state: 'running', inScope: added, plan: planFigures('bind', [], added) },
+    apply: async () => {},
   }
 }
 

@@ -1,19 +1,19 @@
-import type { EmployeeKey } from '../directory/employee.ts'
-import type { SourceScope } from '../hr/sources.ts'
+import { type EmployeeKey, qualified } from '../directory/employee.ts'
+import { HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { HrSources, SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { formatJobKey } from '../queue/job.ts'
+import { message } from '../texts/message.ts'
 import { LONGEST_REST_MS } from './backoff.ts'
 import { markRetrying, type TouchedCase } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
-import { addWork, type Work } from './outbox.ts'
+import { addWork, lockWorkOfCases, PRIORITY, type Work } from './outbox.ts'
 import { type Settlement, storedEmployee } from './outcome.ts'
-import { NO_USER_ID } from './plan-employees.ts'
-import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
+import { type CheckedPlan, type PlannableRun, planFigures } from './run.ts'
+import { NO_USER_ID } from './unplanned-rows.ts'
+import { askWithheld, beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 
 /** Selects the cases to retry: at once because of an outcome, by themselves when they are due, or because a person asks. */
-
-/** A case whose obstacle has gone has the priority of a change. */
-const PRIORITY = 3
 
 /** Cases that wait for a value that an employee has given up, or may have: due at once. */
 export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
@@ -47,7 +47,7 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
   const runs = new Set<number | null>(running.map(({ id }) => id))
   for (const [runId, cases] of Map.groupBy(once, ([, run]) => (runs.has(run) ? run : null))) {
     const ids = cases.map(([id]) => id)
-    await addWork(client, runId, PRIORITY, await beginRetry(client, ids, runId))
+    await addWork(client, runId, PRIORITY.change, await beginRetry(client, ids, runId))
   }
   await client.query(`select pg_notify('dirsync', 'feed')`)
 }
@@ -83,6 +83,40 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
   return rows[0]?.id ?? null
+}
+
+/** Plans a run of cases that are due, or that a person asked for; marks them as being retried. */
+export async function planRetry(db: ClientBase, run: PlannableRun, hr: HrSources): Promise<CheckedPlan> {
+  const { cases: ids, requestedBy } = run
+  const byItself = requestedBy === 'cron'
+  // Before any lock: HR may be slow.
+  const mapping = byItself ? undefined : await presentMapping(hr)
+  await lockWorkOfCases(db, ids)
+  const work = await beginRetry(db, ids, run.id)
+  const mirrors = await requestMirrorsOf(db, ids, requestedBy)
+  const inScope = work.length + (await askWithheld(db, run.id, ids))
+  const names = work.map(({ enterpriseCode, entityKey }) => qualified(enterpriseCode, entityKey))
+  const again = mirrors.map(({ id, kind }) => message('said.reads_again', { run: id, kind }))
+  return {
+    planned: {
+      state: 'running',
+      inScope,
+      plan: planFigures('retry', names, inScope),
+      mapping,
+      ...(again.length > 0 && { message: message('said.reads_all_again', { runs: again }) }),
+    },
+    apply: id => addWork(db, id, byItself ? PRIORITY.background : PRIORITY.named, work),
+  }
+}
+
+/** The mapping may have been fixed before the retry. While HR does not answer, that of the last plan stays in force. */
+async function presentMapping(hr: HrSources): Promise<string | undefined> {
+  try {
+    return await hr.fingerprint()
+  } catch (error) {
+    if (error instanceof HrUnavailableError || error instanceof MappingError) return undefined
+    throw error
+  }
 }
 
 /**
@@ -139,6 +173,32 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
   return [...new Map(work.map(item => [`${item.operation} ${formatJobKey(item)}`, item])).values()]
 }
 
+/** Requests the runs of mirrors for retried cases. */
+async function requestMirrorsOf(
+  client: ClientBase,
+  ids: number[],
+  by: string,
+): Promise<{ id: number; kind: Mirror }[]> {
+  const { rows } = await client.query<{ operation: string }>(
+    `select distinct operation from dirsync.dead_letter
+     where id = any ($1) and state = 'retrying' and operation like 'mirror-%'`,
+    [ids],
+  )
+  const mirrors = rows.map(row => mirrorOf(row.operation)).filter(mirror => mirror !== null)
+  if (mirrors.length === 0) return []
+  await client.query(
+    `insert into dirsync.sync_run (kind, requested_by)
+     select m.kind, $2 from unnest($1::text[]) as m (kind)
+     where not exists (select from dirsync.sync_run r where r.kind = m.kind and r.state = 'requested')`,
+    [mirrors, by],
+  )
+  const { rows: runs } = await client.query<{ id: number; kind: Mirror }>(
+    `select id, kind from dirsync.sync_run where kind = any ($1) and state = 'requested' order by id`,
+    [mirrors],
+  )
+  return runs
+}
+
 /** Includes the open cases of named employees, and the fields withheld from them: a person requested them. */
 export async function beginRetryOf(
   client: ClientBase,
@@ -180,30 +240,4 @@ export async function unwantedDepartmentCases(
     [JSON.stringify(wanted), codes],
   )
   return rows.map(row => row.id)
-}
-
-/** Requests the runs of mirrors for retried cases; logs which run reads what. */
-export async function requestMirrorsOf(
-  client: ClientBase,
-  ids: number[],
-  by: string,
-): Promise<{ id: number; kind: Mirror }[]> {
-  const { rows } = await client.query<{ operation: string }>(
-    `select distinct operation from dirsync.dead_letter
-     where id = any ($1) and state = 'retrying' and operation like 'mirror-%'`,
-    [ids],
-  )
-  const mirrors = rows.map(row => mirrorOf(row.operation)).filter(mirror => mirror !== null)
-  if (mirrors.length === 0) return []
-  await client.query(
-    `insert into dirsync.sync_run (kind, requested_by)
-     select m.kind, $2 from unnest($1::text[]) as m (kind)
-     where not exists (select from dirsync.sync_run r where r.kind = m.kind and r.state = 'requested')`,
-    [mirrors, by],
-  )
-  const { rows: runs } = await client.query<{ id: number; kind: Mirror }>(
-    `select id, kind from dirsync.sync_run where kind = any ($1) and state = 'requested' order by id`,
-    [mirrors],
-  )
-  return runs
 }

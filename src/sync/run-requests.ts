@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { lastFullReading, lastPlanPassed } from './plan-employees.ts'
+import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import {
   askForAll,
   heldRun,

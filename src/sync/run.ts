@@ -273,6 +273,36 @@ export interface PlannedRun {
   message?: Said
 }
 
+/** The result of planning, and how it is written: into the outbox, or into the store of held plans. */
+export interface CheckedPlan {
+  planned: PlannedRun
+  apply(run: number): Promise<void>
+  /** For kinds that may be held. */
+  store?(run: number): Promise<void>
+  /** Marks the employees who wait for the decision about a held run. */
+  mark?(held: number): Promise<void>
+  /** How many rows differ from the stored plan of a held run. */
+  changedSince?(held: number): Promise<number>
+}
+
+/** The figures of a plan whose work has one reason. @param keys of the entities, as people name them */
+export function planFigures(reason: string, keys: string[], count = keys.length): PlanSummary {
+  return { reasons: count > 0 ? { [reason]: count } : {}, sample: keys.slice(0, 20) }
+}
+
+/** The plan of a run that ends without any work. */
+export function noWork(
+  state: 'running' | 'failed' | 'source_suspect',
+  why: Said,
+  inScope?: number,
+): CheckedPlan {
+  const plan = { reasons: {}, sample: [] }
+  return {
+    planned: { state, message: why, plan, ...(inScope !== undefined && { inScope }) },
+    apply: async () => {},
+  }
+}
+
 /** A run was cancelled while it was planned: nothing of its plan is to be written. */
 export class RunTakenBack extends Error {
   readonly code = 'RUN_TAKEN_BACK'

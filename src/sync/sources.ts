@@ -5,9 +5,9 @@ import { lockTransaction } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { message, toStore } from '../texts/message.ts'
 import { endCases } from './cases.ts'
-import { NO_USER_ID } from './plan-employees.ts'
 import { endWaiting } from './plan-tables.ts'
 import { KINDS_BY_SOURCE, type RunKind } from './run.ts'
+import { NO_USER_ID } from './unplanned-rows.ts'
 
 /** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
 export interface KnownSource {

@@ -1,13 +1,10 @@
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { endCases } from './cases.ts'
-import type { Work } from './outbox.ts'
+import { PRIORITY, type Work } from './outbox.ts'
 import type { FinishedSettlement } from './outcome.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
-
-/** The priority of full runs: behind everything that a person waits for. */
-const BACKGROUND = 7
 
 /** Limit of the count, so that counting costs the same however many there are. */
 export const MOST_COUNTED = 10_000
@@ -34,7 +31,7 @@ export async function askLate(client: ClientBase, settlements: FinishedSettlemen
   if (keys.length === 0) return
   await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, priority)
-     select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}
+     select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
      from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
      where exists (select from unnest(e.withheld) as w (field)
@@ -51,7 +48,7 @@ export async function askLate(client: ClientBase, settlements: FinishedSettlemen
 export async function askWithheld(client: ClientBase, runId: number, ids: number[]): Promise<number> {
   const { rowCount } = await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
-     select 'update-employee', e.enterprise_code, e.userid, $2, ${BACKGROUND}
+     select 'update-employee', e.enterprise_code, e.userid, $2, ${PRIORITY.full}
      from dirsync.employee e
      where e.withheld <> '{}'
        and exists (select from dirsync.dead_letter d

@@ -3,9 +3,9 @@ import { transaction } from '../../src/lib/database.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
 import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
-import { NO_USER_ID, recordKeyless } from '../../src/sync/plan-employees.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { requestRun } from '../../src/sync/run.ts'
+import { NO_USER_ID, recordKeyless } from '../../src/sync/unplanned-rows.ts'
 import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -256,9 +256,9 @@ describe('employees are found', () => {
     await transaction(store.pool, async db => {
       expect(await countUnbound(db, merchants)).toBe(4)
       expect(await countUnbound(db, [])).toBe(0)
-      expect(await addBindings(db, run, 5, merchants)).toBe(4)
+      expect(await addBindings(db, run, merchants)).toBe(4)
       // What waits already stays where it is.
-      expect(await addBindings(db, run, 5, merchants)).toBe(0)
+      expect(await addBindings(db, run, merchants)).toBe(0)
     })
     const { rows } = await store.pool.query('select entity_key, detail from dirsync.pending order by 1, 2')
     expect(rows.map(({ entity_key, detail }) => `${entity_key} ${detail}`)).toEqual([
@@ -280,7 +280,7 @@ describe('employees are found', () => {
       await set(await fail(store, { ...of, source_hash: failed }), `state = 'ignored', note = 'x'`)
     }
     const run = await requestRun(store.pool, 'openids', [], 'test')
-    expect(await transaction(store.pool, db => addBindings(db, run, 5, ['mall']))).toBe(1)
+    expect(await transaction(store.pool, db => addBindings(db, run, ['mall']))).toBe(1)
     expect(await store.rows('select entity_key from dirsync.pending')).toEqual([{ entity_key: 'changed' }])
   })
 })

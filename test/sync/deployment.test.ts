@@ -7,7 +7,7 @@ import {
   readDeployment,
   switchAccount,
 } from '../../src/sync/deployment.ts'
-import { watermark } from '../../src/sync/plan-employees.ts'
+import { watermark } from '../../src/sync/earlier-runs.ts'
 import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'

@@ -7,7 +7,7 @@ import { type JobKey, type JobOperation, parseJobKey } from '../../src/queue/job
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
 import type { Settlement } from '../../src/sync/outcome.ts'
-import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
+import type { PlannerOptions } from '../../src/sync/planner.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { requestRun } from '../../src/sync/run.ts'
 import { settle } from '../../src/sync/settlement.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
-import { lastFullReading, watermark } from '../../src/sync/plan-employees.ts'
+import { lastFullReading, watermark } from '../../src/sync/earlier-runs.ts'
 import {
   claimRun,
   finishRuns,

@@ -5,8 +5,8 @@ import { HrUnavailableError, isOfHr, type MappingFile } from '../../hr/source.ts
 import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
+import { lastFullReading } from '../../sync/earlier-runs.ts'
 import { present } from '../../sync/employee.ts'
-import { lastFullReading } from '../../sync/plan-employees.ts'
 import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
 
 /** How long a page waits for HR. */
