@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import type { Config } from '../config.ts'
-import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
+import {
+  decodeCursor,
+  MOMENT_AND_ID,
+  momentKey,
+  momentOfKey,
+  type PageAsked,
+  pageByMoment,
+} from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
@@ -368,14 +375,13 @@ export type AlertHistory = z.infer<typeof AlertHistory>
 
 /**
  * Reads the alerts that have ended.
- * @param page.after `next` of the preceding page
  * @throws CursorError
  */
 export async function readAlertHistory(
   db: Pool,
   language: Language,
   filter: { rule?: RuleName | undefined; since?: Date | undefined },
-  page: { after?: string | null | undefined; limit: number },
+  page: PageAsked,
 ): Promise<AlertHistory> {
   const values: unknown[] = [page.limit + 1, filter.rule === undefined ? RULE_NAMES : [filter.rule]]
   const add = (value: unknown) => `$${values.push(value)}`
@@ -391,15 +397,8 @@ export async function readAlertHistory(
      where ${conditions.join(' and ')} order by ended_at desc, id desc limit $1`,
     values,
   )
-  const last = rows[page.limit - 1]
-  return {
-    items: await withTexts(
-      db,
-      language,
-      rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
-    ),
-    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
-  }
+  const { items, next } = pageByMoment(rows, page.limit)
+  return { items: await withTexts(db, language, items), next }
 }
 
 // Rules

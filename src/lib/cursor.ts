@@ -13,8 +13,47 @@ class CursorError extends Error {
   }
 }
 
+/** A page of a list, and the cursor of the next one; null on the last page. */
+export interface Paged<Item> {
+  items: Item[]
+  next: string | null
+}
+
+/** Which page of a list to read. */
+export interface PageAsked {
+  /** `next` of the page before. */
+  after?: string | null | undefined
+  limit: number
+}
+
+/**
+ * A page of `limit` rows, for which one row more was read: there is a next page if it came.
+ * @param keyOf what the list is sorted by
+ */
+export function onePage<Row>(
+  rows: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => readonly (string | number)[],
+): Paged<Row> {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  return { items, next: rows.length > limit && last ? encodeCursor(keyOf(last)) : null }
+}
+
+/** Every row of a list, read page by page. */
+export async function* everyPage<Item>(
+  read: (after: string | null) => Promise<Paged<Item>>,
+): AsyncGenerator<Item> {
+  let after: string | null = null
+  do {
+    const page: Paged<Item> = await read(after)
+    yield* page.items
+    after = page.next
+  } while (after !== null)
+}
+
 /** @param position the sort key of the page's last row */
-export function encodeCursor(position: readonly (string | number)[]): string {
+function encodeCursor(position: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
@@ -40,6 +79,15 @@ export function decodeCursor<Position extends z.ZodType>(
 
 /** The position in a list that is sorted by time, then by number. */
 export const MOMENT_AND_ID = z.tuple([z.int().nonnegative(), z.int().nonnegative()])
+
+/** The same as `onePage` for a list of which `cursor_moment` and `id` are the key; see `momentKey`. */
+export function pageByMoment<Row extends { id: number; cursor_moment: number }>(
+  rows: readonly Row[],
+  limit: number,
+): Paged<Omit<Row, 'cursor_moment'>> {
+  const { items, next } = onePage(rows, limit, row => [row.cursor_moment, row.id])
+  return { items: items.map(({ cursor_moment: _, ...row }) => row), next }
+}
 
 /** SQL: a timestamp as a cursor key, exact to the microsecond. */
 export function momentKey(column: string): string {

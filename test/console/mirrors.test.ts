@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
-    (await listPaymentOrders(store.pool, { limit: 20, ...options })).rows.map(({ trade_no }) => trade_no)
+    (await listPaymentOrders(store.pool, { limit: 20, ...options })).items.map(({ trade_no }) => trade_no)
 
   test('come the latest first', async () => {
     expect(await numbers()).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
@@ -37,24 +37,24 @@ describe('payment orders', () => {
   })
 
   test('have amounts as decimal texts', async () => {
-    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).rows
+    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
 })
 
 test('limit accounts come with their sub-accounts, without those that are gone unless asked', async () => {
   const present = await listLimitAccounts(store.pool, { limit: 5 })
-  expect(present.rows).toMatchObject([
+  expect(present.items).toMatchObject([
     { account_openid: 'a1', balance: '12.30', sub_accounts: [{ id: '1', name: 'One', gone: false }] },
     { account_openid: 'a2' },
   ])
   const all = await listLimitAccounts(store.pool, { limit: 5, gone: true })
-  expect(all.rows.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
+  expect(all.items.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
 })
 
 test('taxpayers are found by the beginning of their number', async () => {
-  const { rows } = await listTaxpayers(store.pool, { identifier: '91', limit: 5 })
-  expect(rows).toMatchObject([
+  const { items } = await listTaxpayers(store.pool, { identifier: '91', limit: 5 })
+  expect(items).toMatchObject([
     { identifier: '91A', nature: 1, name: 'Acme' },
     { identifier: '91A', nature: 2 },
   ])

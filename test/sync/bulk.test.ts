@@ -206,8 +206,9 @@ describe('an action', () => {
       { kind: 'retry', keys: ids.slice(10_000).map(String) },
     ])
     expect((await commands()).map(({ name }) => name)).toEqual(['bulk_retry', 'bulk_retry', 'bulk_retry'])
-    const last = await bulkResults(store.pool, id, { after: ids[9_999] ?? 0, limit: 10 })
-    expect(last.results).toMatchObject([
+    const { next } = await bulkResults(store.pool, id, { limit: 10_000 })
+    const last = await bulkResults(store.pool, id, { after: next, limit: 10 })
+    expect(last.items).toMatchObject([
       { dead_letter_id: ids[10_000], outcome: 'done', run_id: made[1]?.id, entity_key: 'e10001' },
       { dead_letter_id: ids[10_001] },
     ])
@@ -230,9 +231,9 @@ describe('an action', () => {
       await start(id)
       run()
       await ended(id)
-      const { results } = await bulkResults(store.pool, id, { limit: 10 })
+      const { items } = await bulkResults(store.pool, id, { limit: 10 })
       const isRetry = request.action === 'retry'
-      expect(results).toMatchObject([
+      expect(items).toMatchObject([
         { dead_letter_id: same, outcome: 'done', code: null },
         {
           ...{ dead_letter_id: changed, outcome: 'skipped', code: 'changed' },
@@ -269,8 +270,8 @@ describe('an action', () => {
     await start(id)
     run()
     expect(await ended(id)).toMatchObject({ state: 'done', done: 4, failed: 1 })
-    const { results } = await bulkResults(store.pool, id, { limit: 10, outcome: 'failed' })
-    expect(results).toMatchObject([
+    const { items } = await bulkResults(store.pool, id, { limit: 10, outcome: 'failed' })
+    expect(items).toMatchObject([
       {
         dead_letter_id: ids[2],
         outcome: 'failed',
@@ -286,12 +287,12 @@ describe('an action', () => {
     const ids = await plantCases(5)
     const { id } = await preview({ of: ALL, action: 'comment', text: 'asked HR' })
     const first = await bulkResults(store.pool, id, { limit: 3, outcome: 'waiting' })
-    expect(first).toMatchObject({ results: [{ outcome: null }, {}, {}], next: ids[2] })
+    expect(first).toMatchObject({ items: [{ outcome: null }, {}, {}], next: expect.any(String) })
     const second = await bulkResults(store.pool, id, { limit: 3, after: first.next })
-    expect(second.results.map(({ dead_letter_id }) => dead_letter_id)).toEqual(ids.slice(3))
+    expect(second.items.map(({ dead_letter_id }) => dead_letter_id)).toEqual(ids.slice(3))
     expect(second.next).toBeNull()
     expect(await bulkResults(store.pool, id, { limit: 3, outcome: 'done' })).toEqual({
-      results: [],
+      items: [],
       next: null,
     })
   })

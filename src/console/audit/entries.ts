@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../../lib/cursor.ts'
+import {
+  decodeCursor,
+  MOMENT_AND_ID,
+  momentKey,
+  momentOfKey,
+  type PageAsked,
+  type Paged,
+  pageByMoment,
+} from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 
 /** Commands of people: `dirsync.command`, which is written before anything takes effect and never changed. */
@@ -29,14 +37,13 @@ export interface CommandFilter {
 
 /**
  * One page of what was asked for, the latest first.
- * @param page.after `next` of the page before
  * @throws CursorError
  */
 export async function listCommands(
   db: Pool,
   filter: CommandFilter,
-  page: { after?: string | null | undefined; limit: number },
-): Promise<{ items: CommandRow[]; next: string | null }> {
+  page: PageAsked,
+): Promise<Paged<CommandRow>> {
   const values: unknown[] = [page.limit + 1]
   const add = (value: unknown) => `$${values.push(value)}`
   const conditions: string[] = []
@@ -63,11 +70,7 @@ export async function listCommands(
      order by c.requested_at desc, c.id desc limit $1`,
     values,
   )
-  const last = rows[page.limit - 1]
-  return {
-    items: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
-  }
+  return pageByMoment(rows, page.limit)
 }
 
 /** The names of everything that was asked for. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize, plainText, rowNumber } from '../endpoint.ts'
@@ -28,21 +29,13 @@ export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<Audi
 const EXPORTED_AT_ONCE = 1000
 
 /** Streams every matching command, the latest first. */
-export async function* everyCommand(
+export function everyCommand(
   pool: Pool,
   ask: Ask,
   input: z.infer<typeof AuditFilter>,
 ): AsyncGenerator<CommandRow> {
   const filter = filterOf(ask, input)
-  let after: string | null = null
-  do {
-    const page: Awaited<ReturnType<typeof listCommands>> = await listCommands(pool, filter, {
-      after,
-      limit: EXPORTED_AT_ONCE,
-    })
-    yield* page.items
-    after = page.next
-  } while (after !== null)
+  return everyPage(after => listCommands(pool, filter, { after, limit: EXPORTED_AT_ONCE }))
 }
 
 function filterOf(ask: Ask, { who, what, since, until, ...rest }: z.infer<typeof AuditFilter>) {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Paged } from '../../lib/cursor.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
@@ -111,6 +112,6 @@ function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   )
 }
 
-export function bulkPage(bulk: Bulk, results: BulkResult[], next: string | null): BulkPage {
+export function bulkPage(bulk: Bulk, { items: results, next }: Paged<BulkResult>): BulkPage {
   return { bulk: bulkRow(bulk), will_act: willAct(bulk), results, next }
 }

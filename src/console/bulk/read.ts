@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { BulkAction } from '../../sync/bulk.ts'
 import type { CaseFilter } from '../../sync/case-filter.ts'
@@ -71,16 +72,13 @@ export const BulkResult = z.object({
 })
 export type BulkResult = z.infer<typeof BulkResult>
 
-/**
- * The cases of an action in the order of their numbers, page by page.
- * @param page.after `next` of the preceding page
- */
+/** The cases of an action in the order of their numbers, page by page. */
 export async function bulkResults(
   db: Pool,
   id: number,
-  page: { after?: number | null; limit: number; outcome?: 'done' | 'skipped' | 'failed' | 'waiting' },
-): Promise<{ results: BulkResult[]; next: number | null }> {
-  const { after, limit, outcome } = page
+  { after, limit, outcome }: PageAsked & { outcome?: 'done' | 'skipped' | 'failed' | 'waiting' | undefined },
+): Promise<Paged<BulkResult>> {
+  const position = decodeCursor(z.tuple([z.int()]), after)
   const which =
     outcome === undefined ? '' : outcome === 'waiting' ? 'and outcome is null' : 'and outcome = $4'
   const { rows } = await db.query<BulkResult>(
@@ -90,8 +88,7 @@ export async function bulkResults(
            where bulk_id = $1 and dead_letter_id > $2 ${which} order by dead_letter_id limit $3) i
      left join dirsync.dead_letter d on d.id = i.dead_letter_id
      order by i.dead_letter_id`,
-    [id, after ?? 0, limit + 1, ...(which.includes('$4') ? [outcome] : [])],
+    [id, position?.[0] ?? 0, limit + 1, ...(which.includes('$4') ? [outcome] : [])],
   )
-  const results = rows.slice(0, limit)
-  return { results, next: rows.length > limit ? (results.at(-1)?.dead_letter_id ?? null) : null }
+  return onePage(rows, limit, row => [row.dead_letter_id])
 }

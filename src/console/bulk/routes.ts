@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { previewBulk, startBulk, stopBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -12,7 +11,6 @@ import { bulkResults, listBulk, readBulk } from './read.ts'
 import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
-const Position = z.tuple([z.int()])
 /** How many of the latest actions are listed; actions are kept for 30 days. */
 const LATEST = 100
 
@@ -83,13 +81,12 @@ export function bulk({ pool }: Services): Endpoint[] {
       result: BulkPage,
       async run(ask, { params: { id }, input }) {
         const { outcome, cursor, limit } = input
-        const after = decodeCursor(Position, cursor)?.[0] ?? null
-        const [found, { results, next }] = await Promise.all([
+        const [found, results] = await Promise.all([
           readBulk(pool, id),
-          bulkResults(pool, id, { after, limit, ...(outcome ? { outcome } : {}) }),
+          bulkResults(pool, id, { after: cursor, limit, outcome }),
         ])
         if (!found) throw new Problem('not_found', ask.t('bulk.gone'))
-        return bulkPage(found, results, next === null ? null : encodeCursor([next]))
+        return bulkPage(found, results)
       },
       page: (ask, page, { input }) => ({
         title: titleOf(ask, page.bulk),

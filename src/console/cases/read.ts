@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
-import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../../lib/cursor.ts'
+import {
+  decodeCursor,
+  everyPage,
+  MOMENT_AND_ID,
+  momentKey,
+  momentOfKey,
+  type Paged,
+  pageByMoment,
+} from '../../lib/cursor.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import {
   type CaseFilter,
@@ -48,7 +56,7 @@ export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
   { after, limit, order = 'latest' }: PageOptions,
-): Promise<{ items: DeadLetter[]; next: string | null }> {
+): Promise<Paged<DeadLetter>> {
   const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
   const values = new Values()
   const conditions = [caseMatches(filter, values)]
@@ -75,31 +83,18 @@ export async function listCasesPage(
      order by page.at ${direction}, page.id ${direction}`,
     values.all,
   )
-  const last = rows[limit - 1]
-  return {
-    items: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
-  }
+  return pageByMoment(rows, limit)
 }
 
 const EXPORT_PAGE = 500
 
 /** All cases that match, page by page; none comes twice, even if cases change meanwhile. */
-export async function* everyCase(
+export function everyCase(
   db: Pool,
   filter: CaseFilter,
   order: CaseOrder = 'latest',
 ): AsyncGenerator<DeadLetter> {
-  for (let after: string | null = null; ; ) {
-    const page: { items: DeadLetter[]; next: string | null } = await listCasesPage(db, filter, {
-      after,
-      limit: EXPORT_PAGE,
-      order,
-    })
-    yield* page.items
-    if (page.next === null) return
-    after = page.next
-  }
+  return everyPage(after => listCasesPage(db, filter, { after, limit: EXPORT_PAGE, order }))
 }
 
 /** The ids of a superset of the matching cases; null unless they are few. */

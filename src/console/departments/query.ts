@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { limitsOf } from '../../sync/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, saidBy } from '../../texts/message.ts'
@@ -58,7 +57,6 @@ export async function readDepartmentPage(
   const graceHours = config.DEPARTMENT_GRACE_HOURS
   const graceMs = graceHours * 3_600_000
   const { under } = query
-  const after = decodeCursor(z.tuple([z.string()]), query.cursor)
   const own = config.PLATFORM_ENTERPRISE_CODE
   // If every row names its enterprise, no department belongs to the enterprise without a code.
   const enterprises = await enterprisesWithDepartments(pool)
@@ -69,7 +67,7 @@ export async function readDepartmentPage(
     departmentTree(pool, {
       enterprise,
       under: under ?? null,
-      after: after?.[0],
+      after: query.cursor,
       limit: query.limit,
       graceMs,
     }),
@@ -83,8 +81,7 @@ export async function readDepartmentPage(
     grace_hours: graceHours,
     way,
     candidates,
-    items: level.items,
-    next: level.next === null ? null : encodeCursor([level.next]),
+    ...level,
   }
 }
 

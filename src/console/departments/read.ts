@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
@@ -75,20 +76,14 @@ export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
 
 /**
  * One level of the tree: the children of a department, or the topmost departments, whose parents are unknown.
- * @param options.after code of the last department of the preceding page
  * @param options.graceMs how long a department stays after HR closed it
  */
 export async function departmentTree(
   db: Pool,
-  options: {
-    enterprise: string
-    under?: string | null
-    after?: string | undefined
-    limit: number
-    graceMs: number
-  },
-): Promise<{ items: Department[]; next: string | null }> {
-  const { enterprise, under = null, after, limit, graceMs } = options
+  options: PageAsked & { enterprise: string; under?: string | null; graceMs: number },
+): Promise<Paged<Department>> {
+  const { enterprise, under = null, limit, graceMs } = options
+  const [after = null] = decodeCursor(z.tuple([z.string()]), options.after) ?? []
   const level = under === null ? TOPMOST : 'd.parent_code = $5'
   const { rows } = await db.query<Department>(
     `select ${COLUMNS} from (
@@ -96,10 +91,9 @@ export async function departmentTree(
        where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
        order by d.dept_code limit $4) d
      order by d.dept_code`,
-    [graceMs, enterprise, after ?? null, limit + 1, ...(under === null ? [] : [under])],
+    [graceMs, enterprise, after, limit + 1, ...(under === null ? [] : [under])],
   )
-  const items = rows.slice(0, limit)
-  return { items, next: rows.length > limit ? (items.at(-1)?.dept_code ?? null) : null }
+  return onePage(rows, limit, row => [row.dept_code])
 }
 
 /** Departments that are closed or missing in HR and not deleted yet, the next to be deleted first. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { EMPLOYEE_STATUSES, type EmployeeStatus } from '../../sync/employee.ts'
 
@@ -32,29 +33,25 @@ export interface EmployeeFilter {
 export async function listEmployees(
   db: Pool,
   filter: EmployeeFilter,
-  { after, limit }: { after?: EmployeeKey | null | undefined; limit: number },
-): Promise<{ items: ListedEmployee[]; next: EmployeeKey | null }> {
-  const { text, values } = listStatement(filter, after ?? null, limit + 1)
+  { after, limit }: PageAsked,
+): Promise<Paged<ListedEmployee>> {
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), after)
+  const { text, values } = listStatement(filter, position, limit + 1)
   const { rows } = await db.query<ListedEmployee>(text, values)
-  const items = rows.slice(0, limit)
-  const last = items.at(-1)
-  return {
-    items,
-    next: rows.length > limit && last ? { enterpriseCode: last.enterprise_code, userid: last.userid } : null,
-  }
+  return onePage(rows, limit, row => [row.enterprise_code, row.userid])
 }
 
 /** The statement of a page; a test looks at its plan. */
 export function listStatement(
   filter: EmployeeFilter,
-  after: EmployeeKey | null,
+  after: [enterpriseCode: string, userid: string] | null,
   limit: number,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [limit]
   const value = (given: unknown) => `$${values.push(given)}`
   const conditions: string[] = []
   const order = ['enterprise_code', 'userid']
-  const from: string[] = after ? [after.enterpriseCode, after.userid] : []
+  const from: string[] = after ?? []
   if (filter.status) {
     const status = value(filter.status)
     conditions.push(

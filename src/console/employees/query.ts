@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
@@ -45,7 +44,6 @@ export async function readEmployees(
     const found = await searchEmployees(pool, query.q, { limit: query.limit })
     return { counts, items: found.map(shown), next: null }
   }
-  const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
   const { items, next } = await listEmployees(
     pool,
     {
@@ -56,9 +54,9 @@ export async function readEmployees(
           ? undefined
           : { enterpriseCode: query.enterprise, code: query.department },
     },
-    { after: position && { enterpriseCode: position[0], userid: position[1] }, limit: query.limit },
+    { after: query.cursor, limit: query.limit },
   )
-  return { counts, items: items.map(shown), next: next && encodeCursor([next.enterpriseCode, next.userid]) }
+  return { counts, items: items.map(shown), next }
 }
 
 async function haltedScopes(db: Pool): Promise<Set<string>> {

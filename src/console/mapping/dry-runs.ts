@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { DryRunSummary } from '../../sync/dry-run-reading.ts'
 import { DIFFERENCES, type DifferenceKind } from '../../sync/dry-run-tables.ts'
-import { beginningWith } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** A dry run of another SELECT, as a list shows it. */
@@ -36,19 +36,14 @@ export interface DryRun extends DryRunLine {
 const LINE = `id::int, requested_by, requested_at, address, hr_source as source, state, phase, rows_read,
   started_at, finished_at, message`
 
-/**
- * Dry runs, the latest first.
- * @param before number of the last one on the preceding page
- */
-export async function listDryRuns(
-  db: Pool,
-  { before, limit }: { before?: number | undefined; limit: number },
-): Promise<DryRunLine[]> {
+/** Dry runs, the latest first. */
+export async function listDryRuns(db: Pool, { after, limit }: PageAsked): Promise<Paged<DryRunLine>> {
+  const [before = null] = decodeCursor(z.tuple([z.int()]), after) ?? []
   const { rows } = await db.query<DryRunLine>(
     `select ${LINE} from dirsync.dry_run where $1::bigint is null or id < $1 order by id desc limit $2`,
-    [before ?? null, limit],
+    [before, limit + 1],
   )
-  return rows
+  return onePage(rows, limit, row => [row.id])
 }
 
 /** Null if there is no dry run with this number. */
@@ -71,40 +66,21 @@ export const DryRunEntity = z.object({
 })
 export type DryRunEntity = z.infer<typeof DryRunEntity>
 
-/** The position of the next page. */
-export interface DryRunCursor {
-  enterpriseCode: string
-  entityKey: string
-}
-
 /** Some of the stored employees of a dry run, in the order of their keys. */
 export async function dryRunPage(
   db: Pool,
   id: number,
-  options: { after?: DryRunCursor | undefined; limit: number; reason?: DifferenceKind; key?: string },
-): Promise<{ items: DryRunEntity[]; next: DryRunCursor | null }> {
-  const { after, limit, reason, key } = options
+  { after, limit, reason }: PageAsked & { reason?: DifferenceKind | undefined },
+): Promise<Paged<DryRunEntity>> {
+  const [enterprise, userid] = decodeCursor(z.tuple([z.string(), z.string()]), after) ?? ['', '']
   const { rows } = await db.query<DryRunEntity>(
     // A dry run has at most 10,000 rows, so filtering them costs little.
     `select enterprise_code, entity_key as userid, reason as what, department, changed
      from dirsync.dry_run_entity
      where dry_run_id = $1 and (entity_key collate "C", enterprise_code) > ($2, $3)
-       and ($4::text is null or reason = $4) and ($5::text is null or entity_key like $5)
-     order by entity_key collate "C", enterprise_code limit $6`,
-    [
-      id,
-      after?.entityKey ?? '',
-      after?.enterpriseCode ?? '',
-      reason ?? null,
-      key === undefined ? null : beginningWith(key),
-      limit + 1,
-    ],
+       and ($4::text is null or reason = $4)
+     order by entity_key collate "C", enterprise_code limit $5`,
+    [id, userid, enterprise, reason ?? null, limit + 1],
   )
-  const items = rows.slice(0, limit)
-  const last = items.at(-1)
-  const next = rows.length > limit && last
-  return {
-    items,
-    next: next ? { enterpriseCode: next.enterprise_code, entityKey: next.userid } : null,
-  }
+  return onePage(rows, limit, row => [row.enterprise_code, row.userid])
 }

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { NamedSource } from '../../hr/sources.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
-import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
@@ -101,21 +100,14 @@ export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult
 // Dry runs
 
 export const DryRunsQuery = SourceQuery.extend({ cursor, limit: pageSize })
-export const DryRunsResult = z.object({ items: z.array(DryRunLine), next: z.string().nullable() })
+export const DryRunsResult = listOf(DryRunLine)
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
 export async function readDryRuns(
   { pool }: Services,
   query: z.output<typeof DryRunsQuery>,
 ): Promise<DryRunsResult> {
-  const position = decodeCursor(z.tuple([z.int()]), query.cursor)
-  const found = await listDryRuns(pool, { before: position?.[0], limit: query.limit + 1 })
-  const shown = found.slice(0, query.limit)
-  const last = shown.at(-1)
-  return {
-    items: shown,
-    next: found.length > query.limit && last ? encodeCursor([last.id]) : null,
-  }
+  return listDryRuns(pool, { after: query.cursor, limit: query.limit })
 }
 
 export const DryRunParams = z.object({ id: rowNumber })
@@ -164,12 +156,8 @@ export async function readDryRunResult(
 ): Promise<DryRunResult> {
   const found = await readDryRun(pool, id)
   if (!found) throw new Problem('not_found', message('said.no_such_dry_run', { id }))
-  const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
-  const { items, next } = await dryRunPage(pool, id, {
-    after: position ? { enterpriseCode: position[0], entityKey: position[1] } : undefined,
-    limit: query.limit,
-    ...(query.what ? { reason: query.what } : {}),
-  })
+  const { cursor: after, limit, what: reason } = query
+  const page = await dryRunPage(pool, id, { after, limit, reason })
   const { summary } = found
   return {
     ...found,
@@ -190,7 +178,6 @@ export async function readDryRunResult(
       empty: summary.empty,
       stored: summary.stored,
     },
-    items,
-    next: next && encodeCursor([next.enterpriseCode, next.entityKey]),
+    ...page,
   }
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Config } from '../../config.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { ofKind } from '../../sync/run.ts'
@@ -112,19 +111,17 @@ export type OrdersInput = z.infer<typeof OrdersInput>
 export const Orders = listOf(PaymentOrderRow)
 type Orders = z.infer<typeof Orders>
 
-export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
-  const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
-  const { rows, next } = await listPaymentOrders(pool, {
+export function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
+  return listPaymentOrders(pool, {
     userid: input.employee,
     number: input.number,
     status: input.status,
     enterprise: input.enterprise,
     from: platformDayOf(ask, 'from', input.from, 'begins'),
     until: platformDayOf(ask, 'to', input.to, 'is over'),
-    after: after ? { enterprise_code: after[0], trade_no: after[1] } : undefined,
+    after: input.cursor,
     limit: input.limit,
   })
-  return { items: rows, next: next && encodeCursor([next.enterprise_code, next.trade_no]) }
 }
 
 // Limit accounts
@@ -141,15 +138,13 @@ export type AccountsInput = z.infer<typeof AccountsInput>
 export const Accounts = listOf(LimitAccountRow)
 type Accounts = z.infer<typeof Accounts>
 
-export async function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts> {
-  const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
-  const { rows, next } = await listLimitAccounts(pool, {
+export function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts> {
+  return listLimitAccounts(pool, {
     enterprise: input.enterprise,
     gone: input.gone !== undefined,
-    after: after ? { enterprise_code: after[0], account_openid: after[1] } : undefined,
+    after: input.cursor,
     limit: input.limit,
   })
-  return { items: rows, next: next && encodeCursor([next.enterprise_code, next.account_openid]) }
 }
 
 // Taxpayers
@@ -166,21 +161,12 @@ export type TaxpayersInput = z.infer<typeof TaxpayersInput>
 export const Taxpayers = listOf(TaxpayerRow)
 type Taxpayers = z.infer<typeof Taxpayers>
 
-const TaxpayerPosition = z.tuple([z.string(), z.string(), z.int32(), z.string()])
-
-export async function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Taxpayers> {
-  const after = decodeCursor(TaxpayerPosition, input.cursor)
-  const { rows, next } = await listTaxpayers(pool, {
+export function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Taxpayers> {
+  return listTaxpayers(pool, {
     enterprise: input.enterprise,
     identifier: input.identifier,
     gone: input.gone !== undefined,
-    after: after
-      ? { enterprise_code: after[0], identifier: after[1], nature: after[2], name: after[3] }
-      : undefined,
+    after: input.cursor,
     limit: input.limit,
   })
-  return {
-    items: rows,
-    next: next && encodeCursor([next.enterprise_code, next.identifier, next.nature, next.name]),
-  }
 }

@@ -1,15 +1,10 @@
 import { z } from 'zod'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { beginningWith } from '../../sync/stored-plan.ts'
 
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
-
-/** A page, and the position of the next one; null on the last page. */
-export interface RowsPage<Row, Cursor> {
-  rows: Row[]
-  next: Cursor | null
-}
 
 export const PaymentOrderRow = z.object({
   enterprise_code: z.string(),
@@ -30,12 +25,6 @@ export const PaymentOrderRow = z.object({
 })
 export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
-/** Identifies a payment order. */
-export interface OrderCursor {
-  enterprise_code: string
-  trade_no: string
-}
-
 export interface OrderFilter {
   enterprise?: string | undefined
   userid?: string | undefined
@@ -53,9 +42,8 @@ const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 /** Payment orders, the latest first. */
 export async function listPaymentOrders(
   db: Pool,
-  options: OrderFilter & { after?: OrderCursor | undefined; limit: number },
-): Promise<RowsPage<PaymentOrderRow, OrderCursor>> {
-  const { enterprise, userid, status, number, from, until, after, limit } = options
+  { enterprise, userid, status, number, from, until, after, limit }: OrderFilter & PageAsked,
+): Promise<Paged<PaymentOrderRow>> {
   const values: unknown[] = [limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
   const conditions = ['true']
@@ -68,11 +56,12 @@ export async function listPaymentOrders(
   if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(beginningWith(number))}`)
   if (from !== undefined) conditions.push(`${MADE} >= ${place(from)}`)
   if (until !== undefined) conditions.push(`${MADE} < ${place(until)}`)
-  if (after !== undefined)
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), after)
+  if (position)
     conditions.push(
       `(${MADE}, o.enterprise_code, o.trade_no) < (
          select ${MADE}, o.enterprise_code, o.trade_no from dirsync.payment_order o
-         where o.enterprise_code = ${place(after.enterprise_code)} and o.trade_no = ${place(after.trade_no)})`,
+         where o.enterprise_code = ${place(position[0])} and o.trade_no = ${place(position[1])})`,
     )
   const { rows } = await db.query<PaymentOrderRow>(
     `select o.enterprise_code, o.trade_no, o.out_trade_no, o.userid, o.subject, o.total_amount, o.pay_amount,
@@ -82,7 +71,7 @@ export async function listPaymentOrders(
      order by ${MADE} desc, o.enterprise_code desc, o.trade_no desc limit $1`,
     values,
   )
-  return pageOf(rows, limit, ({ enterprise_code, trade_no }) => ({ enterprise_code, trade_no }))
+  return onePage(rows, limit, row => [row.enterprise_code, row.trade_no])
 }
 
 export const LimitAccountRow = z.object({
@@ -108,25 +97,15 @@ export const LimitAccountRow = z.object({
 })
 export type LimitAccountRow = z.infer<typeof LimitAccountRow>
 
-export interface AccountCursor {
-  enterprise_code: string
-  account_openid: string
-}
-
 /**
  * Limit accounts with their sub-accounts, in the order of their keys.
  * @param gone includes those that the platform no longer lists
  */
 export async function listLimitAccounts(
   db: Pool,
-  options: {
-    enterprise?: string | undefined
-    gone?: boolean
-    after?: AccountCursor | undefined
-    limit: number
-  },
-): Promise<RowsPage<LimitAccountRow, AccountCursor>> {
-  const { enterprise, gone = false, after, limit } = options
+  { enterprise, gone = false, after, limit }: PageAsked & { enterprise?: string | undefined; gone?: boolean },
+): Promise<Paged<LimitAccountRow>> {
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), after) ?? [null, null]
   const { rows } = await db.query<LimitAccountRow>(
     `select a.enterprise_code, a.account_openid, a.name,
             a.product_category, a.balance, a.status, a.first_seen_at,
@@ -140,9 +119,9 @@ export async function listLimitAccounts(
      where ($1::text is null or a.enterprise_code = $1) and ($2 or a.gone_at is null)
        and ($3::text is null or (a.enterprise_code, a.account_openid) > ($3, $4))
      order by a.enterprise_code, a.account_openid limit $5`,
-    [enterprise ?? null, gone, after?.enterprise_code ?? null, after?.account_openid ?? null, limit + 1],
+    [enterprise ?? null, gone, ...position, limit + 1],
   )
-  return pageOf(rows, limit, ({ enterprise_code, account_openid }) => ({ enterprise_code, account_openid }))
+  return onePage(rows, limit, row => [row.enterprise_code, row.account_openid])
 }
 
 export const TaxpayerRow = z.object({
@@ -157,20 +136,15 @@ export const TaxpayerRow = z.object({
 })
 export type TaxpayerRow = z.infer<typeof TaxpayerRow>
 
-export type TaxpayerCursor = Pick<TaxpayerRow, 'enterprise_code' | 'identifier' | 'nature' | 'name'>
+const TAXPAYER_KEY = z.tuple([z.string(), z.string(), z.int32(), z.string()])
 
 /** Taxpayers in the order of their keys. @param identifier the beginning of an identification number */
 export async function listTaxpayers(
   db: Pool,
-  options: {
-    enterprise?: string | undefined
-    identifier?: string | undefined
-    gone?: boolean
-    after?: TaxpayerCursor | undefined
-    limit: number
-  },
-): Promise<RowsPage<TaxpayerRow, TaxpayerCursor>> {
+  options: PageAsked & { enterprise?: string | undefined; identifier?: string | undefined; gone?: boolean },
+): Promise<Paged<TaxpayerRow>> {
   const { enterprise, identifier, gone = false, after, limit } = options
+  const position = decodeCursor(TAXPAYER_KEY, after) ?? [null, null, null, null]
   const { rows } = await db.query<TaxpayerRow>(
     `select enterprise_code, identifier, taxpayer_nature as nature, taxpayer_name as name,
             status, first_seen_at, changed_at, gone_at
@@ -184,28 +158,9 @@ export async function listTaxpayers(
       enterprise ?? null,
       identifier === undefined ? null : beginningWith(identifier),
       gone,
-      after?.enterprise_code ?? null,
-      after?.identifier ?? null,
-      after?.nature ?? null,
-      after?.name ?? null,
+      ...position,
       limit + 1,
     ],
   )
-  return pageOf(rows, limit, ({ enterprise_code, identifier: number, nature, name }) => ({
-    enterprise_code,
-    identifier: number,
-    nature,
-    name,
-  }))
-}
-
-/** One row more than the page was read, to find out whether there is another page. */
-function pageOf<Row, Cursor>(
-  rows: Row[],
-  limit: number,
-  cursorOf: (row: Row) => Cursor,
-): RowsPage<Row, Cursor> {
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  return { rows: shown, next: rows.length > limit && last ? cursorOf(last) : null }
+  return onePage(rows, limit, row => [row.enterprise_code, row.identifier, row.nature, row.name])
 }

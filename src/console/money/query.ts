@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
@@ -93,14 +93,7 @@ export async function readMoney(
     moneyCounts(pool),
     JOURNALS[kind].page(pool, { state, number, since, after, limit: limit + 1 }),
   ])
-  const items = found.slice(0, limit)
-  const last = items.at(-1)
-  return {
-    counts,
-    kind,
-    items,
-    next: found.length > limit && last ? encodeCursor([entryNumber(last)]) : null,
-  }
+  return { counts, kind, ...onePage<Line>(found, limit, row => [entryNumber(row)]) }
 }
 
 export function entryNumber(entry: Line): string {

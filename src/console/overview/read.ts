@@ -68,7 +68,7 @@ export async function readOverview(db: Pool): Promise<Overview> {
     employees,
     outbox: outbox.rows,
     halts,
-    runs: (await listRunsPage(db, { ids }, { limit: ids.length })).runs,
+    runs: (await listRunsPage(db, { ids }, { limit: ids.length })).items,
     dead_letters: cases.rows,
   }
 }

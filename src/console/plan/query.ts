@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { EmployeeLookup } from '../../hr/sources.ts'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -23,36 +23,25 @@ export async function readPlan(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
-  { cursor, limit, ...filter }: z.infer<typeof PlanQuery>,
+  { cursor: after, limit, ...filter }: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
-  const position = decodeCursor(z.tuple([z.string(), z.string()]), cursor)
-  const after = position ? { entityKey: position[0], enterpriseCode: position[1] } : undefined
   const overview = await planOverview(db, run)
   if (!overview) throw new Problem('not_found', message('said.no_such_run', { run }))
   const page = overview.stored
     ? await planPage(db, hr, run, { ...filter, after, limit })
     : { items: [], next: null, hr_error: null }
-  return {
-    ...overview,
-    ...page,
-    next: page.next && encodeCursor([page.next.entityKey, page.next.enterpriseCode]),
-  }
+  return { ...overview, ...page }
 }
 
 /** How many entities of a download are looked up in HR together. */
 const CHUNK = 1000
 
 /** The entire plan, filtered, in the order of the page. */
-export async function* readWholePlan(
+export function readWholePlan(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
   filter: PlanFilter,
 ): AsyncGenerator<PlanItem> {
-  let after: Awaited<ReturnType<typeof planPage>>['next'] = null
-  do {
-    const page = await planPage(db, hr, run, { ...filter, ...(after && { after }), limit: CHUNK })
-    yield* page.items
-    after = page.next
-  } while (after !== null)
+  return everyPage(after => planPage(db, hr, run, { ...filter, after, limit: CHUNK }))
 }

@@ -3,11 +3,11 @@ import type { EmployeeField } from '../../directory/employee.ts'
 import { hideValue, maskValue } from '../../directory/masking.ts'
 import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import {
   changeOf,
-  type PlanCursor,
   type PlanFilter,
   type PlannedChange,
   type PlannedEntity,
@@ -104,10 +104,7 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
 const HR_MS = 3000
 
 /** One page of a plan. */
-export interface PlanPage {
-  items: PlanItem[]
-  /** The position of the next page; null on the last page. */
-  next: PlanCursor | null
+export interface PlanPage extends Paged<PlanItem> {
   /** Why HR cannot be read: then changed fields are those found in the background, without values. */
   hr_error: Said | null
 }
@@ -117,14 +114,15 @@ export async function planPage(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
-  options: PlanFilter & { after?: PlanCursor | undefined; limit: number },
+  { after, limit, ...filter }: PlanFilter & PageAsked,
 ): Promise<PlanPage> {
-  const { limit } = options
-  const found = await plannedEntities(db, run, { ...options, limit: limit + 1 })
-  const entities = found.slice(0, limit)
-  const last = entities.at(-1)
-  const next =
-    found.length > limit && last ? { enterpriseCode: last.enterpriseCode, entityKey: last.entityKey } : null
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), after)
+  const found = await plannedEntities(db, run, {
+    ...filter,
+    after: position ? { entityKey: position[0], enterpriseCode: position[1] } : undefined,
+    limit: limit + 1,
+  })
+  const { items: entities, next } = onePage(found, limit, row => [row.entityKey, row.enterpriseCode])
   try {
     const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
     const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), late)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { readPace } from '../../sync/figures.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
@@ -81,20 +82,13 @@ type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' |
   result: RunResult | null
 }
 
-/**
- * Runs, newest first.
- * @param page.before only runs with a lower number
- * @returns next: pass it as `before` for the next page; null on the last page
- */
-export async function listRunsPage(
-  db: Pool,
-  filter: RunFilter,
-  page: { before?: number | null; limit: number },
-): Promise<{ runs: ListedRun[]; next: number | null }> {
+/** Runs, newest first. */
+export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked): Promise<Paged<ListedRun>> {
   const values: unknown[] = [page.limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
   const conditions = [runMatches(filter, place)]
-  if (page.before) conditions.push(`r.id < ${place(page.before)}`)
+  const before = decodeCursor(z.tuple([z.int()]), page.after)
+  if (before) conditions.push(`r.id < ${place(before[0])}`)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
             cancelled_at, planned, message, plan, result,
@@ -103,12 +97,12 @@ export async function listRunsPage(
      order by id desc limit $1`,
     values,
   )
-  const shown = rows.slice(0, page.limit)
+  const { items: shown, next } = onePage(rows, page.limit, row => [row.id])
   const times = new Map<number, TimeLeft>()
   if (shown.some(({ state }) => state === 'running'))
     for (const { run, ...left } of await timesLeft(db, await readPace(db))) times.set(run, left)
   return {
-    runs: shown.map(({ plan, result, ...run }) => ({
+    items: shown.map(({ plan, result, ...run }) => ({
       ...run,
       reasons: plan?.reasons ?? {},
       outcomes: result?.outcomes ?? {},
@@ -117,7 +111,7 @@ export async function listRunsPage(
       rows: result?.rows ?? null,
       time_left: times.get(run.id) ?? null,
     })),
-    next: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+    next,
   }
 }
 

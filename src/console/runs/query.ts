@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { periodMs } from '../../lib/time-text.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures, readPace } from '../../sync/figures.ts'
@@ -7,7 +6,7 @@ import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { sourceNames } from '../../sync/sources.ts'
 import { message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize } from '../endpoint.ts'
 import { momentIn } from '../moment.ts'
 import { Problem } from '../problem.ts'
 import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
@@ -62,10 +61,9 @@ export async function readRuns(
   query: RunQuery,
   { asker, now, zone }: Pick<Ask, 'asker' | 'now' | 'zone'>,
 ): Promise<RunsResult> {
-  const before = decodeCursor(z.tuple([rowNumber]), query.cursor)
   const { kind, state, by, source, since, limit } = query
   const sources = await sourceNames(db)
-  const { runs, next } = await listRunsPage(
+  const page = await listRunsPage(
     db,
     {
       kind,
@@ -74,9 +72,9 @@ export async function readRuns(
       by: by === 'me' ? asker.actor : by,
       since: since === undefined ? undefined : sinceMoment(since, now, zone),
     },
-    { before: before?.[0] ?? null, limit },
+    { after: query.cursor, limit },
   )
-  return { items: runs, next: next === null ? null : encodeCursor([next]), sources }
+  return { ...page, sources }
 }
 
 function sinceMoment(text: string, now: Date, zone: string): Date {

@@ -31,7 +31,7 @@ beforeEach(async () => {
 /** Everybody of a filter, by pages. */
 async function everybody(filter: Parameters<typeof listEmployees>[1], limit = 7) {
   const found: string[] = []
-  let after: Parameters<typeof listEmployees>[2]['after'] = null
+  let after: string | null = null
   do {
     const { items, next } = await listEmployees(store.pool, filter, { after, limit })
     found.push(...items.map(({ enterprise_code, userid }) => `${enterprise_code}/${userid}`))
@@ -87,7 +87,7 @@ test.each([
   [{ department: { enterpriseCode: 'A', code: 'D3' } }, 'employee_department'] as const,
   [{}, 'employee_pkey'] as const,
 ])('a page of %j is read from the index %s', async (filter, index) => {
-  const { text, values } = listStatement(filter, { enterpriseCode: 'A', userid: 'e00100' }, 20)
+  const { text, values } = listStatement(filter, ['A', 'e00100'], 20)
   const { rows } = await store.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
   const plan = rows.map(row => row['QUERY PLAN']).join('\n')
   expect(plan).toContain(index)
