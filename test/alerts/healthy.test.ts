@@ -1,16 +1,13 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
-import { type Company, createCompany, until } from '../helpers/company.ts'
+import { createCompany, until } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 
-let company: Company
-beforeAll(async () => {
-  company = await createCompany({ employees: 60, settings: { SELLER_APPIDS: 'mall0001' } })
-})
-afterAll(() => company[Symbol.asyncDispose]())
+const company = duringFile(() => createCompany({ employees: 60, settings: { SELLER_APPIDS: 'mall0001' } }))
 
 /** A process of dirsync with its schedule, until the test ends or it is stopped. */
 async function service(settings: Record<string, string> = {}) {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isPassword } from '../../src/console/auth/password.ts'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync } from './dirsync.ts'
 import { atTerminal } from './terminal.ts'
 
-let deployment: Deployment
-beforeAll(async () => {
-  deployment = await createDeployment()
-})
-afterAll(() => deployment[Symbol.asyncDispose]())
+const deployment = duringFile(createDeployment)
 
 /** Runs a command with this on its standard input. */
 const typed = (args: string[], input: string) => dirsync(args, deployment.settings, input)

@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
-import { type Company, createCompany } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
@@ -12,12 +13,11 @@ import { dirsync } from './dirsync.ts'
 const EMPLOYEES = 60
 
 /** In step with its platform when the first test begins. */
-let company: Company
+const company = duringFile(() => createCompany({ employees: EMPLOYEES }))
 /** Another platform, whose employees have the same user ids and other names. */
 let other: Emulator
 
 beforeAll(async () => {
-  company = await createCompany({ employees: EMPLOYEES })
   const { employees, departments } = await company.control<{ employees: object[]; departments: object[] }>(
     'GET',
     'state',
@@ -31,7 +31,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await other.close()
-  await company[Symbol.asyncDispose]()
 })
 
 const elsewhere = (settings: Record<string, string> = { PLATFORM_BASE_URL: other.url }) => ({

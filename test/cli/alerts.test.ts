@@ -4,17 +4,17 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync, dirsyncProcess, wideLines } from './dirsync.ts'
 
-let deployment: Deployment
+const deployment = duringFile(createDeployment)
 let receiver: Server
 let address: string
 /** What the receiver was sent. Below /broken it refuses everything. */
 let received: string[] = []
 
 beforeAll(async () => {
-  deployment = await createDeployment()
   receiver = createServer(async (request, response) => {
     received.push(await text(request))
     response.writeHead(request.url?.startsWith('/broken') ? 404 : 200).end()
@@ -24,7 +24,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   receiver.close()
-  await deployment[Symbol.asyncDispose]()
 })
 beforeEach(async () => {
   await clearAlerts(deployment.own.pool)

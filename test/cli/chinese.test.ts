@@ -1,18 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
-import { type Company, createCompany } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync as run } from './dirsync.ts'
 
 /** A company whose operators read Chinese, with one refused mobile number, and a held run. */
-let company: Company
+const company = duringFile(() =>
+  createCompany({
+    employees: 20,
+    settings: { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' },
+  }),
+)
 
 const dirsync = (...args: string[]) => run(args, { ...company.settings, DIRSYNC_LANG: 'zh_CN.UTF-8' })
 
 beforeAll(async () => {
-  company = await createCompany({
-    employees: 20,
-    settings: { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' },
-  })
   await company.start()
   await company.run('full')
   await company.hr.query(`update person set mobile = '19900000003' where userid = 'e0002'`)
@@ -20,8 +22,6 @@ beforeAll(async () => {
   await company.hr.query(`update person set email = userid || '@new.example.com'`)
   await company.run('changes')
 })
-
-afterAll(() => company[Symbol.asyncDispose]())
 
 const idOfCase = async () => (await dirsync('dead-letters', 'list', '--json')).json().items[0].id
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A platform with payment orders of two days, limit accounts and taxpayers. A year that is over is shown as it is. */
-let deployment: Deployment
+const deployment = duringFile(createDeployment)
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
 
@@ -31,7 +32,6 @@ const MALL = {
 }
 
 beforeAll(async () => {
-  deployment = await createDeployment()
   vi.stubEnv('TZ', 'UTC')
   const orders = [...Array(130).keys()].map(n => ({
     trade_no: String(8_000_000_000_000_000 + n),
@@ -62,8 +62,6 @@ beforeAll(async () => {
     })),
   )
 })
-
-afterAll(() => deployment[Symbol.asyncDispose]())
 
 async function control(path: string, body: unknown) {
   const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {

@@ -4,8 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 import { atTerminal } from './terminal.ts'
@@ -14,18 +15,15 @@ const APP = 'test-application'
 const ACCOUNT = 'a'.repeat(32)
 
 /** A platform with merchant orders. No process of dirsync is running, so nothing is settled by itself. */
-let deployment: Deployment
+const deployment = duringFile(createDeployment)
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 beforeAll(async () => {
-  deployment = await createDeployment()
   await control('orders', [...Array(12).keys()].map(orderOf))
   await control('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await control('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
-
-afterAll(() => deployment[Symbol.asyncDispose]())
 
 async function control(path: string, body: unknown) {
   const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { expect, test } from 'vitest'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync as run } from './dirsync.ts'
 
-let deployment: Deployment
+const deployment = duringFile(createDeployment)
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
-
-beforeAll(async () => {
-  deployment = await createDeployment()
-})
-
-afterAll(() => deployment[Symbol.asyncDispose]())
 
 test('shows the answer as it is', async () => {
   const answer = await dirsync(

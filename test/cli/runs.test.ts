@@ -1,25 +1,25 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */
-let company: Company
+const company = duringFile(() =>
+  createCompany({
+    employees: 30,
+    settings: { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' },
+  }),
+)
 let service: Awaited<ReturnType<Company['start']>>
 
 const dirsync = (...args: string[]) => run(args, company.settings)
 
 beforeAll(async () => {
-  company = await createCompany({
-    employees: 30,
-    settings: { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' },
-  })
   service = await company.start()
   await company.run('full')
 })
-
-afterAll(() => company[Symbol.asyncDispose]())
 
 const mail = (domain: string, below: number) =>
   company.hr.query(`update person set email = userid || '@' || $1 where userid < $2`, [

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 
 /** One deployment of the sample, synced once; no process runs afterwards. */
-let deployment: Deployment
+const deployment = duringFile(createDeployment)
 let once: Run
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 beforeAll(async () => {
-  deployment = await createDeployment()
   await deployment.own.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
     values ('app-R1', 'app-T1', 1, 'unknown', 'tester');
@@ -17,8 +17,6 @@ beforeAll(async () => {
     values ('app-topup-1', 'points', 1, 'unknown', 'tester')`)
   once = await dirsync('start', '--once')
 })
-
-afterAll(() => deployment[Symbol.asyncDispose]())
 
 /** Number of the first case of a category. */
 async function caseOf(category: string): Promise<number> {

@@ -1,20 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { expect, test } from 'vitest'
+import { createDeployment } from '../helpers/deployment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
 
 const NOBODY = 'postgres://postgres@127.0.0.1:1/none'
 
-let deployment: Deployment
-
-beforeAll(async () => {
-  deployment = await createDeployment({ migrated: false })
-})
-
-afterAll(() => deployment[Symbol.asyncDispose]())
+const deployment = duringFile(() => createDeployment({ migrated: false }))
 
 test.concurrent.each([['start', '--once'], ['status'], ['platform', 'token/getTokenInfo']])(
   'with some settings and others missing, `%s` names the missing ones',

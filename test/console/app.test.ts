@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, recordLog, signInAs, type TestApp } from './console-under-test.ts'
+import { describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { openApp, recordLog, signInAs } from './console-under-test.ts'
 
 const TOKEN = 'a-token-of-some-length'
-let database: TestDatabase
-let console: TestApp
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  console = await openApp(database.url, { token: TOKEN })
-})
-afterAll(async () => {
-  await console[Symbol.asyncDispose]()
-  await database.close()
-})
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const console = duringFile(() => openApp(database.url, { token: TOKEN }))
 
 describe('with CONSOLE_TOKEN set', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { FastifyInstance, InjectOptions, RouteOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
-import { afterAll, beforeAll } from 'vitest'
+import { beforeAll } from 'vitest'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { connectHr, connectPlatform } from '../../src/connections.ts'
 import { type AppOptions, buildApp } from '../../src/console/app.ts'
@@ -17,6 +17,7 @@ import { TOPICS } from '../../src/console/screens.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SERIALIZERS } from '../../src/lib/logger.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 export const silent = pino({ level: 'silent' })
@@ -116,44 +117,33 @@ export async function openApp(
 
 /** A console for all tests of a file, on a database of its own, with a program for each role. */
 export class ConsoleUnderTest {
-  #database: TestDatabase | undefined
-  #console: TestApp | undefined
+  readonly #database = duringFile(() => createTestDatabase({ migrated: true }))
+  readonly #console: TestApp
   readonly #tokens = new Map<AccessRole, string>()
 
   constructor(settings: (databaseUrl: string) => Record<string, string> = () => ({})) {
+    this.#console = duringFile(() => openApp(this.url, { settings: settings(this.url) }))
     beforeAll(async () => {
-      this.#database = await createTestDatabase({ migrated: true })
-      const { url, pool } = this.#database
-      this.#console = await openApp(url, { settings: settings(url) })
       const expiresAt = new Date(Date.now() + 86_400_000)
       for (const role of ACCESS_ROLES)
-        this.#tokens.set(role, await addToken(pool, 'test', { name: role, role, expiresAt }))
-    })
-    afterAll(async () => {
-      await this.#console?.[Symbol.asyncDispose]()
-      await this.#database?.close()
+        this.#tokens.set(role, await addToken(this.pool, 'test', { name: role, role, expiresAt }))
     })
   }
 
   get url(): string {
-    return this.#opened().database.url
+    return this.#database.url
   }
 
   get pool(): TestDatabase['pool'] {
-    return this.#opened().database.pool
+    return this.#database.pool
   }
 
   get app(): FastifyInstance {
-    return this.#opened().console.app
+    return this.#console.app
   }
 
   get routes(): RouteOptions[] {
-    return this.#opened().console.routes
-  }
-
-  #opened() {
-    if (!this.#database || !this.#console) throw new Error('the console exists within tests only')
-    return { database: this.#database, console: this.#console }
+    return this.#console.routes
   }
 
   /** Asks as the program of a role. Below /api/v1 it is answered with data, elsewhere with the page. */
@@ -178,7 +168,7 @@ export class ConsoleUnderTest {
       method,
       url,
       headers: {
-        cookie: await signInAs(this.#opened().console, role),
+        cookie: await signInAs(this.#console, role),
         'sec-fetch-site': 'same-origin',
         accept: 'text/html',
         'accept-language': 'en',

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, recordLog } from './console-under-test.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.halt')
 })

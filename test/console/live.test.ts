@@ -1,18 +1,15 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { disableUser } from '../../src/console/auth/users.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 
 /** A console that listens. */
 async function listening(databaseUrl = database.url): Promise<TestApp & { url: string }> {

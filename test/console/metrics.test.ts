@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 
@@ -15,11 +16,7 @@ const PACER: PacerSnapshot = {
   pausedForMs: 1500,
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 beforeEach(async () => {
   await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,

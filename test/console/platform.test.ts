@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { askTokenState, readPlatform } from '../../src/console/platform/read.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { Commands } from '../../src/sync/commands.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 import { worded } from '../texts/worded.ts'
 
-let database: TestDatabase
-let emulator: Emulator
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const emulator = duringFile(() =>
+  startEmulator({ strict: true, appId: APP_ID, appSecret: APP_SECRET, seed: {} }),
+)
 
-beforeAll(async () => {
-  ;[database, emulator] = await Promise.all([
-    createTestDatabase({ migrated: true }),
-    startEmulator({ strict: true, appId: APP_ID, appSecret: APP_SECRET, seed: {} }),
-  ])
-})
-afterAll(() => Promise.all([emulator.close(), database.close()]))
 beforeEach(async () => {
   await database.pool.query(
     'truncate dirsync.platform_token, dirsync.token_creation, dirsync.pacer, dirsync.call_minute, dirsync.halt',

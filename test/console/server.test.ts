@@ -1,19 +1,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { Agent, fetch, request } from 'undici'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connectHr } from '../../src/connections.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { startConsole } from '../../src/console/server.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { consoleConfig, recordLog, silent } from './console-under-test.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 
 async function startOn(
   databaseUrl: string,

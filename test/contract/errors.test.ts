@@ -1,9 +1,10 @@
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, ContractUnderTest, type SeenCall, type Watched } from './contract-under-test.ts'
 import { DIRECTORY, OPERATION_NAMES, validRequest } from './valid-requests.ts'
 
@@ -47,13 +48,7 @@ const REFUSALS_OF_MONEY = [TIMESTAMP, APPLICATION, TOKEN, ENTERPRISE, 1000220002
 const isLeftOpen = (operation: OperationName, code: number) =>
   MONEY.includes(operation) && !REFUSALS_OF_MONEY.includes(code)
 
-let platform: ContractUnderTest
-
-beforeAll(async () => {
-  platform = await ContractUnderTest.start(DIRECTORY)
-})
-
-afterAll(() => platform[Symbol.asyncDispose]())
+const platform = duringFile(() => ContractUnderTest.start(DIRECTORY))
 
 const codesOf = (calls: SeenCall[], operation: OperationName) =>
   calls.filter(call => call.operation === operation).map(({ code }) => code)

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import type { RefundRequest } from '../../src/platform/operations/money.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { AMOUNTS, fullRefund, MOST, type Part, PLACES, TEXTS } from './refund-request.ts'
 import { DIRECTORY, validRequest } from './valid-requests.ts'
 
-let platform: ContractUnderTest
+const platform = duringFile(() => ContractUnderTest.start(DIRECTORY))
 let client: PlatformClient
 
 beforeAll(async () => {
-  platform = await ContractUnderTest.start(DIRECTORY)
   client = platform.client()
 })
-
-afterAll(() => platform[Symbol.asyncDispose]())
 
 const REFUND = 'seller/v3/pay/syncRefund'
 const TOP_UP = 'enterprise/account/applyCharge'

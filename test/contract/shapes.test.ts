@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import type { RefundRequest } from '../../src/platform/operations/money.ts'
 import type { SignAlgorithm } from '../../src/platform/request.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, ContractUnderTest, collected } from './contract-under-test.ts'
 import { DIRECTORY, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 
@@ -82,18 +83,15 @@ const LISTED = {
 
 const NEW_YEAR = { time_start: '2026-01-01', time_end: '2026-01-01' }
 
-let platform: ContractUnderTest
+const platform = duringFile(() => ContractUnderTest.start(DIRECTORY))
 let client: PlatformClient
 
 beforeAll(async () => {
-  platform = await ContractUnderTest.start(DIRECTORY)
   client = platform.client()
   await platform.control('POST', 'orders', [MALL_ORDER])
 })
 
 afterEach(() => platform.control('POST', 'shapes', {}))
-
-afterAll(() => platform[Symbol.asyncDispose]())
 
 describe('double spellings', () => {
   test.each([

@@ -1,10 +1,11 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { failedAnswer } from '../../src/money/send.ts'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import type { RefundRequest, TopUpApplication } from '../../src/platform/operations/money.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 
@@ -32,16 +33,13 @@ const CIRCUMSTANCES: Record<string, Circumstance> = {
   'JSON that is no envelope': { ...UNKNOWN, ...HTML, fault: { body: '{"status":"ok"}' } },
 }
 
-let platform: ContractUnderTest
+const platform = duringFile(() => ContractUnderTest.start(DIRECTORY))
 let client: PlatformClient
 
 beforeAll(async () => {
-  platform = await ContractUnderTest.start(DIRECTORY)
   client = platform.client()
   await client.tokens.create()
 })
-
-afterAll(() => platform[Symbol.asyncDispose]())
 
 describe.each(OPERATION_NAMES)('%s', operation => {
   test.each(Object.entries(CIRCUMSTANCES))('%s', async (_, { fault, ...expected }) => {

@@ -8,21 +8,20 @@ import { examineConsole } from '../../src/doctor/local.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { spawnScript } from '../helpers/process.ts'
 
-let database: TestDatabase
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 let pool: Pool
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
   const logger = createLogger({ level: 'silent', pretty: false })
   pool = createPool(database.url, { max: 1, name: 'doctor', logger })
 })
 afterAll(async () => {
   await pool.end()
-  await database.close()
 })
 
 const SETTINGS = {

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
-import { type Company, createCompany, until } from '../helpers/company.ts'
+import { createCompany, until } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
 
-let company: Company
-const services: DirsyncProcess[] = []
-
-beforeAll(async () => {
-  company = await createCompany({
+const company = duringFile(() =>
+  createCompany({
     employees: 40,
     // The cron job would find the changes too.
     settings: { SCHEDULE_SYNC_CHANGES: 'off', BREAKER_EMPLOYEES: '3', LOG_LEVEL: 'info' },
-  })
-})
+  }),
+)
+const services: DirsyncProcess[] = []
 
 afterAll(async () => {
   await Promise.all(services.map(service => service.kill()))
-  await company[Symbol.asyncDispose]()
 })
 
 const rename = (name: string, where: string) =>

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest, sign } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
-
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({ seed: { employees: [{ userid: 'u1', name: 'Ana' }] } })
-})
-afterAll(() => platform[Symbol.asyncDispose]())
+const platform = duringFile(() =>
+  PlatformUnderTest.start({ seed: { employees: [{ userid: 'u1', name: 'Ana' }] } }),
+)
 
 type Parameters = Record<string, string>
 

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { CALL_LOG_SIZE, CallLog } from '../../emulator/call-log.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_SECRET, PlatformUnderTest } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start())
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start()
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(() => platform.reset())
 
 describe('seeding', () => {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest, sign } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start())
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start()
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(async () => {
   await platform.reset()
   await platform.control('POST', 'employees', [{ userid: 'u1', name: 'Ana' }, { userid: 'u2' }])

@@ -1,7 +1,27 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
+const platform = duringFile(() =>
+  PlatformUnderTest.start({
+    seed: {
+      enterprises: [
+        { enterprise_code: 'OFF', features: { level: false, category: false, employee_attribute: [] } },
+      ],
+      departments: [{ dept_code: 'D1', dept_name: 'Kitchen' }],
+      employees: [
+        {
+          ...FULL,
+          cost_center_id: 12,
+          employee_attribute: [{ attributeCode: 'contract', attributeValue: 'intern' }],
+        },
+        { userid: 'u2', mobile: '13800000002', email: 'two@example.com' },
+        { userid: 'gone', mobile: '13800000003', email: 'gone@example.com', in_service: false },
+        { enterprise_code: 'OFF', userid: 'u1', level: 'P4', category: ['driver'], mobile: '13800000002' },
+      ],
+    },
+  }),
+)
 
 const FULL = {
   userid: 'u1',
@@ -22,28 +42,6 @@ const FULL = {
   time_created: '2020-01-01 09:00:00',
   time_active: '2020-01-02 10:30:00',
 }
-
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({
-    seed: {
-      enterprises: [
-        { enterprise_code: 'OFF', features: { level: false, category: false, employee_attribute: [] } },
-      ],
-      departments: [{ dept_code: 'D1', dept_name: 'Kitchen' }],
-      employees: [
-        {
-          ...FULL,
-          cost_center_id: 12,
-          employee_attribute: [{ attributeCode: 'contract', attributeValue: 'intern' }],
-        },
-        { userid: 'u2', mobile: '13800000002', email: 'two@example.com' },
-        { userid: 'gone', mobile: '13800000003', email: 'gone@example.com', in_service: false },
-        { enterprise_code: 'OFF', userid: 'u1', level: 'P4', category: ['driver'], mobile: '13800000002' },
-      ],
-    },
-  })
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 
 test('the answer has every field of the specification, and neither write-only one', async () => {
   const { code, data } = await platform.get({ userid: 'u1' })

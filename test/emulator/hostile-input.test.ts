@@ -1,18 +1,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
+const platform = duringFile(() =>
+  PlatformUnderTest.start({ seed: { employees: [{ userid: 'u1', name: 'Ana' }] } }),
+)
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({ seed: { employees: [{ userid: 'u1', name: 'Ana' }] } })
-})
 afterAll(async () => {
   // Whatever was thrown at it, it still works.
   expect((await platform.get({ userid: 'u1' })).data.name).toBe('Ana')
-  await platform[Symbol.asyncDispose]()
 })
 
 const FORM = 'application/x-www-form-urlencoded'

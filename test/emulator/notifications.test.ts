@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, PlatformUnderTest, sign } from './platform-under-test.ts'
 import { Receiver } from './receiver.ts'
 
@@ -11,13 +12,9 @@ const TRADE_NO = 'T000000000000001'
 const OUTER = `${APP_ID}-order-1`
 const HOUR = 3600
 
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start({ notificationTimeoutMs: 60_000 }))
 let receiver: Receiver
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({ notificationTimeoutMs: 60_000 })
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(async () => {
   receiver = await Receiver.start()
   await platform.reset()

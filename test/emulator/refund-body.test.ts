@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, PlatformUnderTest, sign } from './platform-under-test.ts'
 
 const OPERATION = 'seller/v3/pay/syncRefund'
 const OUTER = `${APP_ID}-order-1`
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start())
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start()
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(async () => {
   await platform.reset()
   await platform.control('POST', 'orders', [

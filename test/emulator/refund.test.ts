@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest } from './platform-under-test.ts'
 
 const TRADE_NO = 'T000000000000001'
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start({ appId: MERCHANT }))
 
 // Short enough for the ten to thirty characters of an external trade number (4.11).
 const MERCHANT = 'merchant01'
 const OUTER = `${MERCHANT}-order-1`
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({ appId: MERCHANT })
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(async () => {
   await platform.reset()
   await platform.control('POST', 'orders', [

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest, sign } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
-
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({
+const platform = duringFile(() =>
+  PlatformUnderTest.start({
     tokenLifetimeSeconds: 600,
     tokenCreationsPerHour: 3,
     tokenQueriesPerMinute: 2,
-  })
-})
-afterAll(() => platform[Symbol.asyncDispose]())
+  }),
+)
+
 beforeEach(() => platform.reset())
 
 test('a token is created and told with its life', async () => {

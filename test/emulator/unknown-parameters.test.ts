@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, PlatformUnderTest } from './platform-under-test.ts'
 
-let platform: PlatformUnderTest
-
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start({ strict: false })
-})
-
-afterAll(() => platform[Symbol.asyncDispose]())
+const platform = duringFile(() => PlatformUnderTest.start({ strict: false }))
 
 const TRADE_NO = `${APP_ID}-1`
 const refund = {

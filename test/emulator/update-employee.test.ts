@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { PlatformUnderTest } from './platform-under-test.ts'
 import { expectRefusal, resetDirectory } from './update-fixture.ts'
 
-let platform: PlatformUnderTest
+const platform = duringFile(() => PlatformUnderTest.start())
 
-beforeAll(async () => {
-  platform = await PlatformUnderTest.start()
-})
-afterAll(() => platform[Symbol.asyncDispose]())
 beforeEach(() => resetDirectory(platform))
 
 const expectCode = (code: number, fields: Record<string, string>) => expectRefusal(platform, code, fields)

@@ -2,18 +2,19 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { toActual, toDesired } from '../../src/directory/desired.ts'
 import { diffEmployee } from '../../src/directory/difference.ts'
 import { EMPLOYEE_FIELDS, keyText } from '../../src/directory/employee.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Expected, type Row, type Seed, sampleFile, sampleJson, textRows } from './sample.ts'
 
 const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
 const GRACE_HOURS = 24
 
-let database: TestDatabase
+const database = duringFile(createTestDatabase)
 let expected: Expected
 let seed: Seed
 let columns: string[]
@@ -22,7 +23,6 @@ let departments: Row[]
 let departmentColumns: string[]
 
 beforeAll(async () => {
-  database = await createTestDatabase()
   await database.pool.query(await sampleFile('schema.sql'))
   await database.pool.query(await sampleFile('data.sql'))
   expected = await sampleJson('expected.json')
@@ -34,7 +34,6 @@ beforeAll(async () => {
   departmentColumns = mappedDepartments.columns
   departments = mappedDepartments.rows
 })
-afterAll(() => database?.close())
 
 const keyOf = (row: { enterprise_code?: string | null; userid?: string | null }) =>
   keyText({ enterpriseCode: row.enterprise_code ?? '', userid: row.userid ?? '' })

@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
 import { ConfigError } from '../../src/config.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 
 const EVERY_SECOND = '* * * * * *'
 /** Due once a year: not while a test runs. */
@@ -69,12 +70,11 @@ interface Tick {
   error: string | null
 }
 
-let database: TestDatabase
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 let changes: EventEmitter
 let listener: PoolClient
 
 beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
   await database.pool.query(`
     create function told() returns trigger language plpgsql as $$ begin notify tick; return null; end $$;
     create trigger told after insert or update on dirsync.job_tick for each statement execute function told()`)
@@ -87,7 +87,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   listener.release(true)
-  await database.close()
 })
 
 beforeEach(async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterEach, describe, expect, inject, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import {
   APP_ID,
   APP_SECRET,
@@ -11,19 +12,11 @@ import {
   signed,
   without,
 } from '../helpers/notification.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { expectStillWorks, failed, openReceiver, SUCCESS, type TestReceiver } from './receiver-under-test.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { expectStillWorks, failed, openReceiver, SUCCESS } from './receiver-under-test.ts'
 
-let database: TestDatabase
-let receiver: TestReceiver
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  receiver = await openReceiver(database)
-})
-afterAll(async () => {
-  await receiver[Symbol.asyncDispose]()
-  await database.close()
-})
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const receiver = duringFile(() => openReceiver(database))
 afterEach(() => expectStillWorks(receiver))
 
 /** What is refused leaves the refund as it is. */

@@ -1,19 +1,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { startReceiver } from '../../src/money/receiver.ts'
 import { recordLog, silent } from '../console/console-under-test.ts'
 import { createCompany } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { APP_ID, APP_SECRET, encode, type Fields, fieldsOf, signed } from '../helpers/notification.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 
 const configOf = (settings: Record<string, string> = {}): Config =>
   loadConfig({

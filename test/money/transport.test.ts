@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { duringFile } from '../helpers/during-file.ts'
 import { encode, signed } from '../helpers/notification.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import {
   expectStillWorks,
   failed,
@@ -11,11 +12,7 @@ import {
   type TestReceiver,
 } from './receiver-under-test.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 

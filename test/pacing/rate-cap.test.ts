@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import type { LeaseRequest } from '../../src/pacing/slots.ts'
@@ -8,29 +8,25 @@ import { Commands } from '../../src/sync/commands.ts'
 import { readPace } from '../../src/sync/figures.ts'
 import { heartbeat } from '../../src/sync/process.ts'
 import { until } from '../helpers/company.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
 const RATE_LIMITED = 1_000_210_099
 
-let database: TestDatabase
-let emulator: Emulator
-let commands: Commands
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  emulator = await startEmulator({
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const emulator = duringFile(() =>
+  startEmulator({
     strict: true,
     appId: APP_ID,
     appSecret: APP_SECRET,
     seed: { employees: [{ userid: 'u1' }] },
-  })
-  commands = new Commands(database.pool, { actor: 'test:operator' })
-})
+  }),
+)
+let commands: Commands
 
-afterAll(async () => {
-  await emulator.close()
-  await database.close()
+beforeAll(async () => {
+  commands = new Commands(database.pool, { actor: 'test:operator' })
 })
 
 /** Commands that earlier tests have left: none is ever removed. */

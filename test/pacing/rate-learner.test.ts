@@ -1,32 +1,25 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from '../../src/platform/client.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
 const LIMIT = 20
 const RATE_LIMITED = 1_000_210_099
 
-let database: TestDatabase
-let emulator: Emulator
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  emulator = await startEmulator({
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const emulator = duringFile(() =>
+  startEmulator({
     strict: true,
     appId: APP_ID,
     appSecret: APP_SECRET,
     seed: { employees: [{ userid: 'u1' }] },
-  })
-})
-
-afterAll(async () => {
-  await emulator.close()
-  await database.close()
-})
+  }),
+)
 
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.pacer, dirsync.learnt_rate')

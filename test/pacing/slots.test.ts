@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { type LeaseRequest, MemorySlots, type Slots } from '../../src/pacing/slots.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 
 const request: LeaseRequest = { count: 4, spacingMs: 10, learntAs: 'platform' }
 const budgeted = { ...request, count: 1, budget: { operation: 'employee/get', spacingMs: 500 } }
@@ -13,12 +14,8 @@ const learnt = {
   leasedAtChange: 7,
 }
 
-let database: TestDatabase
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 let opened: PostgresSlots[]
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-afterAll(() => database.close())
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.pacer, dirsync.learnt_rate')
   opened = []

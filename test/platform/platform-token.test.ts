@@ -1,17 +1,12 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { duringFile } from '../helpers/during-file.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 
-let database: TestDatabase
+const database = duringFile(() => createTestDatabase({ migrated: true }))
 let created: number
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-})
-
-afterAll(() => database.close())
 
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.platform_token, dirsync.token_creation')

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany, endOf } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { worded } from '../texts/worded.ts'
 
 /** Cron jobs do not run here: whatever follows, follows by itself. */
-let company: Company
+const company = duringFile(() => createCompany({ employees: 20 }))
 
 beforeAll(async () => {
-  company = await createCompany({ employees: 20 })
   await company.start()
   await company.run('full')
 })
-afterAll(() => company[Symbol.asyncDispose]())
 
 /** The number that employee `i` had in the beginning. */
 const numberOf = (i: number) => `1990000${String(i).padStart(4, '0')}`

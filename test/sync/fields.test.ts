@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createCompany, endOf } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 
-let company: Company
+const company = duringFile(() => createCompany({ employees: 40 }))
 
 beforeAll(async () => {
-  company = await createCompany({ employees: 40 })
   await company.start()
   await company.run('full')
 })
-afterAll(() => company[Symbol.asyncDispose]())
 beforeEach(() => company.control('DELETE', 'faults'))
 
 const hr = (sql: string, values: unknown[] = []) => company.hr.query(sql, values)

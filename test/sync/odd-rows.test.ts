@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { createCompany, endOf } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { worded } from '../texts/worded.ts'
 
 /** U+0000 and half a character, as JSON spells them out. */
@@ -8,10 +9,9 @@ const ODD = String.raw`a\u0000b\ud83dc`
 /** What is kept of them. */
 const KEPT = 'a\ufffdb\ufffdc'
 
-let company: Company
+const company = duringFile(() => createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } }))
 
 beforeAll(async () => {
-  company = await createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } })
   await company.hr.query(
     'alter table person add column category text, add column employee_attribute text, add column card_no text',
   )
@@ -19,7 +19,6 @@ beforeAll(async () => {
   await company.start()
   await company.run('full')
 })
-afterAll(() => company[Symbol.asyncDispose]())
 beforeEach(() => company.control('DELETE', 'faults'))
 
 const hr = (sql: string) => company.hr.query(sql)

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany, endOf, until } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 
-let company: Company
+const company = duringFile(() => createCompany({ employees: 40 }))
 
 beforeAll(async () => {
-  company = await createCompany({ employees: 40 })
   await company.start()
   await company.run('full')
 })
-afterAll(() => company[Symbol.asyncDispose]())
 
 const db = (sql: string, values: unknown[] = []) => company.db.query(sql, values)
 const updates = async () => (await company.calls())['employee/update'] ?? 0

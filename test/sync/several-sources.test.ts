@@ -3,7 +3,7 @@
 import { createServer, type Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { previewDeletions } from '../../src/console/departments/page.ts'
 import { previewRun } from '../../src/console/employees/preview.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
@@ -22,9 +22,10 @@ import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/ru
 import { settle as settleOutcomes } from '../../src/sync/settlement.ts'
 import { claimSources } from '../../src/sync/sources.ts'
 import { until } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createMariadbDatabase } from '../helpers/mariadb.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { employee, outcome } from './outcomes.ts'
@@ -48,11 +49,10 @@ const TABLES = `
                            active boolean default true)`
 
 const store = new StoreUnderTest()
-let shanghai: TestDatabase
-let beijing: MariadbDatabase
+const shanghai = duringFile(createTestDatabase)
+const beijing = duringFile(createMariadbDatabase)
 
 beforeAll(async () => {
-  ;[shanghai, beijing] = await Promise.all([createTestDatabase(), createMariadbDatabase()])
   await shanghai.pool.query(TABLES)
   await beijing.admin.query(TABLES)
 })
@@ -60,7 +60,6 @@ beforeEach(async () => {
   await shanghai.pool.query('delete from person; delete from department')
   await beijing.admin.query('delete from person; delete from department')
 })
-afterAll(() => Promise.all([shanghai.close(), beijing.close()]))
 
 /** The two sources: a company in PostgreSQL with enterprise E1, one in MariaDB with E2. */
 const both = () => [source('shanghai', ['E1'], shanghai.url), source('beijing', ['E2'], beijing.url)]

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { localPath } from '../../../src/console/auth/browser.ts'
 import { hashPassword, isPassword } from '../../../src/console/auth/password.ts'
 import { disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
-import { type AuthUnderTest, Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
+import { duringFile } from '../../helpers/during-file.ts'
+import { Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
-let auth: AuthUnderTest
-beforeAll(async () => {
-  auth = await openAuth()
-})
-afterAll(() => auth[Symbol.asyncDispose]())
+const auth = duringFile(openAuth)
 
 const COOKIE = /^dirsync=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Lax$/
 

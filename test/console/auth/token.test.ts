@@ -1,17 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
 import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
-import { type AuthUnderTest, Browser, openAuth, signedIn } from './auth-under-test.ts'
+import { duringFile } from '../../helpers/during-file.ts'
+import { Browser, openAuth, signedIn } from './auth-under-test.ts'
 
-let auth: AuthUnderTest
-beforeAll(async () => {
-  auth = await openAuth()
-})
-afterAll(() => auth[Symbol.asyncDispose]())
+const auth = duringFile(openAuth)
 
 const tomorrow = () => new Date(Date.now() + 86_400_000)
 

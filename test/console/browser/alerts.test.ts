@@ -2,7 +2,7 @@
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connectHr, connectPlatform } from '../../../src/connections.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
@@ -16,7 +16,8 @@ import {
   plantChannel,
   plantNotice,
 } from '../../alerts/planted.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
+import { duringFile } from '../../helpers/during-file.ts'
+import { createTestDatabase } from '../../helpers/postgres.ts'
 import { consoleConfig, silent } from '../console-under-test.ts'
 import {
   expectPagesAccessible,
@@ -30,15 +31,14 @@ import {
 
 /* Alerts in the browser. The console runs alone: no process evaluates the planted data. */
 
-let browser: Browser
-let database: TestDatabase
+const database = duringFile(() => createTestDatabase({ migrated: true }))
+const browser = duringFile(openBrowser)
 let receiver: Server
 let received = 0
 let console: Awaited<ReturnType<typeof startConsole>>
 const closers = new AsyncDisposableStack()
 
 beforeAll(async () => {
-  ;[browser, database] = await Promise.all([openBrowser(), createTestDatabase({ migrated: true })])
   receiver = createServer((request, response) => {
     received += 1
     response.writeHead(request.url === '/hook' ? 200 : 404).end()
@@ -68,11 +68,9 @@ beforeAll(async () => {
     await addUser(database.pool, 'test', { name: userOf(role), role, password: PASSWORD })
 })
 afterAll(async () => {
-  await browser?.close()
   await console?.close()
   await closers.disposeAsync()
   receiver?.close()
-  await database?.close()
 })
 beforeEach(() => clearAlerts(database.pool))
 // Pages follow what happens: those of one test shall not follow the next one.

@@ -1,33 +1,25 @@
 // @module-tag chromium
 
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { createCompany, endOf, until } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() =>
+  createCompany({
+    employees: 30,
+    settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10' },
+  }),
+)
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({
-      employees: 30,
-      settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10' },
-    }),
-  ])
-  service = await startConsoleService(company.settings)
   await company.run('full')
 })
 // Pages that are left open would go on asking a console that is stopped.
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 const hr = (text: string) => company.hr.query(text)

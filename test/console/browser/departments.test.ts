@@ -1,8 +1,8 @@
 // @module-tag chromium
 
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany, endOf, until } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -12,17 +12,11 @@ import {
   visit,
 } from './browser.ts'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 12, settings: { DEPARTMENT_GRACE_HOURS: '24' } }))
 
 const SCRIPT = '<script>document.title="x"</script>'
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({ employees: 12, settings: { DEPARTMENT_GRACE_HOURS: '24' } }),
-  ])
   await company.hr.query(
     `insert into department (dept_code, parent_code, active, closed_at) values
        ('D0-1', 'D0', true, null), ('D0-1-1', 'D0-1', true, null), ($1, 'D0', true, null),
@@ -37,7 +31,10 @@ beforeAll(async () => {
   await company.control('POST', 'employees', [
     { ...(await company.onPlatform()).get('e0009'), dept_code: 'FULL' },
   ])
-  service = await startConsoleService(company.settings)
+})
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
+beforeAll(async () => {
   await company.run('full')
   // Knows the departments, and deletes none: the only one that may go is not due while calls are paused.
   await company.db.query(`select dirsync.pause('a test looks first')`)
@@ -46,11 +43,6 @@ beforeAll(async () => {
   await company.db.query(`select dirsync.cancel($1, 'a test looks first')`, [rows[0].id])
   await endOf(company.db, Number(rows[0].id))
   await company.db.query('select dirsync.resume()')
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 test('departments that go are listed with the time left, or what keeps them', async () => {

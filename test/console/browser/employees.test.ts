@@ -1,9 +1,10 @@
 // @module-tag chromium
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { beforeAll, expect, test } from 'vitest'
 import { inWords, toStore } from '../../../src/texts/message.ts'
-import { type Company, createCompany, person } from '../../helpers/company.ts'
+import { createCompany, person } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -13,23 +14,16 @@ import {
   visit,
 } from './browser.ts'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 12 }))
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 const SCRIPT = '<script>document.title="x"</script>'
 const RIGHT_TO_LEFT = '\u202Egnorw\u2067'
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 12 })])
-  service = await startConsoleService(company.settings)
   await company.run('full')
   await company.run('departments')
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 async function callsSince(id: number): Promise<string[]> {

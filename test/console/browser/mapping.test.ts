@@ -1,8 +1,8 @@
 // @module-tag chromium
 
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany } from '../../helpers/company.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -12,9 +12,9 @@ import {
   visit,
 } from './browser.ts'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 12 }))
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 const SCRIPT = '<script>document.title="x"</script>'
 const OTHER = `select userid,
@@ -25,8 +25,6 @@ from person
 where userid <> 'e0005'`
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 12 })])
-  service = await startConsoleService(company.settings)
   await company.run('full')
   await company.hr.query(
     `insert into person (userid, name, dept_code, entry_day, active)
@@ -39,11 +37,6 @@ beforeAll(async () => {
     [SCRIPT],
   )
   await company.run('changes')
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 test('each column is shown with what it becomes, how full it is, and its rule breaks', async () => {

@@ -1,8 +1,9 @@
 // @module-tag chromium
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Company, createCompany, until } from '../../helpers/company.ts'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createCompany, until } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -16,22 +17,12 @@ import {
 
 const MARKER = 'hunter2hunter2'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 20, settings: { CONSOLE_TOKEN: MARKER } }))
+const service = duringFile(() => startConsoleService(company.settings, undefined, { schedule: true }))
+const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({ employees: 20, settings: { CONSOLE_TOKEN: MARKER } }),
-  ])
-  service = await startConsoleService(company.settings, undefined, { schedule: true })
   await company.run('full')
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 /** Remembers that no other page was loaded since. */

@@ -1,8 +1,9 @@
 // @module-tag chromium
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDeployment, type Deployment } from '../../helpers/deployment.ts'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { createDeployment } from '../../helpers/deployment.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import { startTcpProxy } from '../../queue/tcp-proxy.ts'
 import { openBrowser, startConsoleService, userOf, visit } from './browser.ts'
 
@@ -10,22 +11,12 @@ const STALE = 'This page cannot be updated'
 const SIGNED_OUT = 'You are signed out, so'
 const SLOW = { timeout: 30_000 }
 
-let browser: Browser
-let deployment: Deployment
-let proxy: Awaited<ReturnType<typeof startTcpProxy>>
-let service: Awaited<ReturnType<typeof startConsoleService>>
-
-beforeAll(async () => {
-  ;[browser, deployment] = await Promise.all([openBrowser(), createDeployment()])
-  proxy = await startTcpProxy(deployment.settings.DATABASE_URL ?? '')
-  service = await startConsoleService({ ...deployment.settings, DATABASE_URL: proxy.url }, ['console'])
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await proxy?.[Symbol.asyncDispose]()
-  await deployment?.[Symbol.asyncDispose]()
-})
+const deployment = duringFile(createDeployment)
+const proxy = duringFile(() => startTcpProxy(deployment.settings.DATABASE_URL ?? ''))
+const service = duringFile(() =>
+  startConsoleService({ ...deployment.settings, DATABASE_URL: proxy.url }, ['console']),
+)
+const browser = duringFile(openBrowser)
 
 /** The overview, once it follows what happens. */
 async function overview(page: Page): Promise<void> {

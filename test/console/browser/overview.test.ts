@@ -1,8 +1,8 @@
 // @module-tag chromium
 
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany } from '../../helpers/company.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -12,19 +12,12 @@ import {
   visit,
 } from './browser.ts'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 30 }))
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 30 })])
-  service = await startConsoleService(company.settings)
   await company.run('full')
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 test('the overview says at once that everyone is in sync', async () => {

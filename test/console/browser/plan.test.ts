@@ -1,9 +1,10 @@
 // @module-tag chromium
 
 import { readFile } from 'node:fs/promises'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { createCompany, endOf, until } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -15,29 +16,21 @@ import {
 
 const EVIL = '<img src=x onerror=alert(1)>'
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() =>
+  createCompany({
+    employees: 30,
+    settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10', GATE_MAX_EMPTIED: '100' },
+  }),
+)
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({
-      employees: 30,
-      settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10', GATE_MAX_EMPTIED: '100' },
-    }),
-  ])
-  service = await startConsoleService(company.settings)
   await company.run('full')
 })
 // Pages that are left open would go on asking a console that is stopped.
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 /** Changes the e-mail addresses of some employees in HR, more than pass by themselves. */

@@ -1,13 +1,13 @@
 // @module-tag chromium
 
 import { pino } from 'pino'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { connectPlatform } from '../../../src/connections.ts'
 import { sendRefund } from '../../../src/money/send.ts'
 import { inWords, toStore } from '../../../src/texts/message.ts'
-import { type Company, createCompany } from '../../helpers/company.ts'
+import { createCompany } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -24,25 +24,15 @@ const APP = 'test-application'
 const HOSTILE = '<script>document.title="taken"</script><img src=x onerror=alert(1)>\u202egnp.exe'
 const LONG = 'x'.repeat(10_000)
 
-let browser: Browser
-let company: Company
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const company = duringFile(() => createCompany({ employees: 5, settings: { MIRRORS: 'orders,accounts' } }))
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({ employees: 5, settings: { MIRRORS: 'orders,accounts' } }),
-  ])
   await seedPlatform()
   await loseRefund(1)
   await loseRefund(2)
-  service = await startConsoleService(company.settings)
 })
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await company?.[Symbol.asyncDispose]()
-})
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
 
 async function seedPlatform(): Promise<void> {
   const today = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 10)

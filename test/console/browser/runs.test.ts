@@ -1,8 +1,9 @@
 // @module-tag chromium
 
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { createCompany, endOf, until } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
   LANGUAGES,
@@ -12,15 +13,13 @@ import {
   visit,
 } from './browser.ts'
 
-let browser: Browser
-let company: Company
+const company = duringFile(() =>
+  createCompany({ employees: 30, settings: { WORKER_CONCURRENCY: '1', TAXPAYER_IDENTIFIERS: 'T1' } }),
+)
+const browser = duringFile(openBrowser)
 let service: Awaited<ReturnType<typeof startConsoleService>>
 
 beforeAll(async () => {
-  ;[browser, company] = await Promise.all([
-    openBrowser(),
-    createCompany({ employees: 30, settings: { WORKER_CONCURRENCY: '1', TAXPAYER_IDENTIFIERS: 'T1' } }),
-  ])
   service = await startConsoleService(company.settings)
   await company.run('full')
 })
@@ -29,9 +28,7 @@ afterEach(async () => {
   for (const context of browser.contexts()) await context.close()
 })
 afterAll(async () => {
-  await browser?.close()
   await service?.stop()
-  await company?.[Symbol.asyncDispose]()
 })
 
 /** The number of the run that the page is about. */

@@ -1,27 +1,19 @@
 // @module-tag chromium
 // @module-tag mariadb
 
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterEach, expect, test } from 'vitest'
 import { until } from '../../helpers/company.ts'
-import { createGroup, type Group } from '../../helpers/group.ts'
+import { duringFile } from '../../helpers/during-file.ts'
+import { createGroup } from '../../helpers/group.ts'
 import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
 
-let browser: Browser
-let group: Group
-let service: Awaited<ReturnType<typeof startConsoleService>>
+const group = duringFile(createGroup)
+const service = duringFile(() => startConsoleService(group.settings))
+const browser = duringFile(openBrowser)
 
-beforeAll(async () => {
-  ;[browser, group] = await Promise.all([openBrowser(), createGroup()])
-  service = await startConsoleService(group.settings)
-})
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await service?.stop()
-  await group?.[Symbol.asyncDispose]()
 })
 
 const main = (page: Page) => page.locator('main').textContent()

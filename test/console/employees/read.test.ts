@@ -9,14 +9,15 @@ import { hrServer } from '../../../src/hr/servers.ts'
 import { HrSource } from '../../../src/hr/source.ts'
 import { HrSources } from '../../../src/hr/sources.ts'
 import type { PlatformClient } from '../../../src/platform/client.ts'
-import { type Company, createCompany } from '../../helpers/company.ts'
+import { createCompany } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during-file.ts'
 import { worded } from '../../texts/worded.ts'
 
 const SILENT = pino({ level: 'silent' })
 const MAPPING =
   'select userid, name, mobile, email, dept_code, entry_day, level, cost_center_id, active from person'
 
-let company: Company
+const company = duringFile(() => createCompany({ employees: 30 }))
 let hr: HrSource
 
 function source(sql: string): HrSource {
@@ -46,7 +47,6 @@ const pageOf = (hr: HrSource, client: PlatformClient | null, userid: string) =>
 const key = (userid: string) => ({ enterpriseCode: '', userid })
 
 beforeAll(async () => {
-  company = await createCompany({ employees: 30 })
   await company.start()
   await company.run('full')
   hr = source(MAPPING)
@@ -54,7 +54,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await hr.close()
-  await company[Symbol.asyncDispose]()
 })
 
 describe('the page of an employee', () => {
