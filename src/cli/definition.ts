@@ -128,10 +128,10 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
 /** The lines of a file to download. For other programs, they are in English. */
 export async function printLines<Params extends Shape, Query extends Shape>(
   context: CommandContext,
-  download: { lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string> },
+  { lines: run }: { lines(ask: Ask, asked: Input<Params, Query>): Promise<AsyncIterable<string>> },
   asked: Input<Params, Query>,
 ): Promise<void> {
-  for await (const line of download.lines(shellAsk(context, 'en'), asked)) print(line)
+  for await (const line of await runEndpoint(context, { run }, asked, shellAsk(context, 'en'))) print(line)
 }
 
 // Options

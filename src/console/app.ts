@@ -125,10 +125,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
     },
     notify: leaveNotice,
-    async look(ask, { command, values }) {
-      shares.look(ask.viewer.name)
-      await ask.commands.note(command, values)
-    },
+    look: ask => shares.look(ask.viewer.name),
     keys: new IdempotencyKeys(services.pool),
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
+import { csvLine } from '../lib/csv.ts'
 import { storable } from '../lib/database.ts'
 import { type Message, message, saidBySchema } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
@@ -87,11 +88,8 @@ export interface Kit {
   /** Stores a notice for the next page. */
   notify(reply: FastifyReply, notice: Notice): void
   keys: IdempotencyKeys
-  /**
-   * Records in the audit that a user is about to look beyond dirsync's own tables, or to export data.
-   * @throws Problem `too_many` if the user does so too often
-   */
-  look(ask: Ask, look: { command: Look; values: Record<string, unknown> }): Promise<void>
+  /** @throws Problem `too_many` if the user looks beyond dirsync's own tables, or exports data, too often */
+  look(ask: Ask): void
 }
 
 /** Reads that are audited: they change nothing, but ask the platform or HR, or export data. */
@@ -199,13 +197,17 @@ export function action<
   const { path, summary, tag, role, result, starts, looks } = definition
   const config = { access: role }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
+  const run: typeof definition.run = async (ask, asked) => {
+    if (looks) await ask.commands.note(looks, { ...asked.params, ...asked.input })
+    return definition.run(ask, asked)
+  }
   return {
     method: 'POST',
     path,
     summary,
     tag,
     role,
-    run: definition.run,
+    run,
     result,
     ...('next' in definition ? { next: definition.next } : {}),
     register(app, kit) {
@@ -219,13 +221,10 @@ export function action<
         ...(starts ? { headers: IDEMPOTENCY } : {}),
         response: { 200: result },
       }
-      const run = async (ask: Ask, asked: Input<Params, Body>) => {
-        if (looks) await kit.look(ask, { command: looks, values: { ...asked.params, ...asked.input } })
-        return definition.run(ask, asked)
-      }
       app.post(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
+        if (looks) kit.look(ask)
         const key = request.headers['idempotency-key']
         if (!starts || key === undefined) return reply.send(await run(ask, asked))
         const route = `${path} ${JSON.stringify([asked.params, asked.input])}`
@@ -240,6 +239,7 @@ export function action<
         const asked = askedOf(request)
         let done: z.output<Result>
         try {
+          if (looks) kit.look(ask)
           done = await run(ask, asked)
         } catch (error) {
           const problem = problemOf(error)
@@ -266,37 +266,47 @@ const IDEMPOTENCY = z.object({
     .describe('Made by the caller. The same key with the same request gives the first answer, for a day.'),
 })
 
-/** A file to download, line by line. /api/v1 serves the same file, so it has no separate twin. */
-export function download<Params extends Shape = typeof NOTHING, Query extends Shape = typeof NOTHING>(
+/** A table to download as CSV, line by line. /api/v1 serves the same file, so it has no separate twin. */
+export function download<
+  Column extends string,
+  Params extends Shape = typeof NOTHING,
+  Query extends Shape = typeof NOTHING,
+>(
   definition: Described & {
     params?: Params
     query?: Query
     /** The file name for the browser. */
     fileName(asked: Input<Params, Query>): string
-    lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string>
+    columns: readonly Column[]
+    rows(ask: Ask, asked: Input<Params, Query>): AsyncIterable<Record<Column, unknown>>
   },
-): Endpoint & Pick<typeof definition, 'lines' | 'query'> {
+): Endpoint & Pick<typeof definition, 'query'> & { lines: LinesOf<Params, Query> } {
   const { path, summary, tag, role } = definition
   const config = { access: role }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
+  const lines: LinesOf<Params, Query> = async (ask, asked) => {
+    const rows = await begun(definition.rows(ask, asked))
+    const filter = Object.keys(asked.input).length > 0 ? asked.input : null
+    await ask.commands.note('export' satisfies Look, { file: definition.fileName(asked), filter })
+    return csvLines(definition.columns, rows)
+  }
   return {
     method: 'GET',
     path,
     summary,
     tag,
     role,
-    lines: definition.lines,
+    lines,
     ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)
         const ask = kit.askOf(request)
-        const filter = Object.keys(asked.input).length > 0 ? asked.input : null
-        const file = definition.fileName(asked)
-        await kit.look(ask, { command: 'export', values: { file, filter } })
-        const lines = definition.lines(ask, asked)
-        reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${file}"`)
-        return reply.send(ReadableStream.from(encoded(lines)))
+        kit.look(ask)
+        const text = encoded(await lines(ask, asked))
+        const disposition = `attachment; filename="${definition.fileName(asked)}"`
+        reply.type('text/csv; charset=utf-8').header('content-disposition', disposition)
+        return reply.send(ReadableStream.from(text))
       }
       app.get(
         API + path,
@@ -317,6 +327,31 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
       app.get(path, { schema: { hide: true }, config }, handler)
     },
   }
+}
+
+/** @throws what the file is refused for; otherwise it has been recorded, and can be sent */
+type LinesOf<Params extends Shape, Query extends Shape> = (
+  ask: Ask,
+  asked: Input<Params, Query>,
+) => Promise<AsyncIterable<string>>
+
+/** Reads the first row, so that what prevents the reading is told before anything is sent. */
+async function begun<Row>(rows: AsyncIterable<Row>): Promise<AsyncIterable<Row>> {
+  const rest = rows[Symbol.asyncIterator]()
+  const first = await rest.next()
+  return (async function* () {
+    if (first.done) return
+    yield first.value
+    yield* { [Symbol.asyncIterator]: () => rest }
+  })()
+}
+
+async function* csvLines<Column extends string>(
+  columns: readonly Column[],
+  rows: AsyncIterable<Record<Column, unknown>>,
+): AsyncGenerator<string> {
+  yield csvLine(columns)
+  for await (const row of rows) yield csvLine(columns.map(column => row[column]))
 }
 
 /** Collects lines into chunks of a size that is worth sending. */

@@ -183,6 +183,11 @@ test.concurrent.each([
   [['approve', '1'], 'there is no held run 1'],
   [['reject', '9999'], 'there is no held run 9999'],
   [['dead-letters', 'show', '9999'], 'There is no case 9999.'],
+  [['plan', '9999', '--csv'], 'There is no run 9999.'],
+  [
+    ['plan', '1', '--csv'],
+    'The plan of run 1 is not stored: only held runs keep theirs, for 30 days after their end.',
+  ],
 ])('%j: what is not there fails with one sentence', async (args, sentence) => {
   expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
 })
@@ -329,7 +334,9 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
   expect(retried.code).toBe(0)
   expect(retried.json()).toEqual({ run: expect.any(Number), state: 'requested' })
   expect(retried.stderr).toMatch(/no scheduler and no worker is running/)
-  const { rows } = await deployment.own.pool.query('select * from dirsync.command order by id')
+  const { rows } = await deployment.own.pool.query(
+    `select * from dirsync.command where name not in ('explain', 'export') order by id`,
+  )
   expect(rows.map(row => row.name)).toEqual(['snooze', 'ignore', 'retry'])
   expect(rows[2]).toMatchObject({
     arguments: { id: Number(id) },
@@ -359,6 +366,33 @@ test('a retry of several is one run, and none when one of them is not there', as
   const { run: id } = (await dirsync('dead-letters', 'retry', ...ids.map(String), '--json')).json()
   const story = (await dirsync('runs', String(id), '--json')).json()
   expect(story).toMatchObject({ kind: 'retry', state: 'requested', keys: ids.map(String) })
+})
+
+test('a look at HR and the platform, and an export, are in the audit as the console records them', async () => {
+  const seen = async () => {
+    const { rows } = await deployment.own.pool.query<{ id: number; name: string; requested_by: string }>(
+      `select id::int, name, arguments, requested_by from dirsync.command
+       where name in ('explain', 'export') order by id`,
+    )
+    return rows
+  }
+  const before = await seen()
+  await dirsync('employee', 'e10172')
+  await dirsync('plan', '--employee', 'e10173')
+  await dirsync('dead-letters', 'export', '--category', 'duplicate_email')
+  const recorded = (await seen()).slice(before.length)
+  expect(recorded).toMatchObject([
+    { name: 'explain', arguments: { key: 'e10172' } },
+    { name: 'explain', arguments: { key: 'e10173' } },
+    {
+      name: 'export',
+      arguments: {
+        file: expect.stringMatching(/^cases-.*\.csv$/),
+        filter: { categories: ['duplicate_email'] },
+      },
+    },
+  ])
+  for (const { requested_by } of recorded) expect(requested_by).toMatch(/\(cli:\w+\)$/)
 })
 
 test('the export is CSV with a line per case and no formulas', async () => {

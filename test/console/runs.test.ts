@@ -165,6 +165,27 @@ test('a stored plan is shown where HR is away: without values, and without a cla
   expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,'])
 })
 
+test('a plan that is not there is no file, and no export is recorded', async () => {
+  const id = await addRun({ kind: 'changes', state: 'done', planned: 2 })
+  const file = (run: number, named = '') =>
+    console.ask('viewer', 'GET', `${named}/runs/${run}/plan.csv`, undefined, { accept: 'text/html' })
+  for (const [run, detail] of [
+    [id, `The plan of run ${id} is not stored`],
+    [999999, 'There is no run 999999.'],
+  ] as const) {
+    const answer = await file(run, '/api/v1')
+    expect(answer.statusCode).toBe(404)
+    expect(answer.headers['content-disposition']).toBeUndefined()
+    expect(answer.json().detail).toContain(detail)
+    expect((await file(run)).body).toContain(detail)
+  }
+  const { rows } = await console.pool.query(
+    `select from dirsync.command where name = 'export' and arguments ->> 'file' = any ($1)`,
+    [[`plan-${id}.csv`, 'plan-999999.csv']],
+  )
+  expect(rows).toEqual([])
+})
+
 test('a held deletion of departments says which breaker it tripped, and lists departments', async () => {
   const id = await addRun({
     kind: 'departments',

@@ -1,4 +1,3 @@
-import { csvLine } from '../../lib/csv.ts'
 import { download, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -48,12 +47,10 @@ function audit({ pool }: Services): Endpoint[] {
       summary: 'Everything that matches the filters, as CSV; meanings in the language of the caller',
       query: AuditFilter,
       fileName: () => `audit-${new Date().toISOString().slice(0, 10)}.csv`,
-      async *lines(ask, { input }) {
-        yield csvLine(CSV_COLUMNS)
-        for await (const command of everyCommand(pool, ask, input)) {
-          const row = { ...command, meaning: commandName(ask, command.name) }
-          yield csvLine(CSV_COLUMNS.map(column => row[column]))
-        }
+      columns: CSV_COLUMNS,
+      async *rows(ask, { input }) {
+        for await (const command of everyCommand(pool, ask, input))
+          yield { ...command, meaning: commandName(ask, command.name) }
       },
     }),
   ]

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { csvLine } from '../../lib/csv.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
@@ -104,13 +103,12 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'All cases that match the filters, as CSV; message and remedy in the language of the caller',
       query: FilterInput.extend({ order: ListInput.shape.order }),
       fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
-      async *lines(ask, { input }) {
+      columns: CSV_COLUMNS,
+      async *rows(ask, { input }) {
         const { order: _, ...filter } = input
-        yield csvLine(CSV_COLUMNS)
         for await (const row of everyCase(pool, filter, orderOf(input))) {
           const { message, remedy } = failureTexts(ask.language, row)
-          const said = { ...row, message, remedy }
-          yield csvLine(CSV_COLUMNS.map(column => said[column]))
+          yield { ...row, message, remedy }
         }
       },
     }),

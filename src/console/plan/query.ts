@@ -25,23 +25,33 @@ export async function readPlan(
   run: number,
   { cursor: after, limit, ...filter }: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
-  const overview = await planOverview(db, run)
-  if (!overview) throw new Problem('not_found', message('said.no_such_run', { run }))
+  const overview = await overviewOf(db, run)
   const page = overview.stored
     ? await planPage(db, hr, run, { ...filter, after, limit })
     : { items: [], next: null, hr_error: null }
   return { ...overview, ...page }
 }
 
+async function overviewOf(db: Pool, run: number): Promise<PlanOverview> {
+  const overview = await planOverview(db, run)
+  if (!overview) throw new Problem('not_found', message('said.no_such_run', { run }))
+  return overview
+}
+
 /** How many entities of a download are looked up in HR together. */
 const CHUNK = 1000
 
-/** The entire plan, filtered, in the order of the page. */
-export function readWholePlan(
+/**
+ * The entire plan, filtered, in the order of the page.
+ * @throws Problem if there is no such run, or its plan is not stored
+ */
+export async function* readWholePlan(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
   filter: PlanFilter,
 ): AsyncGenerator<PlanItem> {
-  return everyPage(after => planPage(db, hr, run, { ...filter, after, limit: CHUNK }))
+  const { stored } = await overviewOf(db, run)
+  if (!stored) throw new Problem('not_found', message('said.plan_not_stored', { run }))
+  yield* everyPage(after => planPage(db, hr, run, { ...filter, after, limit: CHUNK }))
 }

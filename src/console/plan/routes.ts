@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { csvLine } from '../../lib/csv.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
 import { action, download, read } from '../endpoint.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
 import { PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
+import { PlanItem } from './stored.ts'
 import { planShown } from './view.ts'
 
 /** The stored plan of a held run: view it, then approve or reject it. */
@@ -32,17 +32,10 @@ export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
       params: RunParams,
       query: PlanFilter,
       fileName: ({ params }) => `plan-${params.id}.csv`,
-      async *lines(_ask, { params, input }) {
-        yield csvLine(['enterprise_code', 'key', 'reason', 'department', 'changed', 'changed_since'])
+      columns: PlanItem.keyof().options,
+      async *rows(_ask, { params, input }) {
         for await (const entry of readWholePlan(pool, hr, params.id, input))
-          yield csvLine([
-            entry.enterprise_code,
-            entry.key,
-            entry.reason,
-            entry.department,
-            entry.changed.map(({ field }) => field).join(' '),
-            entry.changed_since,
-          ])
+          yield { ...entry, changed: entry.changed.map(({ field }) => field).join(' ') }
       },
     }),
     approve: action({

@@ -106,7 +106,7 @@ function decisions(ask: Ask, plan: PlanResult): SafeHtml[] {
 function alertsOf(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
   const next: Words = { to: `/runs/${plan.run}`, text: t('plan.to_run', { run: plan.run }) }
-  if (!plan.stored) return [{ notice: 'info', title: t('plan.not_stored'), next }]
+  if (!plan.stored) return [{ notice: 'info', title: t('said.plan_not_stored', { run: plan.run }), next }]
   if (plan.state !== 'held') {
     const title: Words = plan.decided_at
       ? [t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') }), ' ', { since: plan.decided_at }]

@@ -13,8 +13,6 @@ export const plan = {
   'plan.decided': 'Decided by {who},',
   'plan.over': 'This plan can no longer be decided.',
   'plan.to_run': 'To run {run}',
-  'plan.not_stored':
-    'The plan of this run is not stored: only held runs keep theirs, for 30 days after their end.',
   'plan.changed_since':
     'HR has changed {count, plural, one {# row} other {# rows}} since this plan was made.',
   'plan.changed_since.what':

@@ -14,7 +14,6 @@ export const plan = {
   'plan.decided': '已由 {who} 作出决定，',
   'plan.over': '该计划已无需决定。',
   'plan.to_run': '查看第 {run} 号同步任务',
-  'plan.not_stored': '该任务的计划没有保存：只有待审批的任务会保存计划，结束后保留 30 天。',
   'plan.changed_since': '计划生成之后，人事系统又变更了 {count, number} 行。',
   'plan.changed_since.what': '批准不会发送这些行，它们留待下一次计划。如果人事数据已修正，请驳回该计划。',
   'plan.why': '{fate, select, held {为何待审批} other {当时为何待审批}}',
