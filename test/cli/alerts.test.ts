@@ -1,45 +1,24 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
+import { Receiver } from '../alerts/channels/receiver.ts'
 import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during-file.ts'
 import { dirsync, dirsyncProcess, wideLines } from './dirsync.ts'
 
 const deployment = duringFile(createDeployment)
-let receiver: Server
-let address: string
-/** What the receiver was sent. Below /broken it refuses everything. */
-let received: string[] = []
-
-beforeAll(async () => {
-  receiver = createServer(async (request, response) => {
-    received.push(await text(request))
-    response.writeHead(request.url?.startsWith('/broken') ? 404 : 200).end()
-  })
-  await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
-  address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
-})
-afterAll(async () => {
-  receiver.close()
-})
+/** Below /broken it refuses everything. */
+const receiver = duringFile(() =>
+  Receiver.start(({ url }) => [url.pathname.startsWith('/broken') ? 404 : 200, '']),
+)
 beforeEach(async () => {
   await clearAlerts(deployment.own.pool)
-  received = []
+  receiver.arrivals.length = 0
 })
 
 const run = (...args: string[]) => dirsync(['alerts', ...args], deployment.settings)
 const inChinese = (...args: string[]) =>
   dirsync(['alerts', ...args], { ...deployment.settings, DIRSYNC_LANG: 'zh-CN' })
-
-async function latestCommand() {
-  const { rows } = await deployment.own.pool.query(
-    'select name, arguments, requested_by, reason from dirsync.command order by id desc limit 1',
-  )
-  return rows[0]
-}
 
 async function plantNight(): Promise<void> {
   const { pool } = deployment.own
@@ -81,17 +60,7 @@ describe('dirsync alerts', () => {
     for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
     const json = await inChinese('--json')
     expect(json.stdout).not.toMatch(/\p{Script=Han}/u)
-    expect(json.json()).toMatchObject({
-      is_checked: true,
-      firing: 3,
-      alerts: [
-        { rule: 'run_overdue', kept_back: { why: 'inhibited', rule: 'halt' } },
-        { rule: 'halt', told: [{ channel: 'ops', event: 'raised' }] },
-        { rule: 'database_slow', state: 'pending' },
-        { rule: 'clock', kept_back: { why: 'mute', reason: 'NTP is set up tonight' } },
-      ],
-      quiet_hours: null,
-    })
+    expect(json.json()).toMatchObject({ is_checked: true, firing: 3 })
   })
 
   test('says that nothing is wrong, and when that was checked', async () => {
@@ -185,37 +154,18 @@ test('dirsync alerts history lists what is over, the latest first', async () => 
 })
 
 describe('dirsync alerts mute', () => {
-  test('keeps a rule quiet until a time, is recorded, and is ended by unmute', async () => {
-    const muted = await run('mute', 'held_run', '--for', '4h', '--reason', 'the department moves')
-    expect(muted.stdout).toMatch(/^held_run is muted until /)
-    expect(await latestCommand()).toMatchObject({
-      name: 'mute_alert',
-      arguments: { rule: 'held_run' },
-      requested_by: expect.stringMatching(/\(cli:.+\)$/),
-      reason: 'the department moves',
-    })
-    const { rows } = await deployment.own.pool.query(
-      `select rule, round(extract(epoch from until - now()) / 3600)::int as hours from dirsync.alert_mute`,
-    )
-    expect(rows).toEqual([{ rule: 'held_run', hours: 4 }])
-    expect((await run('unmute', 'held_run')).stdout).toBe('The mute has ended.\n')
-    expect((await run('unmute', 'held_run', '--json')).json()).toEqual({
-      rule: 'held_run',
-      subject: null,
-      unmuted: false,
-    })
+  test('keeps a rule, or a subject of it, quiet until a time, in the name of the shell user; unmute ends it', async () => {
     const one = ['held_run', '--subject', '7']
     expect((await run('mute', ...one, '--for', '4h', '--reason', 'it moves')).stdout).toMatch(
       /^held_run: 7 is muted until /,
     )
+    const { rows } = await deployment.own.pool.query(
+      `select subject, muted_by, round(extract(epoch from until - now()) / 3600)::int as hours
+       from dirsync.alert_mute`,
+    )
+    expect(rows).toEqual([{ subject: '7', muted_by: expect.stringMatching(/\(cli:.+\)$/), hours: 4 }])
     expect((await run('unmute', 'held_run', '--json')).json()).toMatchObject({ unmuted: false })
-    expect((await run('unmute', ...one, '--json')).json()).toMatchObject({ subject: '7', unmuted: true })
-  })
-
-  test('is refused beyond 30 days', async () => {
-    const refused = await run('mute', 'clock', '--for', '5w', '--reason', 'x')
-    expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(refused.stderr).toMatch(/in the next 30 days/)
+    expect((await run('unmute', ...one)).stdout).toBe('The mute has ended.\n')
   })
 })
 
@@ -223,15 +173,9 @@ describe('dirsync alerts quiet', () => {
   test('sets hours in a time zone, shows them, and ends them', async () => {
     const set = await run('quiet', '22:00-07:00', '--time-zone', 'Asia/Shanghai')
     expect(set.stdout).toBe('Quiet hours are from 22:00 to 07:00 (Asia/Shanghai).\n')
-    expect(await latestCommand()).toMatchObject({ name: 'set_quiet_hours' })
     expect((await run('quiet')).stdout).toContain('From 22:00 to 07:00 each day (Asia/Shanghai)')
     expect((await inChinese('quiet')).stdout).toContain('每天 22:00 至 07:00（Asia/Shanghai）')
-    expect((await run('quiet', '--json')).json().quiet_hours).toMatchObject({
-      starts: '22:00',
-      ends: '07:00',
-    })
     expect((await run('quiet', 'off')).stdout).toBe('Quiet hours are switched off.\n')
-    expect((await run('quiet', 'off', '--json')).json()).toEqual({ cleared: false })
   })
 
   test('takes the shell’s time zone, and refuses unknown ones', async () => {
@@ -249,8 +193,8 @@ describe('dirsync alerts quiet', () => {
 describe('dirsync alerts test', () => {
   // No database: only what a message needs.
   const channels = () => ({
-    ALERT_CHANNEL_OPS: `${address}/hook/hunter2`,
-    ALERT_CHANNEL_BROKEN: `${address}/broken/hunter2`,
+    ALERT_CHANNEL_OPS: `${receiver.origin}/hook/hunter2`,
+    ALERT_CHANNEL_BROKEN: `${receiver.origin}/broken/hunter2`,
     ALERT_CHANNEL_BROKEN_LANGUAGE: 'zh-CN',
   })
 
@@ -261,16 +205,16 @@ describe('dirsync alerts test', () => {
       /broken did not accept the test message\.\n {2}.*HTTP 404\n.*ops accepted the test message\.\n {2}HTTP 200\n$/,
     )
     expect(stdout).not.toContain('hunter2')
-    expect(received).toHaveLength(2)
-    expect(received.some(body => body.includes('dirsync: test message'))).toBe(true)
-    expect(received.some(body => body.includes('dirsync：测试消息'))).toBe(true)
+    expect(receiver.arrivals).toHaveLength(2)
+    expect(receiver.arrivals.some(({ body }) => body.includes('dirsync: test message'))).toBe(true)
+    expect(receiver.arrivals.some(({ body }) => body.includes('dirsync：测试消息'))).toBe(true)
   })
 
   test('sends to one channel alone, whatever the case of its name', async () => {
     const { code, json } = await dirsync(['alerts', 'test', '--channel', 'Ops', '--json'], channels())
     expect(code).toBe(0)
     expect(json()).toEqual([{ channel: 'ops', accepted: true, answer: 'HTTP 200' }])
-    expect(received).toHaveLength(1)
+    expect(receiver.arrivals).toHaveLength(1)
   })
 
   test('ends the outage of a channel that accepts it, and sends its waiting messages', async () => {
@@ -312,7 +256,7 @@ describe('dirsync alerts test', () => {
     expect(told).toMatchObject({ code, stdout: '' })
     expect(told.stderr).toMatch(sentence)
     expect(told.stderr).not.toContain('hunter2')
-    expect(received).toEqual([])
+    expect(receiver.arrivals).toEqual([])
   })
 })
 

@@ -1,9 +1,7 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { Receiver } from '../alerts/channels/receiver.ts'
 import {
   clearAlerts,
   EVERYTHING,
@@ -13,40 +11,30 @@ import {
   plantChannel,
   plantNotice,
 } from '../alerts/planted.ts'
+import { duringFile } from '../helpers/during-file.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Alerts by their routes; test/console/browser/alerts.test.ts has the pages. */
 
 const MARKER = 'hunter2hunter2'
 
-let receiver: Server
-/** What the receiver was sent, and what it answers. */
-let received: { path: string; body: string }[] = []
 let status = 200
-let url: string
-
-beforeAll(async () => {
-  receiver = createServer(async (request, response) => {
-    received.push({ path: request.url ?? '', body: await text(request) })
-    response
-      .writeHead(status, { 'content-type': 'text/plain' })
-      .end(status === 200 ? 'thank you' : 'no such hook')
-  })
-  await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
-})
-afterAll(() => {
-  receiver.close()
-})
+const receiver = duringFile(() =>
+  Receiver.start(() => [
+    status,
+    status === 200 ? 'thank you' : 'no such hook',
+    { 'content-type': 'text/plain' },
+  ]),
+)
 const console = new ConsoleUnderTest(() => ({
   CONSOLE_URL: 'https://dirsync.example.com',
-  ALERT_CHANNEL_OPS: `${url}/hook/${MARKER}`,
-  ALERT_CHANNEL_BROKEN: `${url}/broken/${MARKER}`,
+  ALERT_CHANNEL_OPS: `${receiver.origin}/hook/${MARKER}`,
+  ALERT_CHANNEL_BROKEN: `${receiver.origin}/broken/${MARKER}`,
   ALERT_CHANNEL_BROKEN_LANGUAGE: 'zh-CN',
 }))
 beforeEach(async () => {
   await clearAlerts(console.pool)
-  received = []
+  receiver.arrivals.length = 0
   status = 200
 })
 
@@ -243,16 +231,16 @@ describe('a test message', () => {
     await plantChannel(console.pool, 'ops', { failingMinutes: 30 })
     const answer = await console.ask('operator', 'POST', '/api/v1/alerts/channels/ops/test', {})
     expect(answer.json()).toEqual({ channel: 'ops', accepted: true, answer: expect.stringMatching(/200/) })
-    expect(received).toHaveLength(1)
-    expect(received[0]?.body).toContain('dirsync: test message')
-    expect(received[0]?.body).toContain('https://dirsync.example.com/alerts')
+    expect(receiver.arrivals).toHaveLength(1)
+    expect(receiver.arrivals[0]?.body).toContain('dirsync: test message')
+    expect(receiver.arrivals[0]?.body).toContain('https://dirsync.example.com/alerts')
     expect((await console.commands()).at(-1)).toEqual({ name: 'test_alert', arguments: { channel: 'ops' } })
     const { rows } = await console.pool.query('select failing_since, last_answer from dirsync.alert_channel')
     expect(rows).toEqual([{ failing_since: null, last_answer: answer.json().answer }])
     const again = await console.ask('operator', 'POST', '/api/v1/alerts/channels/ops/test', {})
     expect(again.statusCode).toBe(429)
     expect(Number(again.headers['retry-after'])).toBeLessThanOrEqual(10)
-    expect(received).toHaveLength(1)
+    expect(receiver.arrivals).toHaveLength(1)
   })
 
   test('that is refused tells why, without the secret of the address', async () => {
@@ -262,7 +250,7 @@ describe('a test message', () => {
     expect(page.body).toContain('The channel broken did not accept the test message.')
     expect(page.body).toContain('no such hook')
     expect(page.body).not.toContain(MARKER)
-    expect(received[0]?.body).toContain('测试消息')
+    expect(receiver.arrivals[0]?.body).toContain('测试消息')
   })
 
   test('to a channel of another process is not sent from here', async () => {

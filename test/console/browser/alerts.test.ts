@@ -1,13 +1,11 @@
 // @module-tag chromium
 
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connectHr, connectPlatform } from '../../../src/connections.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES } from '../../../src/console/auth/viewer.ts'
 import { startConsole } from '../../../src/console/server.ts'
+import { Receiver } from '../../alerts/channels/receiver.ts'
 import {
   clearAlerts,
   EVERYTHING,
@@ -21,9 +19,13 @@ import { createTestDatabase } from '../../helpers/postgres.ts'
 import { consoleConfig, silent } from '../console-under-test.ts'
 import {
   expectPagesAccessible,
+  expectPagesFitPhone,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
   PASSWORD,
+  PHONE,
   screenshot,
   userOf,
   visit,
@@ -33,21 +35,14 @@ import {
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 const browser = duringFile(openBrowser)
-let receiver: Server
-let received = 0
+const receiver = duringFile(() => Receiver.start(({ url }) => [url.pathname === '/hook' ? 200 : 404, '']))
 let console: Awaited<ReturnType<typeof startConsole>>
 const closers = new AsyncDisposableStack()
 
 beforeAll(async () => {
-  receiver = createServer((request, response) => {
-    received += 1
-    response.writeHead(request.url === '/hook' ? 200 : 404).end()
-  })
-  await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
   const config = consoleConfig(database.url, {
-    ALERT_CHANNEL_OPS: `${url}/hook`,
-    ALERT_CHANNEL_NIGHT: `${url}/nowhere`,
+    ALERT_CHANNEL_OPS: `${receiver.origin}/hook`,
+    ALERT_CHANNEL_NIGHT: `${receiver.origin}/nowhere`,
     ALERT_CHANNEL_NIGHT_LEAST: 'critical',
   })
   const hr = closers.adopt(await connectHr(config, silent), source => source.close())
@@ -70,17 +65,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await console?.close()
   await closers.disposeAsync()
-  receiver?.close()
 })
 beforeEach(() => clearAlerts(database.pool))
-// Pages follow what happens: those of one test shall not follow the next one.
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-})
-
-/** Remembers that no other page was loaded since. */
-const mark = (page: Page) => page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
-const isSame = (page: Page) => page.evaluate(() => 'isSamePage' in globalThis)
 
 /** A bad night: some told, some not, some kept back. */
 async function plantNight(): Promise<void> {
@@ -162,15 +148,6 @@ describe('what is wrong now', () => {
     await page.getByRole('link', { name: 'History' }).click()
     await page.getByRole('cell', { name: 'Refunds whose outcome is unknown' }).waitFor()
   })
-
-  test('is marked as unknown while alerts are not evaluated, and as unsent without a channel', async () => {
-    const page = await visit(browser, console.url, { role: 'operator' })
-    await page.goto('/alerts')
-    await page.getByText('No process has checked the rules yet').waitFor()
-    await judged(database.pool, 600)
-    await page.getByText('No process has checked the rules for 10 min').waitFor()
-    await screenshot(page, 'alerts-not-judged')
-  })
 })
 
 describe('a channel', () => {
@@ -185,10 +162,10 @@ describe('a channel', () => {
         .getByRole('row')
         .filter({ hasText: name })
         .getByRole('button', { name: 'Send a test' })
-    const before = received
+    const before = receiver.arrivals.length
     await button('ops').click()
     await page.getByText('The channel ops accepted the test message.').waitFor()
-    expect(received).toBe(before + 1)
+    expect(receiver.arrivals).toHaveLength(before + 1)
     await screenshot(page, 'alerts-tested')
     // The answer of a form follows what happens, too.
     await mark(page)
@@ -236,8 +213,7 @@ describe('muting', () => {
     await judged(database.pool)
     const page = await visit(browser, console.url, {
       role: 'operator',
-      width: 390,
-      height: 800,
+      ...PHONE,
       javaScript: false,
     })
     await page.goto('/alerts')
@@ -283,12 +259,7 @@ describe.each(LANGUAGES)('in %s', language => {
 
 test('on a phone everything can be read', async () => {
   await plantNight()
-  const page = await visit(browser, console.url, { width: 390, height: 800, role: 'operator' })
+  const page = await visit(browser, console.url, { ...PHONE, role: 'operator' })
   await page.goto('/alerts')
-  for (const path of PAGES) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
-    await screenshot(page, `${path.replace(/\W/g, '-')}-phone`)
-  }
+  await expectPagesFitPhone(page, PAGES)
 })

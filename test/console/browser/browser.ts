@@ -2,7 +2,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { afterAll, expect } from 'vitest'
+import { afterAll, expect, onTestFinished } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
@@ -50,7 +50,10 @@ export interface Visit {
   javaScript?: boolean
 }
 
-/** A browser window of a user who has signed in with a role, unless it is null. Errors in a page fail the test. */
+/** What a visit from a phone is. */
+export const PHONE = { width: 390, height: 800 } as const
+
+/** A window, until the test ends, of a user who has signed in with a role, unless it is null. Errors in a page fail the test. */
 export async function visit(browser: Browser, url: string, options: Visit = {}): Promise<Page> {
   const { role = 'admin', language = 'en-US', width = 1360, height = 900 } = options
   const context = await browser.newContext({
@@ -61,6 +64,8 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
     viewport: { width, height },
     javaScriptEnabled: options.javaScript ?? true,
   })
+  // Pages follow what happens: those of one test shall not follow the next one, nor ask a console that is stopped.
+  onTestFinished(() => context.close())
   if (role !== null) await signIn(context, url, role)
   const page = await context.newPage()
   page.setDefaultTimeout(TIMEOUT_MS)
@@ -147,6 +152,25 @@ export async function expectAccessible(page: Page, name?: string): Promise<void>
     if (name) await screenshot(page, `${name}-${language}-${theme}`)
   }
 }
+
+/** Opens pages on a phone, where each must need no scrolling to the side. */
+export async function expectPagesFitPhone(page: Page, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectFitsPhone(page)
+    await screenshot(page, `${path.slice(1).replace(/\W+/g, '-')}-phone`)
+  }
+}
+
+export async function expectFitsPhone(page: Page): Promise<void> {
+  const width = await page.evaluate('document.documentElement.scrollWidth')
+  expect(width, page.url()).toBeLessThanOrEqual(PHONE.width)
+}
+
+/** Remembers that no other page was loaded since. */
+export const mark = (page: Page) => page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+export const isSame = (page: Page) => page.evaluate(() => 'isSamePage' in globalThis)
 
 /** Pages that this file had axe look at, by language and theme, and what it found on them. */
 const checked = new Map<string, number>()

@@ -5,9 +5,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, person, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
+  expectFitsPhone,
   expectPagesAccessible,
   LANGUAGES,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -235,16 +237,15 @@ test('without JavaScript, cases are read, filtered, previewed and acted on', asy
   const page = await visit(browser, service.url, {
     role: 'reviewer',
     javaScript: false,
-    width: 390,
-    height: 800,
+    ...PHONE,
   })
   await page.goto('/cases?categories=no_permission')
   await page.getByRole('link', { name: 'plain-1' }).waitFor()
-  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await screenshot(page, 'cases-phone')
   await page.getByLabel(`Case ${id}`, { exact: true }).check()
   await preview(page, 'ids', 'comment', { text: 'asked for the permission' })
-  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await screenshot(page, 'bulk-phone')
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByText('It has started.').waitFor()
@@ -257,13 +258,9 @@ test('without JavaScript, cases are read, filtered, previewed and acted on', asy
   })
   await page.goto(`/cases/${id}`)
   await page.getByText('asked for the permission').waitFor()
-  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await screenshot(page, 'case-phone')
 })
-
-async function widthOf(page: Page): Promise<number> {
-  return page.evaluate<number>('document.documentElement.scrollWidth')
-}
 
 test('whatever HR and the platform deliver is shown as text, and breaks nothing', async () => {
   const script = `<script>globalThis.wasRun = true</script><img src=x onerror="globalThis.wasRun = true">`
@@ -290,13 +287,13 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
      from dirsync.dead_letter where id = any ($1)`,
     [ids, odd],
   )
-  const page = await visit(browser, service.url, { role: 'reviewer', width: 390, height: 800 })
+  const page = await visit(browser, service.url, { role: 'reviewer', ...PHONE })
   for (const path of ['/cases', '/cases/groups', ...ids.map(id => `/cases/${id}`)]) {
     await page.goto(path)
     await page.locator('h1').waitFor()
     expect(await page.evaluate('globalThis.wasRun')).toBeUndefined()
     expect(await page.locator('main script, main img').count()).toBe(0)
-    expect(await widthOf(page), path).toBeLessThanOrEqual(390)
+    await expectFitsPhone(page)
   }
   await page.goto(`/cases/${ids[0]}`)
   await page.getByText(script).first().waitFor()
@@ -305,7 +302,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   for (const id of ids) await page.getByLabel(`Case ${id}`, { exact: true }).check()
   await preview(page, 'ids', 'comment', { text: odd })
   expect(await page.evaluate('globalThis.wasRun')).toBeUndefined()
-  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await company.db.query('delete from dirsync.dead_letter where id = any ($1)', [ids])
 })
 

@@ -1,6 +1,6 @@
 // @module-tag chromium
 
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
@@ -16,10 +16,6 @@ const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
   await company.run('full')
-})
-// Pages that are left open would go on asking a console that is stopped.
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
 })
 
 const hr = (text: string) => company.hr.query(text)

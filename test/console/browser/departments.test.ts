@@ -5,8 +5,10 @@ import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
+  expectPagesFitPhone,
   LANGUAGES,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -118,10 +120,6 @@ test.each(LANGUAGES)('departments are accessible in %s', async language => {
 })
 
 test('departments fit a phone, without JavaScript', async () => {
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
-  for (const path of ['/departments', '/departments?under=D0', '/departments/run']) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-  }
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, ['/departments', '/departments?under=D0', '/departments/run'])
 })

@@ -6,9 +6,14 @@ import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany, person } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
+  expectFitsPhone,
   expectPagesAccessible,
+  expectPagesFitPhone,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -74,14 +79,14 @@ test('“Sync now” starts a run, and its steps appear without a reload', async
   await page.goto('/employees/e0003')
   await page.getByRole('button', { name: 'Sync now' }).click()
   await page.getByText(/Run \d+ was started for this employee/).waitFor()
-  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+  await mark(page)
   const run = page.locator('#this-run')
   await run.getByText('Calls are halted').waitFor()
   await screenshot(page, 'employee-syncing')
   await company.db.query('select dirsync.resume()')
   await run.getByText('Sent: e-mail address.').waitFor()
   await run.getByText('done', { exact: true }).first().waitFor()
-  expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+  expect(await isSame(page)).toBe(true)
   expect((await company.onPlatform()).get('e0003')?.email).toBe('e3.new@example.com')
   const { rows } = await company.db.query(
     `select name, requested_by, arguments from dirsync.command where name = 'resync'`,
@@ -159,7 +164,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText(`</table>${SCRIPT}`).first().waitFor()
   expect(await page.title()).not.toBe('x')
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await screenshot(page, 'employee-hostile')
   // What the platform says ends up in the message of a case.
   await company.db.query(
@@ -170,7 +175,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   await page.getByText('The HR row breaks rules').waitFor()
   await page.getByText(`${SCRIPT}z`).first().waitFor()
   expect(await page.title()).not.toBe('x')
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   expect((await page.content()).length).toBeLessThan(100_000)
 })
 
@@ -236,12 +241,8 @@ test.each(LANGUAGES)('the screens are accessible in %s', async language => {
 })
 
 test('on a phone and without JavaScript an employee can be read and explained', async () => {
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
-  for (const path of ['/employees', '/employees/e0003', '/employees/long', '/search?q=e']) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-  }
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, ['/employees', '/employees/e0003', '/employees/long', '/search?q=e'])
   await page.goto('/employees/e0005')
   await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText('Nothing would be sent now.').waitFor()

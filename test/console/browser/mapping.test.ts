@@ -5,8 +5,10 @@ import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
+  expectPagesFitPhone,
   LANGUAGES,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -164,10 +166,11 @@ test.each(LANGUAGES)('the mapping and dry runs are accessible in %s', async lang
 })
 
 test('the mapping fits a phone, without JavaScript', async () => {
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
-  for (const path of ['/mapping', '/mapping/dry-runs', '/mapping/dry-runs/1', '/mapping/dry-runs/2']) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-  }
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, [
+    '/mapping',
+    '/mapping/dry-runs',
+    '/mapping/dry-runs/1',
+    '/mapping/dry-runs/2',
+  ])
 })

@@ -1,13 +1,16 @@
 // @module-tag chromium
 
-import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
+  expectPagesFitPhone,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -24,10 +27,6 @@ const browser = duringFile(openBrowser)
 beforeAll(async () => {
   await company.run('full')
 })
-
-/** Remembers that no other page was loaded since. */
-const mark = (page: Page) => page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
-const isSame = (page: Page) => page.evaluate(() => 'isSamePage' in globalThis)
 
 describe('the platform', () => {
   test('shows whether calls are made as permitted, by operation, and the token', async () => {
@@ -252,13 +251,8 @@ describe.each(LANGUAGES)('in %s', language => {
 test('on a phone, and without JavaScript, everything can be read and done', async () => {
   // Of calls in the last minute the page on the platform says most.
   await company.db.query(`update dirsync.process set pacer = pacer || '{"callsPerSecond": 0.3}'`)
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
-  for (const path of PAGES) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
-    await screenshot(page, `${path.replace(/\W/g, '-')}-phone`)
-  }
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, PAGES)
   await page.goto('/schedules?job=history')
   await page.getByText('Pause', { exact: true }).first().click()
   await page.getByLabel('Reason').fill('from a phone')

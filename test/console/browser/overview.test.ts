@@ -4,9 +4,13 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
+  expectFitsPhone,
   expectPagesAccessible,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -59,10 +63,10 @@ test('what moves is shown without a reload', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/')
   await page.getByText('All employees are in sync').waitFor()
-  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+  await mark(page)
   await company.db.query(`select dirsync.pause('somebody at psql')`)
   await page.getByText('somebody at psql').waitFor()
-  expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+  expect(await isSame(page)).toBe(true)
   await company.db.query('select dirsync.resume()')
   await page.getByText('All employees are in sync').waitFor()
 })
@@ -73,9 +77,9 @@ test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', 
 })
 
 test('on a phone, and without JavaScript, it can be read', async () => {
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
   await page.goto('/')
   await page.getByText('30 of 30 employees').waitFor()
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await expectFitsPhone(page)
   await screenshot(page, 'overview-phone')
 })

@@ -2,13 +2,15 @@
 
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
+  expectFitsPhone,
   expectPagesAccessible,
   LANGUAGES,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -27,10 +29,6 @@ const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
   await company.run('full')
-})
-// Pages that are left open would go on asking a console that is stopped.
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
 })
 
 /** Changes the e-mail addresses of some employees in HR, more than pass by themselves. */
@@ -180,12 +178,11 @@ test('a viewer looks and is offered no decision; a phone without JavaScript is e
 
   const phone = await visit(browser, service.url, {
     role: 'operator',
-    width: 390,
-    height: 800,
+    ...PHONE,
     javaScript: false,
   })
   await phone.goto(`/runs/${run}/plan`)
-  expect(await phone.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await expectFitsPhone(phone)
   await screenshot(phone, 'plan-phone')
   await unfold(phone, 'Approve this plan')
   await phone.getByRole('button', { name: 'Approve this plan' }).click()

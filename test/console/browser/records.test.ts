@@ -9,9 +9,11 @@ import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
+  expectFitsPhone,
   expectPagesAccessible,
   LANGUAGES,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   userOf,
@@ -305,7 +307,7 @@ test('whatever the platform and people have written stays text, and in its place
     `insert into dirsync.command (name, arguments, requested_by, address, reason) values ($1, $2, $1, $1, $3)`,
     [HOSTILE, { [HOSTILE]: HOSTILE + LONG, list: [HOSTILE], of: { [HOSTILE]: HOSTILE } }, HOSTILE + LONG],
   )
-  const page = await visit(browser, service.url, { width: 390, height: 800 })
+  const page = await visit(browser, service.url, { ...PHONE })
   const key = encodeURIComponent(HOSTILE)
   for (const path of [
     '/money',
@@ -322,7 +324,7 @@ test('whatever the platform and people have written stays text, and in its place
     await page.getByText('<script>').first().waitFor({ state: 'attached' })
     expect(await page.title(), path).not.toBe('taken')
     expect(await page.locator('main img, main script').count(), path).toBe(0)
-    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
+    await expectFitsPhone(page)
   }
   await screenshot(page, 'audit-phone')
 })

@@ -1,13 +1,17 @@
 // @module-tag chromium
 
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import {
   expectPagesAccessible,
+  expectPagesFitPhone,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
+  PHONE,
   screenshot,
   startConsoleService,
   visit,
@@ -22,10 +26,6 @@ let service: Awaited<ReturnType<typeof startConsoleService>>
 beforeAll(async () => {
   service = await startConsoleService(company.settings)
   await company.run('full')
-})
-// Pages that are left open would go on asking a console that is stopped.
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
 })
 afterAll(async () => {
   await service?.stop()
@@ -95,7 +95,7 @@ test('progress moves without a reload, up to what came of the run', async () => 
   const page = await visit(browser, service.url, { role: 'operator' })
   await company.control('POST', 'faults', { operation: 'employee/get', latencyMs: 400 })
   const run = await startFromForm(page, 'full')
-  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+  await mark(page)
   await page.getByText(/^([1-9]|[12]\d) of 30 \(/).waitFor()
   await screenshot(page, 'run-running')
   const list = await visit(browser, service.url)
@@ -106,7 +106,7 @@ test('progress moves without a reload, up to what came of the run', async () => 
   await endOf(company.db, run)
   await page.getByText('done', { exact: true }).waitFor()
   await page.locator('tr', { hasText: 'Already in sync' }).getByText('30').waitFor()
-  expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+  expect(await isSame(page)).toBe(true)
 })
 
 test('a run is cancelled with a reason, and the second who tries is told by whom', async () => {
@@ -241,13 +241,8 @@ test.each(LANGUAGES)('the screens are accessible in %s', async language => {
 })
 
 test('on a phone, and without JavaScript, runs are read and started', async () => {
-  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
-  for (const path of ['/runs', '/runs/new', '/runs/1']) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
-    await screenshot(page, `phone-${path.slice(1).replace('/', '-')}`)
-  }
+  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, ['/runs', '/runs/new', '/runs/1'])
   const run = await startFromForm(page, 'changes')
   await endOf(company.db, run)
 })

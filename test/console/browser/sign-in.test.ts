@@ -11,9 +11,11 @@ import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
 import {
   expectAccessible,
+  expectFitsPhone,
   LANGUAGES,
   openBrowser,
   PASSWORD,
+  PHONE,
   screenshot,
   startConsoleService,
   userOf,
@@ -193,7 +195,7 @@ describe('with a password', () => {
   })
 
   test('works on a phone without JavaScript', async () => {
-    const page = await stranger({ width: 390, height: 800, javaScript: false })
+    const page = await stranger({ ...PHONE, javaScript: false })
     await page.goto('/runs')
     await fillIn(page)
     await page.waitForURL(`${service.url}/runs`)
@@ -423,9 +425,9 @@ describe.each(LANGUAGES)('in %s', language => {
 })
 
 test('the pages without the frame fit a phone, without JavaScript', async () => {
-  for await (const { page, name } of everyPage({ width: 390, height: 800, javaScript: false })) {
+  for await (const { page, name } of everyPage({ ...PHONE, javaScript: false })) {
     await page.locator('h1').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth'), name).toBeLessThanOrEqual(390)
+    await expectFitsPhone(page)
     await screenshot(page, `bare-${name}-phone`)
   }
 })

@@ -2,7 +2,7 @@
 // @module-tag mariadb
 
 import type { Page } from 'playwright-core'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during-file.ts'
 import { createGroup } from '../../helpers/group.ts'
@@ -11,10 +11,6 @@ import { expectAccessible, openBrowser, screenshot, startConsoleService, visit }
 const group = duringFile(createGroup)
 const service = duringFile(() => startConsoleService(group.settings))
 const browser = duringFile(openBrowser)
-
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-})
 
 const main = (page: Page) => page.locator('main').textContent()
 
