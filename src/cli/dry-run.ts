@@ -25,6 +25,7 @@ export const VERDICTS = {
   running: 'would run',
   held: 'would be held',
   source_suspect: 'would stop: HR looks wrong',
+  idle: 'would do nothing',
 }
 
 /** The same for people. */

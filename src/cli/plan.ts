@@ -197,8 +197,15 @@ function kindOf({ full }: PlanOptions): 'full' | 'changes' {
 }
 
 function passes({ employees, departments }: RunPreview): boolean {
-  return employees.state === 'running' && !departments?.isHeld
+  return employees.state === 'running' && (departments?.verdict.state ?? 'running') === 'running'
 }
+
+/** A run that is not sure of the employees passes, but deletes no department. */
+function departmentsState({ state, message }: Departments['verdict']): keyof typeof VERDICTS {
+  return state === 'running' && message !== null ? 'idle' : state
+}
+
+type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
@@ -250,8 +257,8 @@ function document(
     first: difference.first,
     departments: departments && {
       total: departments.total,
-      verdict: VERDICTS[departments.isHeld ? 'held' : 'running'],
-      message: departments.doubt?.message ?? null,
+      verdict: VERDICTS[departmentsState(departments.verdict)],
+      message: departments.verdict.message,
       deletions: departments.deletions.map(departmentName),
     },
     openids: { missing: openids },
@@ -313,8 +320,9 @@ function skippedText(plan: PlanSummary | null | undefined): string | null {
 function departmentsLine(departments: RunPreview['departments'], source: string): string {
   if (!departments)
     return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
-  const { deletions, isHeld, doubt } = departments
-  if (doubt) return said(doubt.message)
+  const { deletions, verdict } = departments
+  const isHeld = verdict.state === 'held'
+  if (verdict.message && !isHeld) return said(verdict.message)
   if (deletions.length === 0) return say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')
   return say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {

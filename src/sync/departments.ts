@@ -41,16 +41,10 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
-  const { inHr, total, doubt, deletions, wanted } = await traced('read HR', () =>
-    departmentFacts(db, source, limits),
-  )
-  if (doubt) return noWork(doubt.isSuspect ? 'source_suspect' : 'running', doubt.message, total)
-  if (inHr === 0 && total > 0)
-    return noWork(
-      'source_suspect',
-      message('said.suspect', { reason: message('said.no_departments') }),
-      total,
-    )
+  const facts = await traced('read HR', () => departmentFacts(db, source, limits))
+  const { total, deletions, wanted } = facts
+  const { state, message: why } = departmentsVerdict(facts, limits)
+  if (state !== 'held' && why !== null) return noWork(state, why, total)
   const work = deletions.map(
     ({ enterpriseCode, deptCode, wave }): Work => ({
       operation: 'delete-department',
@@ -60,15 +54,12 @@ export async function planDepartments(
       wave,
     }),
   )
-  const isHeld = trips(limits.departments, work.length, total)
   return {
     planned: {
-      state: isHeld ? 'held' : 'running',
+      state,
       inScope: total,
       plan: planFigures('delete', work.map(nameOf)),
-      ...(isHeld && {
-        message: message('said.departments_go', { changing: work.length, total, ...limits.departments }),
-      }),
+      ...(why && { message: why }),
     },
     apply: async id => {
       // A case whose department HR wants to keep after all ends when its job finds nothing to do.
@@ -82,6 +73,25 @@ export async function planDepartments(
       const now = new Set(work.map(nameOf))
       return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
     },
+  }
+}
+
+/** The state that a run reaches by these facts, and why it deletes nothing at once; null: it does what is to be done. */
+export function departmentsVerdict(
+  { inHr, total, doubt, deletions }: DepartmentFacts,
+  limits: Pick<RunLimits, 'departments'>,
+): { state: 'running' | 'held' | 'source_suspect'; message: Said | null } {
+  if (doubt) return { state: doubt.isSuspect ? 'source_suspect' : 'running', message: doubt.message }
+  if (inHr === 0 && total > 0)
+    return {
+      state: 'source_suspect',
+      message: message('said.suspect', { reason: message('said.no_departments') }),
+    }
+  const changing = deletions.length
+  if (!trips(limits.departments, changing, total)) return { state: 'running', message: null }
+  return {
+    state: 'held',
+    message: message('said.departments_go', { changing, total, ...limits.departments }),
   }
 }
 

@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during-file.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 
 /** One deployment of the sample, synced once; no process runs afterwards. */
@@ -139,7 +142,7 @@ test.concurrent("an employee's story holds HR and the platform compared, masked"
   expect(told.code).toBe(0)
   expect(told.stdout).toMatch(/^Employee E100\/e10172\n/)
   expect(told.stdout).toMatch(/email +\S\*\*\*@example\.com +\S\*\*\*@example\.com +in sync/)
-  expect(told.stdout).toMatch(/update-employee +updated/)
+  expect(told.stdout).toMatch(/update-emplo(yee|…) +updated/)
   expect(told.stdout).toMatch(/Open id for mall0001 +\w{8}/)
   expect(wideLines(told.stdout)).toEqual([])
   const { rows } = await deployment.hr.pool.query(
@@ -246,6 +249,26 @@ describe('plan', () => {
     })
     expect(await callsOf('employee/get')).toBe(calls)
     expect(await written()).toEqual(before)
+  })
+
+  test('of departments has the verdict of a run of them', async () => {
+    const departments = async (settings = {}) =>
+      (await run(['plan', '--json'], { ...deployment.settings, ...settings })).json().departments
+    expect(await departments()).toMatchObject({ verdict: 'would run', message: null })
+    const none = join(await temporaryFolder(), 'none.sql')
+    await writeFile(none, "select 'D1' as dept_code, null as parent_code, true as active where false")
+    expect(await departments({ HR_DEPARTMENTS_SQL: none })).toMatchObject({
+      verdict: 'would stop: HR looks wrong',
+      message: expect.stringContaining('HR delivered no departments at all'),
+    })
+    const { rows } = await deployment.own.pool.query(
+      `insert into dirsync.sync_run (kind, state, requested_by) values ('changes', 'held', 'a test') returning id`,
+    )
+    expect(await departments()).toMatchObject({
+      verdict: 'would do nothing',
+      message: expect.stringContaining('No department is deleted before'),
+    })
+    await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
   })
 
   test('of everything asks the platform about every valid employee, and writes nothing', async () => {

@@ -224,5 +224,37 @@ test('a run that another one took the place of keeps its plan to look at, and of
   })
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.body).toContain('is not stored')
+  expect(page.body).toContain('Why it was held')
   expect(page.body).not.toContain('/approve')
+})
+
+test('the plan of a run that was never held claims no breaker', async () => {
+  const id = await addRun({
+    kind: 'full',
+    state: 'done',
+    planned: 336,
+    plan: { reasons: { new: 336 }, total: 336 },
+  })
+  const { body } = await console.browse('operator', 'GET', `/runs/${id}/plan`)
+  expect(body).toContain('is not stored')
+  expect(body).toContain('By reason')
+  expect(body).not.toContain('Why it was held')
+  expect(body).not.toContain('Would have changed')
+})
+
+test('the cases of a run are those that failed in it, not all that are unresolved', async () => {
+  const id = await addRun({
+    kind: 'full',
+    state: 'done',
+    finished_at: new Date(),
+    planned: 20,
+    result: { outcomes: { parked: 14 }, calls: {}, deadLetters: { duplicate_mobile: 6 } },
+  })
+  const { body } = await console.browse('operator', 'GET', `/runs/${id}`)
+  expect(body).toContain('6 cases failed in this run and stayed open.')
+  expect(body).toContain('failed cases, open at its end')
+  const { components, paths } = (await api('GET', '/openapi.json')).json()
+  expect(JSON.stringify([components, paths])).toContain(
+    'Cases that failed in it and were unresolved when it ended',
+  )
 })

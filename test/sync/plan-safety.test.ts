@@ -212,7 +212,7 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'other' where userid = 'e5'`)
     expect(worded(await under.plan())).toMatchObject({
       state: 'superseded',
-      message: expect.stringContaining(`Run ${id} is held with such a plan already`),
+      message: expect.stringContaining(`Run ${id} was held with such a plan already`),
     })
     expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
   })
@@ -223,7 +223,7 @@ describe('a run that would change much', () => {
     const { id } = await under.plan()
     expect(worded(await under.plan('full'))).toMatchObject({
       state: 'superseded',
-      message: expect.stringContaining(`Run ${id} is held with such a plan already`),
+      message: expect.stringContaining(`Run ${id} was held with such a plan already`),
     })
     await approve(id)
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])

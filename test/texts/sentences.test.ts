@@ -209,6 +209,7 @@ describe('what the shell shows to people is in the catalogue', () => {
   const FOR_PROGRAMS = [
     'would be held',
     'would stop: HR looks wrong',
+    'would do nothing',
     'true as active',
     'null as parent_code',
   ]

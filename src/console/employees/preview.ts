@@ -14,12 +14,12 @@ import { type HrEmployeeRow, keyOfRow } from '../../hr/scan.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import type { ScanSpool } from '../../hr/spool.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
-import { type DepartmentFacts, departmentFacts } from '../../sync/departments.ts'
+import { departmentFacts, departmentsVerdict } from '../../sync/departments.ts'
 import { countUnbound } from '../../sync/outbox.ts'
 import { type EmployeePlan, planEmployees } from '../../sync/plan-employees.ts'
 import { skippedEmployees } from '../../sync/plan-tables.ts'
 import { holdBack } from '../../sync/reconcile-employee.ts'
-import { type RunLimits, trips } from '../../sync/safety.ts'
+import type { RunLimits } from '../../sync/safety.ts'
 import { type Message, message } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
@@ -37,8 +37,7 @@ export interface RunPreview {
   departments: {
     total: number
     deletions: DueDeletion[]
-    isHeld: boolean
-    doubt: DepartmentFacts['doubt']
+    verdict: ReturnType<typeof departmentsVerdict>
   } | null
   /** Missing bindings: employees × merchant applications. */
   openids: number
@@ -74,9 +73,10 @@ export function previewRun(options: {
     const rows = () => rowsToAsk(spool, source, skips)
     const openids = await countUnbound(db, sellerAppids, source.codes)
     if (!hr.hasDepartments) return { employees, rows, departments: null, openids }
-    const { total, deletions, doubt } = await departmentFacts(db, source, limits)
-    const isHeld = trips(limits.departments, deletions.length, total)
-    return { employees, rows, departments: { total, deletions, isHeld, doubt }, openids }
+    const facts = await departmentFacts(db, source, limits)
+    const { total, deletions } = facts
+    const verdict = departmentsVerdict(facts, limits)
+    return { employees, rows, departments: { total, deletions, verdict }, openids }
   })
 }
 

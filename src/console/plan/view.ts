@@ -7,7 +7,7 @@ import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
-import { whoText } from '../runs/words.ts'
+import { wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, filters, percent, reasonField } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
@@ -41,7 +41,9 @@ export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breake
       ...alertsOf(ask, plan),
       {
         columns: [
-          [{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }],
+          ...(wasHeld(plan)
+            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }]]
+            : []),
           [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
         ],
       },

@@ -69,7 +69,7 @@ export const ListedRun = z.object({
   outcomes: z
     .record(z.string(), z.number())
     .describe('Last outcome per entity; empty until the run has ended'),
-  cases: z.number().describe('Cases that were unresolved when the run ended'),
+  cases: z.number().describe('Cases that failed in it and were unresolved when it ended'),
   calls: z.number(),
   rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
   message: SaidText.nullable(),

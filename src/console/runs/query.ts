@@ -119,7 +119,9 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
     }),
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
-  cases_by_category: Counts.describe('Cases that were unresolved when the run ended, or are so far'),
+  cases_by_category: Counts.describe(
+    'Cases that failed in it and were unresolved when it ended, or are so far',
+  ),
   dead_letters: z.array(RunCase).describe('The first of these cases'),
   dead_letters_total: z
     .number()
@@ -178,7 +180,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
   }
 }
 
-/** Cases of a run that were unresolved when it ended. */
+/** Cases that failed in a run and were unresolved when it ended. */
 export function casesOf(run: { cases_by_category: Record<string, number> }): number {
   return sumOf(run.cases_by_category)
 }

@@ -13,7 +13,7 @@ import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
-import { kindName, runStateWords, tookMs, whoText } from './words.ts'
+import { kindName, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
@@ -119,11 +119,9 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
 
 const UNDER_WAY = new Set(['requested', 'planning', 'running'])
 
-/** Whether the run was held at some time: then its plan is stored. */
-function hasPlan({ state, decided_at, approved }: RunDetails): boolean {
-  return (
-    state === 'held' || approved || (state === 'rejected' && decided_at !== null) || state === 'superseded'
-  )
+/** A run whose HR source was taken away while it was held has no plan any more. */
+function hasPlan(run: RunDetails): boolean {
+  return wasHeld(run) && (run.state !== 'rejected' || run.decided_at !== null)
 }
 
 function actionsOf(ask: Ask, run: RunDetails): SafeHtml[] {

@@ -24,6 +24,11 @@ export function runStateWords(
   return runStatus(run.state)
 }
 
+/** Whether the run was held at some time, or had a plan like that of a held one. */
+export function wasHeld({ state, approved }: { state: string; approved: boolean }): boolean {
+  return approved || ['held', 'rejected', 'superseded'].includes(state)
+}
+
 /** Who asked: dirsync's own reasons in words, people by name. */
 export function whoText(ask: Ask, by: string): string {
   return textOr(ask.language, `runs.by.${by}`, actorText(ask, by))

@@ -259,12 +259,11 @@ export const saidTexts = {
     'HR delivers none of the {employees} employees who are known without an enterprise: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.suspect': '{reason}. Nothing was enqueued.',
-  'said.employees_change':
-    '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+  'said.employees_change': '{changing} of {total} employees would change, more than {count} and {percent} %.',
   'said.most_left':
-    'HR says that {left} of {total} employees have left, more than {percent} %: check how the mapping tells who is active, then approve or reject the run.',
+    'HR says that {left} of {total} employees have left, more than {percent} %: the mapping may be wrong about who is active.',
   'said.departments_go':
-    '{changing} of {total} departments would be deleted, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+    '{changing} of {total} departments would be deleted, more than {count} and {percent} %.',
   'said.was_rejected': '{count} of them was rejected before, with run {run} by {name}.',
   'said.were_rejected': '{count} of them were rejected before, with run {run} by {name}.',
   'said.unchanged_since': 'HR has not changed since.',
@@ -273,8 +272,8 @@ export const saidTexts = {
   'said.changed_rows_since':
     'Since then HR has changed {count} rows: approval sends the plan as it was stored and leaves them to the next one.',
   'said.not_checked': 'HR could not be checked again: {reason}',
-  'said.plan_stays': 'The plan stays as it was stored: approve or reject the run.',
-  'said.held_already': 'Run {run} is held with such a plan already: approve or reject that one.',
+  'said.plan_stays': 'The plan stays as it was stored.',
+  'said.held_already': 'Run {run} was held with such a plan already.',
   'said.took_place': 'A later plan passed: run {run} took its place.',
   'said.nothing_sent': 'Nothing of this plan was sent.',
   'said.source_gone': 'Its HR source is not among those of the settings any more.',

@@ -301,11 +301,10 @@ export const failures = {
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.suspect': '{reason}。未写入任何待发送项。',
   'said.employees_change':
-    '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
+    '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%。',
   'said.most_left':
-    '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：请检查映射如何判断在职，然后批准或驳回该任务。',
-  'said.departments_go':
-    '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
+    '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：映射对在职的判断可能有误。',
+  'said.departments_go': '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%。',
   'said.was_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
   'said.were_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
   'said.unchanged_since': '此后人事数据没有变化。',
@@ -314,8 +313,8 @@ export const failures = {
   'said.changed_rows_since':
     '此后人事数据有 {count} 行变更：批准后按已保存的计划发送，这些变更留待下一次同步。',
   'said.not_checked': '未能重新检查人事数据：{reason}',
-  'said.plan_stays': '已保存的计划保持不变：请批准或驳回该同步任务。',
-  'said.held_already': '第 {run} 号同步任务已有同样的计划待审批：请批准或驳回那一个。',
+  'said.plan_stays': '已保存的计划保持不变。',
+  'said.held_already': '此前第 {run} 号同步任务已因同样的计划待审批。',
   'said.took_place': '之后的计划已通过：已由第 {run} 号同步任务取代。',
   'said.nothing_sent': '此计划未发送任何内容。',
   'said.source_gone': '其人事数据源已不在设置之中。',
