@@ -14,7 +14,6 @@ export const EMPLOYEE_STATUSES = [
   'left', // HR says so
   'vanished', // HR no longer has a row
 ] as const
-export type EmployeeStatus = (typeof EMPLOYEE_STATUSES)[number]
 
 /** Employees known by these names: a user id, or `enterprise/userid`. */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {

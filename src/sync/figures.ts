@@ -5,15 +5,19 @@ import { ALIVE, type Role } from './process.ts'
 import { PRESENT_KINDS, type RunKind, type RunState } from './run.ts'
 
 /**
- * SQL: the states of the employees of a row `t` of `dirsync.tally`. Those that wait while a halt is in force are halted; the
- * others are as the trigger wrote them.
+ * SQL: how employees stand, for everything that shows or counts them: those that wait while a halt is in force are halted, the
+ * others are as `employee.status` has them.
+ * @param row of `dirsync.employee`, or of `dirsync.tally`
  */
-export const EMPLOYEE_STATUS = `case when t.state = 'waiting'
-  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
-  then 'halted' else t.state end`
+export function employeeStatus(row: string, column: 'status' | 'state' = 'status'): string {
+  return `case when ${row}.${column} = 'waiting'
+    and exists (select from dirsync.halt h where h.scope in ('*', ${row}.enterprise_code))
+    then 'halted' else ${row}.${column} end`
+}
 
 /** As in `employee.status`, plus `halted` for waiting employees while work is halted. */
 export const SHOWN_EMPLOYEE_STATUSES = [...EMPLOYEE_STATUSES, 'halted'] as const
+export type ShownEmployeeStatus = (typeof SHOWN_EMPLOYEE_STATUSES)[number]
 
 /** Statuses of employees who are not in service according to HR; all others are in scope. */
 export const EMPLOYEE_STATUSES_OUT_OF_SCOPE = ['left', 'vanished'] as const
@@ -39,7 +43,7 @@ export interface Figures {
   lastSuccesses: { kind: RunKind; age: number }[]
   /** `source`: the HR source that is away for all its enterprises, if there are several. */
   halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
-  employees: { status: (typeof SHOWN_EMPLOYEE_STATUSES)[number]; count: number }[]
+  employees: { status: ShownEmployeeStatus; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and their share of the permitted rate. */
   pace: Pick<Pace, 'calls_per_second' | 'permitted_per_second' | 'utilisation'>
@@ -90,7 +94,7 @@ const FIGURES = `
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
     group by 1, 2, 4
   ), employees as (
-    select ${EMPLOYEE_STATUS} as status, sum(n)::int as count
+    select ${employeeStatus('t', 'state')} as status, sum(n)::int as count
     from dirsync.tally t where source = 'employee' group by 1 having sum(n) > 0
   ), processes as (
     select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1

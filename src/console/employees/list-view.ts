@@ -49,7 +49,7 @@ interface Listed {
 
 export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed): SafeHtml {
   const { t, language } = ask
-  const status = asked.status === 'in_sync' ? undefined : asked.status
+  const { status } = asked
   const isAll = asked.q === undefined && status === undefined && asked.department === undefined
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0)
   return html`${head(t('employees.title'))}
@@ -67,11 +67,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
     { href: '/employees', text: counted(ask, t('common.all'), total), current: isAll },
     ...LISTED.map(name => ({
       href: `/employees?status=${name}`,
-      text: counted(
-        ask,
-        name === 'waiting' ? t('employees.waiting_or_halted') : textOr(language, `status.${name}`, name),
-        result.counts[name] ?? 0,
-      ),
+      text: counted(ask, textOr(language, `status.${name}`, name), result.counts[name] ?? 0),
       current: status === name,
     })),
   ])}

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { EmployeeKey } from '../../directory/employee.ts'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { EMPLOYEE_STATUSES, type EmployeeStatus } from '../../sync/employee.ts'
+import { employeeStatus, SHOWN_EMPLOYEE_STATUSES, type ShownEmployeeStatus } from '../../sync/figures.ts'
 
-/** Statuses that have a list of their own; employees in sync need none. */
-export const LISTED = EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
+/** Statuses that have a list of their own. The index has all employees but those in sync, who need none. */
+export const LISTED = SHOWN_EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
+type ListedStatus = (typeof LISTED)[number]
 
 /** An employee in a list. */
 export const ListedEmployee = z.object({
@@ -24,7 +24,7 @@ export type ListedEmployee = z.infer<typeof ListedEmployee>
 
 /** Filters of the list; without any, all employees. */
 export interface EmployeeFilter {
-  status?: EmployeeStatus | undefined
+  status?: ListedStatus | undefined
   /** Employees that the platform last listed in this department. */
   department?: { enterpriseCode: string; code: string } | undefined
 }
@@ -49,57 +49,75 @@ export function listStatement(
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [limit]
   const value = (given: unknown) => `$${values.push(given)}`
-  const conditions: string[] = []
-  const order = ['enterprise_code', 'userid']
-  const from: string[] = after ?? []
-  if (filter.status) {
-    const status = value(filter.status)
-    conditions.push(
-      // A range and a matching order: with an equality PostgreSQL may walk through all employees in the order of
-      // their keys.
-      `status between ${status} and ${status}`,
-      `status <> 'in_sync'`,
-    )
-    order.unshift('status')
-    if (after) from.unshift(filter.status)
-  }
-  if (filter.department)
-    conditions.push(
-      `platform_state = 'in_service'`,
-      `enterprise_code = ${value(filter.department.enterpriseCode)}`,
-      `dept_code = ${value(filter.department.code)}`,
-    )
-  if (after) conditions.push(`(${order.join(', ')}) > (${from.map(value).join(', ')})`)
-  const text = `select e.enterprise_code, e.userid, e.status, e.dept_code as department, e.acknowledged_at,
+  const { status, department } = filter
+  const from = status && !department ? withStatus(status, after, value) : inOrder(filter, after, value)
+  const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
+            e.acknowledged_at,
             (select count(*)::int from (
                select from dirsync.dead_letter d
                where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
                  and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
-     from (select enterprise_code, userid, dept_code, acknowledged_at, status
-           from dirsync.employee ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-           order by ${order.join(', ')} limit $1) e
-     order by e.enterprise_code, e.userid`
+     from (${from}) e
+     order by e.enterprise_code, e.userid limit $1`
   return { text, values }
 }
 
-/** Employees by status, from the tally. */
-export async function countStatuses(db: Pool): Promise<Record<EmployeeStatus, number>> {
-  const { rows } = await db.query<{ status: EmployeeStatus; count: number }>(
-    `select state as status, sum(n)::int as count
-     from dirsync.tally where source = 'employee' group by state`,
-  )
-  const counts = new Map(rows.map(({ status, count }) => [status, count]))
-  return Object.fromEntries(EMPLOYEE_STATUSES.map(name => [name, counts.get(name) ?? 0])) as Record<
-    EmployeeStatus,
-    number
-  >
+type Position = Parameters<typeof listStatement>[1]
+
+const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.acknowledged_at, e.status'
+
+/** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
+function inOrder(
+  { status, department }: EmployeeFilter,
+  after: Position,
+  value: (given: unknown) => string,
+): string {
+  const conditions = ['true']
+  if (department)
+    conditions.push(
+      `e.platform_state = 'in_service'`,
+      `e.enterprise_code = ${value(department.enterpriseCode)}`,
+      `e.dept_code = ${value(department.code)}`,
+    )
+  if (status) conditions.push(`${employeeStatus('e')} = ${value(status)}`)
+  if (after) conditions.push(`(e.enterprise_code, e.userid) > (${after.map(value).join(', ')})`)
+  return `select ${COLUMNS} from dirsync.employee e
+          where ${conditions.join(' and ')}
+          order by e.enterprise_code, e.userid limit $1`
 }
 
-/** The status of one employee; null if no run has seen them. */
-export async function readStatus(db: Pool, key: EmployeeKey): Promise<EmployeeStatus | null> {
-  const { rows } = await db.query<{ status: EmployeeStatus }>(
-    `select status from dirsync.employee where enterprise_code = $1 and userid = $2`,
-    [key.enterpriseCode, key.userid],
+/**
+ * SQL: employees of a status, from each enterprise that has some as many as a page shows: those of one may wait while those of
+ * another are halted, and neither are read through in search of the others.
+ */
+function withStatus(status: ListedStatus, after: Position, value: (given: unknown) => string): string {
+  const [enterprise, userid] = (after ?? ['', '']).map(value)
+  return `select e.*
+          from (select t.enterprise_code, t.state from dirsync.tally t
+                where t.source = 'employee' and t.enterprise_code >= ${enterprise}
+                  and ${employeeStatus('t', 'state')} = ${value(status)}
+                group by 1, 2 having sum(t.n) > 0) lane
+          cross join lateral (
+            select ${COLUMNS} from dirsync.employee e
+            where e.status <> 'in_sync'
+              -- A range and a matching order: with an equality PostgreSQL may walk through all employees in the
+              -- order of their keys.
+              and (e.status, e.enterprise_code, e.userid)
+                > (lane.state, lane.enterprise_code,
+                   case when lane.enterprise_code = ${enterprise} then ${userid} else '' end)
+              and (e.status, e.enterprise_code) <= (lane.state, lane.enterprise_code)
+            order by e.status, e.enterprise_code, e.userid limit $1) e`
+}
+
+/** Employees by status, from the tally. */
+export async function countStatuses(db: Pool): Promise<Record<ShownEmployeeStatus, number>> {
+  const { rows } = await db.query<{ status: ShownEmployeeStatus; count: number }>(
+    `select ${employeeStatus('t', 'state')} as status, sum(n)::int as count
+     from dirsync.tally t where source = 'employee' group by 1`,
   )
-  return rows[0]?.status ?? null
+  const counts = new Map(rows.map(({ status, count }) => [status, count]))
+  return Object.fromEntries(SHOWN_EMPLOYEE_STATUSES.map(name => [name, counts.get(name) ?? 0])) as Record<
+    ShownEmployeeStatus,
+    number
+  >
 }

@@ -2,12 +2,14 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
-import { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
+import { SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { message } from '../../texts/message.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
-import { countStatuses, ListedEmployee, listEmployees, readStatus } from './list.ts'
+import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
 import { searchEmployees } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
@@ -16,7 +18,7 @@ import { EmployeeStory, readEmployeeStory } from './story.ts'
 
 export const EmployeesQuery = z.object({
   q: z.string().trim().max(200).optional().describe('The beginning of a user id, or a whole open id'),
-  status: z.enum(EMPLOYEE_STATUSES).optional().describe('How they stand; in_sync is not listed by itself'),
+  status: z.enum(LISTED).optional().describe('How they stand; nearly all are in sync, whom no list has'),
   department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
   enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
   cursor,
@@ -30,38 +32,23 @@ export const EmployeesResult = z.object({
 })
 export type EmployeesResult = z.infer<typeof EmployeesResult>
 
+/** @throws Problem for filters that do not go together */
 export async function readEmployees(
   pool: Pool,
-  query: z.output<typeof EmployeesQuery>,
+  { q, status, department: code, enterprise, cursor, limit }: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
-  const [counts, scopes] = await Promise.all([countStatuses(pool), haltedScopes(pool)])
-  // As the overview counts them.
-  const shown = <Row extends ListedEmployee>(row: Row): Row =>
-    row.status === 'waiting' && (scopes.has('*') || scopes.has(row.enterprise_code))
-      ? { ...row, status: 'halted' }
-      : row
-  if (query.q !== undefined) {
-    const found = await searchEmployees(pool, query.q, { limit: query.limit })
-    return { counts, items: found.map(shown), next: null }
+  if (q !== undefined) {
+    const other = status === undefined ? code && 'department' : 'status'
+    if (other) throw new Problem('invalid', message('said.either_option', { one: 'q', other }))
   }
-  const { items, next } = await listEmployees(
-    pool,
-    {
-      // Nearly all employees are in sync, so that filter is left to the unfiltered list.
-      status: query.status === 'in_sync' ? undefined : query.status,
-      department:
-        query.department === undefined
-          ? undefined
-          : { enterpriseCode: query.enterprise, code: query.department },
-    },
-    { after: query.cursor, limit: query.limit },
-  )
-  return { counts, items: items.map(shown), next }
-}
-
-async function haltedScopes(db: Pool): Promise<Set<string>> {
-  const { rows } = await db.query<{ scope: string }>('select scope from dirsync.halt')
-  return new Set(rows.map(({ scope }) => scope))
+  const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
+  const [counts, { items, next }] = await Promise.all([
+    countStatuses(pool),
+    q === undefined
+      ? listEmployees(pool, { status, department }, { after: cursor, limit })
+      : { items: await searchEmployees(pool, q, { limit }), next: null },
+  ])
+  return { counts, items, next }
 }
 
 // One employee
@@ -85,7 +72,7 @@ export type StepResult = z.infer<typeof StepResult>
 export const EmployeeResult = EmployeeStory.extend({
   enterprise_code: z.string(),
   userid: z.string(),
-  status: z.enum([...EMPLOYEE_STATUSES, 'unknown']).describe('unknown: no run has seen the employee'),
+  status: z.enum([...SHOWN_EMPLOYEE_STATUSES, 'unknown']).describe('unknown: no run has seen the employee'),
   hr: z
     .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
     .describe('unknown: HR could not be asked, see hr_error'),
@@ -137,16 +124,15 @@ export async function readEmployee(
   options: { hr: boolean; ask?: boolean; run?: number | undefined },
 ): Promise<EmployeeResult> {
   const client = options.ask ? await platform() : null
-  const [view, story, status, run] = await Promise.all([
+  const [view, story, run] = await Promise.all([
     options.hr ? lookAt({ db: pool, hr, client, hrMs }, key) : NOT_READ,
     readEmployeeStory(pool, key),
-    readStatus(pool, key),
     options.run === undefined ? null : readRun(pool, options.run),
   ])
   return {
     enterprise_code: key.enterpriseCode,
     userid: key.userid,
-    status: status ?? 'unknown',
+    status: story.record?.status ?? 'unknown',
     ...view,
     ...story,
     steps: stepsOf(story),

@@ -1,5 +1,6 @@
 import type { Pool } from '../../lib/database.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
+import { employeeStatus } from '../../sync/figures.ts'
 import type { ListedEmployee } from './list.ts'
 
 /** A known employee in search results. */
@@ -37,7 +38,7 @@ export async function searchEmployees(
      ), once as (
        select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
      )
-     select o.enterprise_code, o.userid, o.found_by, coalesce(e.status, 'unknown') as status,
+     select o.enterprise_code, o.userid, o.found_by, coalesce(${employeeStatus('e')}, 'unknown') as status,
             e.dept_code as department, e.acknowledged_at,
             (select count(*)::int from (
                select from dirsync.dead_letter d

@@ -4,7 +4,7 @@ import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/e
 import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../../sync/claim.ts'
-import { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
+import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -32,7 +32,7 @@ export const EmployeeStory = z.object({
       platform_state: z.enum(['unknown', 'in_service', 'absent']),
       dept_code: z.string().nullable(),
       withheld: z.array(z.string()),
-      status: z.enum(EMPLOYEE_STATUSES),
+      status: z.enum(SHOWN_EMPLOYEE_STATUSES),
       held: z
         .object({
           run: z.number(),
@@ -112,11 +112,12 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
     await Promise.all([
       read<NonNullable<EmployeeStory['record']>>(
         `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
-                withheld, vanished_at, acknowledged_at, queried_at, status,
+                withheld, vanished_at, acknowledged_at, queried_at,
+                ${employeeStatus('e')} as status,
                 (select jsonb_build_object('run', r.id, 'decided_by', r.decided_by, 'decided_at', r.decided_at,
                                            'reason', r.decision_reason)
                  from dirsync.sync_run r where r.id = held_run) as held
-         from dirsync.employee where enterprise_code = $1 and userid = $2`,
+         from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),
       read<EmployeeStory['pending'][number]>(
         `select operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,

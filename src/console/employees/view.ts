@@ -106,17 +106,19 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           : []),
       ]
     }
+    case 'halted':
+      // It may have ended since.
+      if (!halt) return [chip]
+      return [
+        chip,
+        {
+          notice: 'bad',
+          title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
+          todo: { foreign: inLanguage(language, halt.remedy) },
+          next: { to: '/halts', text: t('common.details') },
+        },
+      ]
     case 'waiting':
-      if (halt)
-        return [
-          chip,
-          {
-            notice: 'bad',
-            title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
-            todo: { foreign: inLanguage(language, halt.remedy) },
-            next: { to: '/halts', text: t('common.details') },
-          },
-        ]
       return [
         chip,
         { notice: 'info', title: t('employees.now.waiting'), todo: waitsFor(ask, employee) },

@@ -1,8 +1,9 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import { EMPLOYEE_STATUS, EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/figures.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
 import { ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
+import { countStatuses } from '../employees/list.ts'
 import { type HaltReport, listHalts } from '../halts/service.ts'
 import { type ListedRun, listRunsPage } from '../runs/list.ts'
 
@@ -24,8 +25,8 @@ export interface Overview {
 }
 
 export async function readOverview(db: Pool): Promise<Overview> {
-  const [employees, outbox, halts, runs, cases] = await Promise.all([
-    readStatuses(db),
+  const [statuses, outbox, halts, runs, cases] = await Promise.all([
+    countStatuses(db),
     db.query<Overview['outbox'][number]>(
       `with entities as (
          select operation, priority, enqueued, since, sum(n)::int as count
@@ -65,21 +66,12 @@ export async function readOverview(db: Pool): Promise<Overview> {
   ])
   const ids = runs.rows.map(({ id }) => id)
   return {
-    employees,
+    employees: completed(EMPLOYEE_STATUSES_IN_SCOPE, statuses),
     outbox: outbox.rows,
     halts,
     runs: (await listRunsPage(db, { ids }, { limit: ids.length })).items,
     dead_letters: cases.rows,
   }
-}
-
-async function readStatuses(db: Pool): Promise<EmployeeStatuses> {
-  const { rows } = await db.query<{ status: StatusInScope; count: number }>(
-    `select ${EMPLOYEE_STATUS} as status, sum(n)::int as count
-     from dirsync.tally t
-     where source = 'employee' and state not in ('left', 'vanished') group by 1`,
-  )
-  return completed(EMPLOYEE_STATUSES_IN_SCOPE, Object.fromEntries(rows.map(row => [row.status, row.count])))
 }
 
 /** The counts of all statuses, and their sum. */
@@ -142,9 +134,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          select case
                   when e.status = 'in_sync' and s.entity_key is not null then 'updated'
                   when e.status = 'dead_lettered' and s.entity_key is not null then 'partly_updated'
-                  when e.status <> 'waiting' then e.status
-                  when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
-                  else 'waiting'
+                  else ${employeeStatus('e')}
                 end as status
          from dirsync.employee e
          left join sent s on s.enterprise_code = e.enterprise_code and s.entity_key = e.userid

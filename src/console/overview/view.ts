@@ -271,12 +271,11 @@ export function employeeSection({ t, language }: Ask, { employees }: OverviewRes
       tone: count === 0 ? 'off' : (EMPLOYEE_STATUS_TONES[status] ?? 'off'),
       text: count,
     } as const
-    // Employees who are in sync have no list of their own. `halted` is the state `waiting` during a halt.
-    const listed = status === 'halted' ? 'waiting' : status
-    const isListed = listed !== 'in_sync' && count > 0
+    // Employees who are in sync have no list of their own.
+    const isListed = status !== 'in_sync' && count > 0
     return [
       textOr(language, `status.${status}`, status),
-      isListed ? { to: `/employees?status=${listed}`, text } : text,
+      isListed ? { to: `/employees?status=${status}`, text } : text,
     ] as const
   })
   return { section: title, blocks: [{ facts }] }

@@ -9,7 +9,6 @@ export const employees = {
   'employees.of_department': 'Employees that the platform last showed in department {department}.',
   'employees.userid': 'User id',
   'employees.enterprise': 'Enterprise',
-  'employees.waiting_or_halted': 'waiting or halted',
   'employees.status': 'Status',
   'employees.open_cases': 'Open cases',
   'employees.department': 'Department',

@@ -10,7 +10,6 @@ export const employees = {
   'employees.of_department': '平台最近显示属于部门 {department} 的员工。',
   'employees.userid': '员工 ID',
   'employees.enterprise': '企业',
-  'employees.waiting_or_halted': '待发送或已停止',
   'employees.status': '状态',
   'employees.open_cases': '异常项',
   'employees.department': '部门',

@@ -1,14 +1,9 @@
 import { beforeEach, expect, test } from 'vitest'
 import { wayToDepartment } from '../../../src/console/departments/read.ts'
-import {
-  countStatuses,
-  LISTED,
-  listEmployees,
-  listStatement,
-  readStatus,
-} from '../../../src/console/employees/list.ts'
+import { countStatuses, LISTED, listEmployees, listStatement } from '../../../src/console/employees/list.ts'
+import { readEmployeeStory } from '../../../src/console/employees/story.ts'
 import { searchEverything } from '../../../src/console/search/read.ts'
-import { EMPLOYEE_STATUSES } from '../../../src/sync/employee.ts'
+import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/figures.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -52,6 +47,7 @@ test('each status lists the employees that the tally counts, page by page, each 
     awaiting_activation: 30,
     left: 30,
     vanished: 30,
+    halted: 0,
   })
   for (const status of LISTED) {
     const found = await everybody({ status })
@@ -66,10 +62,44 @@ test('each status lists the employees that the tally counts, page by page, each 
 test('the status of one employee is the one that the lists show', async () => {
   const { items: employees } = await listEmployees(store.pool, {}, { limit: 100 })
   for (const { enterprise_code: enterpriseCode, userid, status } of employees)
-    expect(await readStatus(store.pool, { enterpriseCode, userid })).toBe(status)
+    expect((await readEmployeeStory(store.pool, { enterpriseCode, userid })).record?.status).toBe(status)
   expect(new Set(employees.map(({ status }) => status)).size).toBeGreaterThan(1)
-  expect(EMPLOYEE_STATUSES).toEqual(expect.arrayContaining(employees.map(({ status }) => status)))
-  expect(await readStatus(store.pool, { enterpriseCode: '', userid: 'nobody' })).toBeNull()
+  expect(SHOWN_EMPLOYEE_STATUSES).toEqual(expect.arrayContaining(employees.map(({ status }) => status)))
+})
+
+test('those who wait for a halted enterprise are halted, those of others wait, and each is found by its status', async () => {
+  await store.pool.query(
+    `update dirsync.employee set enterprise_code = 'B' where status = 'waiting' and userid < 'e01000'`,
+  )
+  const halt = (scope: string) =>
+    store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy) values ($1, 'enterprise_code', '[]', '[]')`,
+      [scope],
+    )
+  const found = async () => {
+    const { waiting, halted } = await countStatuses(store.pool)
+    const pages = [await everybody({ status: 'waiting' }), await everybody({ status: 'halted' })]
+    expect(pages.map(({ length }) => length)).toEqual([waiting, halted])
+    for (const [i, status] of (['waiting', 'halted'] as const).entries()) {
+      const { items } = await listEmployees(store.pool, { status }, { limit: 3 })
+      expect(items.map(item => item.status)).toEqual(items.map(() => status))
+      expect(pages[i]).toEqual([...(pages[i] ?? [])].sort())
+    }
+    return [waiting, halted]
+  }
+  expect(await found()).toEqual([30, 0])
+  await halt('A')
+  expect(await found()).toEqual([10, 20])
+  const department = { enterpriseCode: 'A', code: 'D3' }
+  const halted = await everybody({ status: 'halted', department })
+  expect(halted.length).toBeGreaterThan(0)
+  expect(await everybody({ status: 'waiting', department })).toEqual([])
+  const [key = ''] = halted
+  const userid = key.slice(2)
+  expect((await readEmployeeStory(store.pool, { enterpriseCode: 'A', userid })).record?.status).toBe('halted')
+  expect((await searchEverything(store.pool, key, 1)).employees).toMatchObject([{ userid, status: 'halted' }])
+  await halt('*')
+  expect(await found()).toEqual([0, 30])
 })
 
 test('a department lists those whom the platform last showed in it', async () => {

@@ -163,11 +163,24 @@ test('an employee who waits while their enterprise is halted is shown as halted,
   await console.pool.query(
     `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', '[]', '[]')`,
   )
-  const page = await console.ask('viewer', 'GET', '/api/v1/employees?status=waiting')
-  const statuses = page
-    .json<{ items: { enterprise_code: string; status: string }[] }>()
-    .items.map(({ enterprise_code, status }) => `${enterprise_code} ${status}`)
-  expect(statuses).toEqual(expect.arrayContaining(['A halted', 'B waiting']))
+  const listed = async (status: string) => {
+    const page = await console.ask('viewer', 'GET', `/api/v1/employees?status=${status}`)
+    const { items, counts } = page.json<{
+      items: { enterprise_code: string; userid: string; status: string }[]
+      counts: Record<string, number>
+    }>()
+    expect(items).toHaveLength(counts[status] ?? 0)
+    return items
+  }
+  const waiting = (await listed('waiting')).map(
+    ({ enterprise_code, status }) => `${enterprise_code} ${status}`,
+  )
+  expect(waiting).toContain('B waiting')
+  expect(waiting).not.toContain('A waiting')
+  const [halted] = await listed('halted')
+  expect(halted).toMatchObject({ enterprise_code: 'A', status: 'halted' })
+  const one = await console.ask('viewer', 'GET', `/api/v1/employees/A%2F${halted?.userid}?hr=no`)
+  expect(one.json()).toMatchObject({ status: 'halted', record: { status: 'halted' } })
   const overview = (await console.ask('viewer', 'GET', '/api/v1/overview')).json<{ employees: object }>()
   expect(overview.employees).toMatchObject({ halted: 1 })
   const text = (await console.ask('viewer', 'GET', '/overview')).body
