@@ -715,6 +715,16 @@ describe('departments are checked against the last full reading of employees', (
     })
   })
 
+  test('none is while HR delivers no department, for a run and for its preview', async () => {
+    await closed()
+    await plan()
+    await hr('delete from department')
+    const why = expect.stringContaining('HR delivered no departments at all')
+    expect(worded(await plan())).toMatchObject({ state: 'source_suspect', message: why })
+    const preview = await previewDeletions(under.store.pool, HrSources.one(delivering(EMPLOYEES)), LIMITS)
+    expect(worded(preview)).toMatchObject({ deletions: [], isHeld: false, unread: why })
+  })
+
   test('none is before a run has read all employees, nor while the last one did not pass', async () => {
     await hr(`insert into department values ('D4', null, false, now() - interval '2 days')`)
     const unread = {

@@ -2,8 +2,8 @@ import type { DueDeletion } from '../../directory/department.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { HrSources } from '../../hr/sources.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
-import { departmentFacts } from '../../sync/departments.ts'
-import { type RunLimits, trips } from '../../sync/safety.ts'
+import { departmentFacts, departmentsVerdict } from '../../sync/departments.ts'
+import type { RunLimits } from '../../sync/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
 
 /** What a run that deletes departments would do now. */
@@ -39,11 +39,11 @@ export async function previewDeletions(
         return null
       })
       if (facts === null) continue
-      const { total, deletions, doubt } = facts
-      if (doubt) preview.unread.push(doubt.message)
-      preview.total += total
-      preview.deletions.push(...deletions)
-      preview.isHeld ||= trips(limits.departments, deletions.length, total)
+      const { state, message: why } = departmentsVerdict(facts, limits)
+      if (state === 'held') preview.isHeld = true
+      else if (why) preview.unread.push(why)
+      preview.total += facts.total
+      preview.deletions.push(...facts.deletions)
     }
     return preview
   })
