@@ -5,7 +5,7 @@ import { findings } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
 import { createCompany, until } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 
 const company = duringFile(() => createCompany({ employees: 60, settings: { SELLER_APPIDS: 'mall0001' } }))
 

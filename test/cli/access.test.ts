@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isPassword } from '../../src/console/auth/password.ts'
 import { createDeployment } from '../helpers/deployment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync } from './dirsync.ts'
 import { atTerminal } from './terminal.ts'
 

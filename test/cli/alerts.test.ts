@@ -3,7 +3,7 @@ import { widthOf } from '../../src/cli/output.ts'
 import { Receiver } from '../alerts/channels/receiver.ts'
 import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
 import { createDeployment } from '../helpers/deployment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync, dirsyncProcess, wideLines } from './dirsync.ts'
 
 const deployment = duringFile(createDeployment)

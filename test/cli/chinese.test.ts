@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { createCompany } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync as run } from './dirsync.ts'
 
 /** A company whose operators read Chinese, with one refused mobile number, and a held run. */

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test, vi } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A platform with payment orders of two days, limit accounts and taxpayers. A year that is over is shown as it is. */

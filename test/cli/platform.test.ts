@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync as run } from './dirsync.ts'
 
 const deployment = duringFile(createDeployment)

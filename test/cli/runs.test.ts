@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */

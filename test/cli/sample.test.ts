@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 

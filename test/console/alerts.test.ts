@@ -11,7 +11,7 @@ import {
   plantChannel,
   plantNotice,
 } from '../alerts/planted.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Alerts by their routes; test/console/browser/alerts.test.ts has the pages. */

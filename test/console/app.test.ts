@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { openApp, recordLog, signInAs } from './console-under-test.ts'
 

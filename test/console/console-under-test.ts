@@ -17,7 +17,7 @@ import { TOPICS } from '../../src/console/screens.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SERIALIZERS } from '../../src/lib/logger.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 export const silent = pino({ level: 'silent' })

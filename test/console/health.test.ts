@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, recordLog } from './console-under-test.ts'

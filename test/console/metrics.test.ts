@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'

@@ -4,7 +4,7 @@ import type { PlatformClient } from '../../src/platform/client.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { APP_ID, ContractUnderTest, type SeenCall, type Watched } from './contract-under-test.ts'
 import { DIRECTORY, OPERATION_NAMES, validRequest } from './valid-requests.ts'
 

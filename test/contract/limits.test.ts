@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import type { RefundRequest } from '../../src/platform/operations/money.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { AMOUNTS, fullRefund, MOST, type Part, PLACES, TEXTS } from './refund-request.ts'
 import { DIRECTORY, validRequest } from './valid-requests.ts'

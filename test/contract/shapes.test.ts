@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import type { RefundRequest } from '../../src/platform/operations/money.ts'
 import type { SignAlgorithm } from '../../src/platform/request.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { APP_ID, ContractUnderTest, collected } from './contract-under-test.ts'
 import { DIRECTORY, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 

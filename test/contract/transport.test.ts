@@ -5,7 +5,7 @@ import type { PlatformClient } from '../../src/platform/client.ts'
 import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import type { RefundRequest, TopUpApplication } from '../../src/platform/operations/money.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 

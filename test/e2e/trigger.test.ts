@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { createCompany, until } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
 
 const company = duringFile(() =>

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CALL_LOG_SIZE, CallLog } from '../../emulator/call-log.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { APP_SECRET, PlatformUnderTest } from './platform-under-test.ts'
 
 const platform = duringFile(() => PlatformUnderTest.start())

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { duringFile, duringTest } from '../helpers/during.ts'
 import { APP_ID, PlatformUnderTest, sign } from './platform-under-test.ts'
 import { Receiver } from './receiver.ts'
 
@@ -13,14 +13,12 @@ const OUTER = `${APP_ID}-order-1`
 const HOUR = 3600
 
 const platform = duringFile(() => PlatformUnderTest.start({ notificationTimeoutMs: 60_000 }))
-let receiver: Receiver
+const receiver = duringTest(() => Receiver.start())
 
 beforeEach(async () => {
-  receiver = await Receiver.start()
   await platform.reset()
   await seedOrder(platform)
 })
-afterEach(() => receiver[Symbol.asyncDispose]())
 
 const seedOrder = (on: PlatformUnderTest) =>
   on.control('POST', 'orders', [{ trade_no: TRADE_NO, out_trade_no: OUTER, total_amount: '100.00' }])
@@ -133,7 +131,6 @@ describe('a notification that is not acknowledged', () => {
     await receiver[Symbol.asyncDispose]()
     await platform.moveClock(16 + 61 + 301)
     await first({ state: 'pending', attempts: [{}, {}, {}, { error: 'ECONNREFUSED' }] })
-    receiver = await Receiver.start()
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { APP_ID, PlatformUnderTest, sign } from './platform-under-test.ts'
 
 const OPERATION = 'seller/v3/pay/syncRefund'

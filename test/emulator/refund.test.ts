@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { PlatformUnderTest } from './platform-under-test.ts'
 
 const TRADE_NO = 'T000000000000001'

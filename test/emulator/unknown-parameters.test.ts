@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { APP_ID, PlatformUnderTest } from './platform-under-test.ts'
 
 const platform = duringFile(() => PlatformUnderTest.start({ strict: false }))

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
 import { ConfigError } from '../../src/config.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 
 const EVERY_SECOND = '* * * * * *'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import {
   APP_ID,
   APP_SECRET,

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { encode, signed } from '../helpers/notification.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import {

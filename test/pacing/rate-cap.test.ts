@@ -8,7 +8,7 @@ import { Commands } from '../../src/sync/commands.ts'
 import { readPace } from '../../src/sync/figures.ts'
 import { heartbeat } from '../../src/sync/process.ts'
 import { until } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 

@@ -4,7 +4,7 @@ import { startEmulator } from '../../emulator/emulator.ts'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from '../../src/platform/client.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { type LeaseRequest, MemorySlots, type Slots } from '../../src/pacing/slots.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 
 const request: LeaseRequest = { count: 4, spacingMs: 10, learntAs: 'platform' }

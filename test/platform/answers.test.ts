@@ -1,21 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
+import { duringTest } from '../helpers/during.ts'
 import { envelope, FakePlatform, type Reply } from './fake-platform.ts'
 
 const APP = 'mall0001'
 
-let platform: FakePlatform
-let client: PlatformClient
-
-beforeEach(async () => {
-  platform = await FakePlatform.start()
-  client = new PlatformClient({ baseUrl: platform.url, appId: APP, appSecret: 's', ratePerSecond: 10_000 })
-})
-
-afterEach(async () => {
-  await platform[Symbol.asyncDispose]()
-  await client.close()
-})
+const platform = duringTest(FakePlatform.start)
+const client = duringTest(
+  () => new PlatformClient({ baseUrl: platform.url, appId: APP, appSecret: 's', ratePerSecond: 10_000 }),
+)
 
 /** A reply with this text as its body: JSON numbers stay as they are written here. */
 const text =

@@ -2,16 +2,17 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { OutcomeUnknownError } from '../../src/platform/errors.ts'
+import { duringTest } from '../helpers/during.ts'
 import { FakePlatform, ok, type Reply } from './fake-platform.ts'
 
 const MB = 1024 * 1024
 const APP = 'mall0001'
 
-let platform: FakePlatform
-let client: PlatformClient
+const platform = duringTest(FakePlatform.start)
+const client = duringTest(() => connect())
 
 const connect = (options: Partial<PlatformClientOptions> = {}) =>
   new PlatformClient({
@@ -22,16 +23,6 @@ const connect = (options: Partial<PlatformClientOptions> = {}) =>
     timeoutMs: 20_000,
     ...options,
   })
-
-beforeEach(async () => {
-  platform = await FakePlatform.start()
-  client = connect()
-})
-
-afterEach(async () => {
-  await platform[Symbol.asyncDispose]()
-  await client.close()
-})
 
 /** A good answer, between whose halves any amount of white space may stand: JSON like any other. */
 const PARTS = ['{"code":0,"msg":"OK","data":{"userid":"u1"}', '}'] as const

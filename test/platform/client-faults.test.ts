@@ -6,6 +6,7 @@ import { type CallReport, PlatformClient, type PlatformClientOptions } from '../
 import { PlatformError } from '../../src/platform/errors.ts'
 import { sign } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { duringTest } from '../helpers/during.ts'
 import {
   APP_ID,
   APP_SECRET,
@@ -18,7 +19,7 @@ import {
   status,
 } from './fake-platform.ts'
 
-let platform: FakePlatform
+const platform = duringTest(FakePlatform.start)
 let client: PlatformClient
 const calls: CallReport[] = []
 const pauses: { ms: number; reason: string }[] = []
@@ -53,17 +54,13 @@ async function failureOf(call: Promise<unknown>): Promise<PlatformError> {
 
 const get = (userid = 'u1') => client.employees.get({ userid })
 
-beforeEach(async () => {
-  platform = await FakePlatform.start()
+beforeEach(() => {
   client = connect()
   calls.length = 0
   pauses.length = 0
 })
 
-afterEach(async () => {
-  await platform[Symbol.asyncDispose]()
-  await client.close()
-})
+afterEach(() => client.close())
 
 describe('what travels', () => {
   test('public parameters in the query string, business parameters in the form, all signed', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { everyRow, type ListPage, PlatformClient } from '../../src/platform/client.ts'
+import { duringTest } from '../helpers/during.ts'
 import { FakePlatform, ok } from './fake-platform.ts'
 
 interface Row {
@@ -197,26 +198,12 @@ describe('fetching ahead', () => {
 })
 
 describe('through the client', () => {
-  let platform: FakePlatform
-  let client: PlatformClient
-
-  const connect = async () => {
-    platform = await FakePlatform.start()
-    client = new PlatformClient({
-      baseUrl: platform.url,
-      appId: 'a',
-      appSecret: 's',
-      ratePerSecond: 10_000,
-    })
-  }
-
-  afterEach(async () => {
-    await platform[Symbol.asyncDispose]()
-    await client.close()
-  })
+  const platform = duringTest(FakePlatform.start)
+  const client = duringTest(
+    () => new PlatformClient({ baseUrl: platform.url, appId: 'a', appSecret: 's', ratePerSecond: 10_000 }),
+  )
 
   test('payment orders are asked for in the largest pages, with the query on each', async () => {
-    await connect()
     const orders = (from: number, to: number) =>
       ok({ total_count: 150, data_list: numbered(from, to).map(trade_no => ({ trade_no })) })
     platform.plan('enterprise/consume/list', orders(1, 100), orders(101, 150))
@@ -231,7 +218,6 @@ describe('through the client', () => {
   })
 
   test('taxpayers by has_next', async () => {
-    await connect()
     const page = (names: string[], has_next: boolean) =>
       ok({
         total_count: 3,
@@ -247,7 +233,6 @@ describe('through the client', () => {
   })
 
   test('a wrong query, and a signal, end the iteration', async () => {
-    await connect()
     const wrong = client.paymentOrders.list({ page_size: 101 })[Symbol.asyncIterator]()
     await expect(wrong.next()).rejects.toMatchObject({ kind: 'invalid_request' })
     const aborted = client.paymentOrders.list({}, { signal: AbortSignal.abort() })[Symbol.asyncIterator]()

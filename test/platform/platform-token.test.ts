@@ -2,7 +2,7 @@ import pg from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))

@@ -1,29 +1,23 @@
 import { createHash } from 'node:crypto'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
+import { duringTest } from '../helpers/during.ts'
 import { APP_SECRET, envelope, FakePlatform, ok } from './fake-platform.ts'
 
 const REFUND = 'seller/v3/pay/syncRefund'
 const APP = 'mall0001'
 
-let platform: FakePlatform
-let client: PlatformClient
-
-beforeEach(async () => {
-  platform = await FakePlatform.start()
-  client = new PlatformClient({
-    baseUrl: platform.url,
-    appId: APP,
-    appSecret: APP_SECRET,
-    ratePerSecond: 10_000,
-    clock: () => 1_770_000_000_123,
-  })
-})
-
-afterEach(async () => {
-  await platform[Symbol.asyncDispose]()
-  await client.close()
-})
+const platform = duringTest(FakePlatform.start)
+const client = duringTest(
+  () =>
+    new PlatformClient({
+      baseUrl: platform.url,
+      appId: APP,
+      appSecret: APP_SECRET,
+      ratePerSecond: 10_000,
+      clock: () => 1_770_000_000_123,
+    }),
+)
 
 const BASE = {
   outerTradeNo: `${APP}-T1`,

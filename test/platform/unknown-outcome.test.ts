@@ -3,11 +3,12 @@ import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
+import { duringTest } from '../helpers/during.ts'
 import { envelope, FakePlatform, ok, type Reply, reset, silence, status } from './fake-platform.ts'
 
 const APP = 'mall0001'
 
-let platform: FakePlatform
+const platform = duringTest(FakePlatform.start)
 let client: PlatformClient
 
 const connect = (options: Partial<PlatformClientOptions> = {}) =>
@@ -20,15 +21,11 @@ const connect = (options: Partial<PlatformClientOptions> = {}) =>
     ...options,
   })
 
-beforeEach(async () => {
-  platform = await FakePlatform.start()
+beforeEach(() => {
   client = connect()
 })
 
-afterEach(async () => {
-  await platform[Symbol.asyncDispose]()
-  await client.close()
-})
+afterEach(() => client.close())
 
 const CALLS = {
   'seller/v3/pay/syncRefund': (signal?: AbortSignal) =>

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
 /** Cron jobs do not run here: whatever follows, follows by itself. */

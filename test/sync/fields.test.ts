@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCompany, endOf } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 
 const company = duringFile(() => createCompany({ employees: 40 }))
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createCompany, endOf } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
 /** U+0000 and half a character, as JSON spells them out. */

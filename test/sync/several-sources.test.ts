@@ -22,7 +22,7 @@ import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/ru
 import { settle as settleOutcomes } from '../../src/sync/settlement.ts'
 import { claimSources } from '../../src/sync/sources.ts'
 import { until } from '../helpers/company.ts'
-import { duringFile } from '../helpers/during-file.ts'
+import { duringFile } from '../helpers/during.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'

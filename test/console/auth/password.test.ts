@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { localPath } from '../../../src/console/auth/browser.ts'
 import { hashPassword, isPassword } from '../../../src/console/auth/password.ts'
 import { disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
 const auth = duringFile(openAuth)

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
 import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, signedIn } from './auth-under-test.ts'
 
 const auth = duringFile(openAuth)

@@ -14,7 +14,7 @@ import {
   plantChannel,
   plantNotice,
 } from '../../alerts/planted.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
 import { consoleConfig, silent } from '../console-under-test.ts'
 import {

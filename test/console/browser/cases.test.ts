@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, person, until } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import {
   expectFitsPhone,
   expectPagesAccessible,

@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import {
   expectPagesAccessible,
   expectPagesFitPhone,

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany, person } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import {
   expectFitsPhone,
   expectPagesAccessible,

@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { createDeployment } from '../../helpers/deployment.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { startTcpProxy } from '../../queue/tcp-proxy.ts'
 import { openBrowser, startConsoleService, userOf, visit } from './browser.ts'
 

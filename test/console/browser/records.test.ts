@@ -7,7 +7,7 @@ import { connectPlatform } from '../../../src/connections.ts'
 import { sendRefund } from '../../../src/money/send.ts'
 import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import {
   expectFitsPhone,
   expectPagesAccessible,

@@ -4,7 +4,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { until } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { createGroup } from '../../helpers/group.ts'
 import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
 

@@ -10,7 +10,7 @@ import { HrSource } from '../../../src/hr/source.ts'
 import { HrSources } from '../../../src/hr/sources.ts'
 import type { PlatformClient } from '../../../src/platform/client.ts'
 import { createCompany } from '../../helpers/company.ts'
-import { duringFile } from '../../helpers/during-file.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { worded } from '../../texts/worded.ts'
 
 const SILENT = pino({ level: 'silent' })
