@@ -94,6 +94,9 @@ export function sameSignature(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
+/** How long a token lives. */
+const LIFETIME_SECONDS = 7200
+
 /** The tokens given out. A new one leaves the earlier ones valid until they expire. */
 export class Tokens {
   readonly #find: Statement<{ expires_at: number }>
@@ -101,9 +104,8 @@ export class Tokens {
   readonly #expire: Statement<never>
   readonly #creations: Statement<{ created_at: number }>
   readonly #clock: Clock
-  readonly #lifetimeSeconds: number
 
-  constructor(database: Database, clock: Clock, lifetimeSeconds: number) {
+  constructor(database: Database, clock: Clock) {
     this.#find = database.prepare('select expires_at from tokens where access_token = ?')
     this.#put = database.prepare('insert into tokens values (?, ?, ?)')
     this.#expire = database.prepare('update tokens set expires_at = ? where expires_at > ?')
@@ -111,14 +113,13 @@ export class Tokens {
       'select created_at from tokens where created_at > ? order by created_at',
     )
     this.#clock = clock
-    this.#lifetimeSeconds = lifetimeSeconds
   }
 
   create(): { access_token: string; expires_in: number } {
     const accessToken = randomBytes(16).toString('hex')
     const now = this.#clock.now()
-    this.#put.run(accessToken, now, now + this.#lifetimeSeconds * 1000)
-    return { access_token: accessToken, expires_in: this.#lifetimeSeconds }
+    this.#put.run(accessToken, now, now + LIFETIME_SECONDS * 1000)
+    return { access_token: accessToken, expires_in: LIFETIME_SECONDS }
   }
 
   /** The whole seconds for which a token is still valid; throws 1000210004 when it is not (or unknown). */

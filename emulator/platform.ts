@@ -11,6 +11,8 @@ import { Orders, Refunds } from './orders.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
+/** Section 8. */
+const TOKEN_QUERIES_PER_MINUTE = 60
 
 export interface PlatformSettings {
   /** The one application that is known, at most 32 characters. */
@@ -22,12 +24,8 @@ export interface PlatformSettings {
   strict?: boolean | undefined
   /** File that keeps the state; in memory without it. */
   data?: string | undefined
-  /** Default 7200. */
-  tokenLifetimeSeconds?: number | undefined
   /** Default 60 (section 8). */
   tokenCreationsPerHour?: number | undefined
-  /** Default 60 (section 8). */
-  tokenQueriesPerMinute?: number | undefined
   /** After this long a refund notification counts as not answered. Default 5000. */
   notificationTimeoutMs?: number | undefined
 }
@@ -57,10 +55,9 @@ export class Platform {
   readonly taxpayers: Taxpayers
   shapes: Shapes = FIRST_SHAPES
   limits: Record<LimitName, RateLimit>
-  readonly #settings: PlatformSettings
+  readonly #tokenCreationsPerHour: number
 
   constructor(settings: PlatformSettings) {
-    this.#settings = settings
     this.appId = settings.appId
     this.appSecret = settings.appSecret
     this.signAlgorithm = settings.signAlgorithm ?? 'sha256'
@@ -70,7 +67,7 @@ export class Platform {
     this.departments = new Departments(this.database)
     this.employees = new Employees(this.database)
     this.openids = new OpenIds(this.database)
-    this.tokens = new Tokens(this.database, this.clock, settings.tokenLifetimeSeconds ?? 7200)
+    this.tokens = new Tokens(this.database, this.clock)
     this.orders = new Orders(this.database)
     this.refunds = new Refunds(this.database)
     this.notifications = new Notifications(this.database)
@@ -83,6 +80,7 @@ export class Platform {
     this.accounts = new Accounts(this.database)
     this.topups = new TopUps(this.database)
     this.taxpayers = new Taxpayers(this.database)
+    this.#tokenCreationsPerHour = settings.tokenCreationsPerHour ?? 60
     this.limits = this.#newLimits()
   }
 
@@ -115,10 +113,9 @@ export class Platform {
 
   // The tokens say how many were created in the last hour, so that a restart does not forgive them.
   #newLimits(): Record<LimitName, RateLimit> {
-    const { tokenCreationsPerHour = 60, tokenQueriesPerMinute = 60 } = this.#settings
     return {
-      tokenCreations: slidingLog(tokenCreationsPerHour, HOUR_MS, this.tokens.creations(HOUR_MS)),
-      tokenQueries: slidingLog(tokenQueriesPerMinute, MINUTE_MS),
+      tokenCreations: slidingLog(this.#tokenCreationsPerHour, HOUR_MS, this.tokens.creations(HOUR_MS)),
+      tokenQueries: slidingLog(TOKEN_QUERIES_PER_MINUTE, MINUTE_MS),
     }
   }
 }
