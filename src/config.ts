@@ -14,8 +14,8 @@ import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { completeness, ENCODINGS, folderProblem, headingRows } from './hr/files/settings.ts'
 import { addressProblem } from './hr/mysql/address.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
-import { type Environment, readSetting } from './lib/environment.ts'
 import { isThisMachine } from './lib/http-server.ts'
+import { type Environment, readSetting } from './lib/io.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
@@ -29,7 +29,7 @@ import {
   worded,
 } from './texts/message.ts'
 
-export { type Environment, environment, readSetting } from './lib/environment.ts'
+export { type Environment, environment, readSetting } from './lib/io.ts'
 
 /*
  * Every setting of dirsync, as data: SETTINGS describes them, loadConfig reads them from the environment.

@@ -1,8 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
-import { environment, readSetting } from '../lib/environment.ts'
-import { io } from '../lib/io.ts'
+import { environment, io, readSetting } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, linesOf } from './failure.ts'
 

@@ -12,7 +12,7 @@ import {
   todoCommands,
 } from '../console/overview/view.ts'
 import { capNotice, holdoffNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
-import { listSchedules } from '../console/schedules/read.ts'
+import { listSchedules } from '../console/schedules/query.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
 import { caseStatus } from '../console/ui/states.ts'

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 
 /** The parts of its process that a run of the program does not share with other runs, except the arguments. */
@@ -28,5 +29,32 @@ export function perRun<State extends object>(begin: () => State): () => State {
     const state = states.get(key) ?? begin()
     states.set(key, state)
     return state
+  }
+}
+
+/** Variables by name. */
+export type Environment = Record<string, string | undefined>
+
+/** The program's environment: the only place that reads it. */
+export function environment(): Environment {
+  return io().env
+}
+
+type Found =
+  | { value: string; file: string | null }
+  | { flaw: 'absent' }
+  | { flaw: 'empty' | 'unreadable'; file: string }
+
+/** A setting from the environment, or from the file that `NAME_FILE` names. */
+export function readSetting(env: Environment, name: string): Found {
+  const value = env[name]?.trim()
+  if (value) return { value, file: null }
+  const file = env[`${name}_FILE`]?.trim()
+  if (!file) return { flaw: 'absent' }
+  try {
+    const line = (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
+    return line === '' ? { flaw: 'empty', file } : { value: line, file }
+  } catch {
+    return { flaw: 'unreadable', file }
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listHalts, listProcesses } from '../../src/console/halts/service.ts'
+import { listHalts, listProcesses } from '../../src/console/halts/query.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { takeProbes } from '../../src/sync/outbox.ts'

@@ -1,7 +1,70 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { missingAmong } from '../../sync/process.ts'
-import { HaltReport, listHalts, listProcesses, Process } from './service.ts'
+import { ALIVE, IS_OUTDATED, missingAmong } from '../../sync/process.ts'
+import { SaidText } from '../../texts/failures.ts'
+
+/** Why work is halted, for everything or for one enterprise. */
+export const HaltReport = z.object({
+  scope: z.string().describe('`*`: everything; else the code of an enterprise'),
+  category: z.string(),
+  platform_code: z.number().nullable(),
+  message: SaidText,
+  remedy: SaidText,
+  since: z.date(),
+  raised_by: z.string().describe('dirsync, or the person who paused all calls'),
+  probes: z.number().describe('Probes that failed'),
+  next_probe_at: z.date().nullable().describe('null: not before a person resumes'),
+  may_probe: z.boolean().describe('false: a person has paused all calls, and resuming ends it'),
+})
+export type HaltReport = z.infer<typeof HaltReport>
+
+/** Everything's halt first, then those of enterprises. */
+export async function listHalts(db: Pool): Promise<HaltReport[]> {
+  const { rows } = await db.query<HaltReport>(
+    `select scope, category, platform_code, message, remedy, since, raised_by, probes,
+            nullif(next_probe_at, 'infinity') as next_probe_at, category <> 'paused' as may_probe
+     from dirsync.halt order by scope <> '*', scope`,
+  )
+  return rows
+}
+
+/** A process of this deployment. */
+export const Process = z.object({
+  id: z.string(),
+  host: z.string(),
+  pid: z.number(),
+  roles: z.array(z.string()),
+  version: z.string(),
+  started_at: z.date(),
+  heartbeat_at: z.date().describe('Its last sign of life'),
+  alive: z.boolean().describe('false: it died without a word within the last day'),
+  is_outdated: z
+    .boolean()
+    .describe(
+      'Another process was started later with other HR sources: this one leaves alone those that differ',
+    ),
+  pacer: z
+    .object({
+      callsPerSecond: z.number().describe('Over the last ten seconds'),
+      waiting: z.number().describe('Calls that wait for the pacer'),
+      concurrency: z.number().describe('Calls that it makes at a time, at most'),
+    })
+    .nullable()
+    .describe('null: it makes no calls for runs'),
+})
+export type Process = z.infer<typeof Process>
+
+/** Running processes, and those that died without signing off, the running ones first. */
+export async function listProcesses(db: Pool): Promise<Process[]> {
+  const { rows } = await db.query<Process>(
+    `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive,
+            coalesce(${IS_OUTDATED}, false) as is_outdated, pacer
+     from dirsync.process
+     where heartbeat_at > now() - interval '1 day'
+     order by alive desc, started_at, id`,
+  )
+  return rows
+}
 
 /** The answer of `/api/v1/halts`. */
 export const HaltsResult = z.object({

@@ -4,8 +4,7 @@ import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, figure } from '../ui/parts.ts'
-import type { HaltsResult } from './query.ts'
-import type { HaltReport, Process } from './service.ts'
+import type { HaltReport, HaltsResult, Process } from './query.ts'
 
 /** Is anything halted, why, and are all the processes running that do the work? */
 export function haltsShown(ask: Ask, result: HaltsResult): Shown {

@@ -4,7 +4,7 @@ import { openTopUps } from '../../money/top-up.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
 import { ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { countStatuses } from '../employees/list.ts'
-import { type HaltReport, listHalts } from '../halts/service.ts'
+import { type HaltReport, listHalts } from '../halts/query.ts'
 import { type ListedRun, listRunsPage } from '../runs/list.ts'
 
 type StatusInScope = (typeof EMPLOYEE_STATUSES_IN_SCOPE)[number]

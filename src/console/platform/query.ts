@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { HaltReport, listHalts } from '../halts/service.ts'
+import { HaltReport, listHalts } from '../halts/query.ts'
 import { readPlatform } from './read.ts'
 
 const Operation = z.object({

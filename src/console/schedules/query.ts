@@ -1,7 +1,83 @@
+import cronstrue from 'cronstrue/dist/cronstrue-i18n.js'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { aliveProcesses } from '../../sync/process.ts'
-import { listSchedules, Schedule } from './read.ts'
+
+/** A tick of a cron job. */
+export const Tick = z.object({
+  due_at: z.date(),
+  claimed_at: z.date().describe('When it began'),
+  finished_at: z.date().nullable().describe('null: it goes on, or its process died'),
+  error: z.string().nullable(),
+  skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
+  requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),
+  missed: z.boolean().describe('It came late, because no scheduler was running when it was due'),
+})
+export type Tick = z.infer<typeof Tick>
+
+/** A cron job with its schedule and its latest ticks. */
+export const Schedule = z.object({
+  job: z.string(),
+  expression: z.string().describe('Cron expression; six fields begin with seconds'),
+  time_zone: z
+    .string()
+    .nullable()
+    .describe('In which the scheduler reads the expression; null: an older version runs it'),
+  words: z.object({ en: z.string(), 'zh-CN': z.string() }).describe('The expression in plain words'),
+  next_due_at: z.date(),
+  overdue: z.boolean().describe('It did not run when it was due: no scheduler, or switched off'),
+  paused_at: z.date().nullable(),
+  paused_by: z.string().nullable(),
+  pause_reason: z.string().nullable(),
+  pause_effect: z
+    .enum(['none', 'stalls', 'refused'])
+    .describe('What pausing means: nothing; employees stay out of sync; it is not permitted'),
+  run_requested_at: z.date().nullable().describe('Asked to run at once, and not begun yet'),
+  run_requested_by: z.string().nullable(),
+  ticks: z.array(Tick).describe('The latest ten, the latest first'),
+})
+export type Schedule = z.infer<typeof Schedule>
+
+/** How many ticks are listed for each job. */
+const TICKS = 10
+
+/** Every cron job that any scheduler has had, the next one due first. */
+export async function listSchedules(db: Pool): Promise<Schedule[]> {
+  const [{ rows: schedules }, { rows: ticks }] = await Promise.all([
+    db.query<Omit<Schedule, 'words' | 'ticks'>>(
+      `select job, expression, time_zone, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
+              paused_at, paused_by, pause_reason, dirsync.pause_effect(job) as pause_effect,
+              run_requested_at, run_requested_by
+       from dirsync.job_schedule order by next_due_at, job`,
+    ),
+    db.query<Tick & { job: string }>(
+      `select t.job, t.due_at, t.claimed_at, t.finished_at, t.error, t.skipped, t.requested_by,
+              t.requested_by is null and t.claimed_at > t.due_at + interval '1 minute' as missed
+       from dirsync.job_schedule s
+       cross join lateral (select * from dirsync.job_tick k
+                           where k.job = s.job order by k.due_at desc limit $1) t
+       order by t.job, t.due_at desc`,
+      [TICKS],
+    ),
+  ])
+  return schedules.map(schedule => ({
+    ...schedule,
+    words: inWords(schedule.expression),
+    ticks: ticks.filter(({ job }) => job === schedule.job).map(({ job: _, ...tick }) => tick),
+  }))
+}
+
+/** A cron expression in plain words; the expression itself if it cannot be described. */
+function inWords(expression: string): Schedule['words'] {
+  const words = (locale: string) => {
+    try {
+      return cronstrue.toString(expression, { locale, use24HourTimeFormat: true })
+    } catch {
+      return expression // node-cron and cronstrue differ in rare expressions
+    }
+  }
+  return { en: words('en'), 'zh-CN': words('zh_CN') }
+}
 
 /** The answer of `/api/v1/schedules`. */
 export const SchedulesResult = z.object({

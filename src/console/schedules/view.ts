@@ -5,8 +5,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, duration, reasonField, type Tone } from '../ui/parts.ts'
-import type { SchedulesResult } from './query.ts'
-import type { Schedule, Tick } from './read.ts'
+import type { Schedule, SchedulesResult, Tick } from './query.ts'
 
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
 export function schedulesShown(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): Shown {
