@@ -42,6 +42,7 @@ import {
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf, type RunLimits } from './sync/safety.ts'
 import { claimSources } from './sync/sources.ts'
+import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -127,6 +128,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const pool = createPool(config.DATABASE_URL, { max, name: roles.join(','), logger })
   stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
+  await storeTexts(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')

@@ -201,12 +201,14 @@ language sql set search_path = pg_catalog, pg_temp as $$
       and p.detail = w.detail and p.starts = 0
     returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown
   )
-  -- No plan covers them any more: the next one plans them anew, breakers included, and until then none of
-  -- them is in sync, as no row has this hash. Where the platform may have been changed unnoticed nothing is
+  -- No plan covers what HR has changed any more: the next one plans it anew, breakers included, and until then
+  -- it is not in sync, as no row has this hash. Where the platform may have been changed unnoticed nothing is
   -- acknowledged any more, so that the next plan has it asked.
   update dirsync.employee e
-  set source_hash = case when coalesce(e.acknowledged_hash, e.parked_hash) is not null
-                         then uuid '00000000-0000-0000-0000-000000000000' end,
+  set source_hash = case when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
+                           then e.source_hash
+                         when coalesce(e.acknowledged_hash, e.parked_hash) is not null
+                           then uuid '00000000-0000-0000-0000-000000000000' end,
       vanished_at = null,
       acknowledged_hash = case when not t.sent_unknown then e.acknowledged_hash end,
       parked_hash = case when not t.sent_unknown then e.parked_hash end

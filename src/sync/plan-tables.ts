@@ -250,7 +250,7 @@ export async function compare(
      select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
             (select count(*)::int from difference
              where fresh and reason not in ('asked', 'skipped')) as changing,
-            (select coalesce(sum(n), 0)::int from ${tally}
+            (select coalesce(sum(n), 0)::int from ${tally} t
              where source = 'employee' and state not in ('left', 'vanished')) as known,
             (select count(*)::int from difference where active and counted is not true) as joining,
             (select count(*)::int from difference where counted and active is not true) as parting,

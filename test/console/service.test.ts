@@ -47,8 +47,9 @@ test('the console role shows what its process did, and no personal data', async 
   await expect(fetch(`${service.consoleUrl}/healthz`)).rejects.toThrow()
 })
 
-test('a process without the role has no console', async () => {
+test('a process without the role has no console; from its start on, SQL says what this version says', async () => {
   await using company = await createCompany({ employees: 1 })
+  await company.db.query(`update dirsync.text set text = 'of an older version', parts = null`)
   const service = await startService({
     config: loadConfig(company.settings),
     roles: ['worker'],
@@ -56,6 +57,7 @@ test('a process without the role has no console', async () => {
     schedule: false,
   })
   expect(service.consoleUrl).toBeNull()
+  await expect(company.db.query('select dirsync.approve(99)')).rejects.toThrow('there is no held run 99')
   await service.stop()
 })
 

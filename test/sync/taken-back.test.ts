@@ -90,6 +90,20 @@ describe('an employee whose work was withdrawn with a cancelled run', () => {
     expect(await statuses()).toEqual({ e0: 'in_sync', e1: 'waiting', e2: 'in_sync' })
   })
 
+  test('stays as it was where HR has changed nothing: the run had only compared them with the platform', async () => {
+    await under.inSync(3)
+    await store.pool.query(
+      `update dirsync.employee set parked_hash = source_hash, acknowledged_hash = null where userid = 'e2'`,
+    )
+    const before = { e0: 'in_sync', e1: 'in_sync', e2: 'dead_lettered' }
+    expect(await statuses()).toEqual(before)
+    const { id } = await under.plan('full')
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
+    await cancel(id)
+    expect(await statuses()).toEqual(before)
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+  })
+
   test('is read again where its job came back only after a later run had read every row', async () => {
     const plan = () => under.plan('changes', { employees: TIMED })
     await under.inSync(3, TIMED)

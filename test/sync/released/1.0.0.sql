@@ -1686,12 +1686,14 @@ CREATE FUNCTION dirsync.take_back(run bigint) RETURNS void
       and p.detail = w.detail and p.starts = 0
     returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown
   )
-  -- No plan covers them any more: the next one plans them anew, breakers included, and until then none of
-  -- them is in sync, as no row has this hash. Where the platform may have been changed unnoticed nothing is
+  -- No plan covers what HR has changed any more: the next one plans it anew, breakers included, and until then
+  -- it is not in sync, as no row has this hash. Where the platform may have been changed unnoticed nothing is
   -- acknowledged any more, so that the next plan has it asked.
   update dirsync.employee e
-  set source_hash = case when coalesce(e.acknowledged_hash, e.parked_hash) is not null
-                         then uuid '00000000-0000-0000-0000-000000000000' end,
+  set source_hash = case when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
+                           then e.source_hash
+                         when coalesce(e.acknowledged_hash, e.parked_hash) is not null
+                           then uuid '00000000-0000-0000-0000-000000000000' end,
       vanished_at = null,
       acknowledged_hash = case when not t.sent_unknown then e.acknowledged_hash end,
       parked_hash = case when not t.sent_unknown then e.parked_hash end
@@ -3424,22 +3426,22 @@ INSERT INTO dirsync.job_tick VALUES ('prune', '2026-11-23 03:00:00+00', '0b2f6d0
 INSERT INTO dirsync.learnt_rate VALUES ('platform@900', 3, 61.5, 70, '2026-11-23 13:00:00+00', '2026-11-23 13:30:00+00', 40);
 INSERT INTO dirsync.limit_account VALUES ('', 'limit-old', 'lunch', 2, 900, 1, '2026-11-01 01:00:00+00', '2026-11-22 01:00:00+00', NULL);
 INSERT INTO dirsync.limit_sub_account VALUES ('', 'limit-old', 's-1', 'office', 1, '2026-11-01 01:00:00+00', '2026-11-22 01:00:00+00', NULL);
-INSERT INTO dirsync.migration VALUES ('0001_record.sql', '2026-11-24 00:06:37.04912+00');
-INSERT INTO dirsync.migration VALUES ('0002_service.sql', '2026-11-24 00:06:37.062378+00');
-INSERT INTO dirsync.migration VALUES ('0003_runs.sql', '2026-11-24 00:06:37.07615+00');
-INSERT INTO dirsync.migration VALUES ('0004_employees.sql', '2026-11-24 00:06:37.094631+00');
-INSERT INTO dirsync.migration VALUES ('0005_outbox.sql', '2026-11-24 00:06:37.106784+00');
-INSERT INTO dirsync.migration VALUES ('0006_cases.sql', '2026-11-24 00:06:37.117451+00');
-INSERT INTO dirsync.migration VALUES ('0007_pacing.sql', '2026-11-24 00:06:37.137801+00');
-INSERT INTO dirsync.migration VALUES ('0008_money.sql', '2026-11-24 00:06:37.156984+00');
-INSERT INTO dirsync.migration VALUES ('0009_mirrors.sql', '2026-11-24 00:06:37.169106+00');
-INSERT INTO dirsync.migration VALUES ('0010_figures.sql', '2026-11-24 00:06:37.185409+00');
-INSERT INTO dirsync.migration VALUES ('0011_decisions.sql', '2026-11-24 00:06:37.194842+00');
-INSERT INTO dirsync.migration VALUES ('0012_bulk_actions.sql', '2026-11-24 00:06:37.199864+00');
-INSERT INTO dirsync.migration VALUES ('0013_dry_runs.sql', '2026-11-24 00:06:37.210773+00');
-INSERT INTO dirsync.migration VALUES ('0014_access.sql', '2026-11-24 00:06:37.215757+00');
-INSERT INTO dirsync.migration VALUES ('0015_alerts.sql', '2026-11-24 00:06:37.230015+00');
-INSERT INTO dirsync.migration VALUES ('0016_texts.sql', '2026-11-24 00:06:37.252439+00');
+INSERT INTO dirsync.migration VALUES ('0001_record.sql', '2026-11-24 00:34:58.252776+00');
+INSERT INTO dirsync.migration VALUES ('0002_service.sql', '2026-11-24 00:34:58.262599+00');
+INSERT INTO dirsync.migration VALUES ('0003_runs.sql', '2026-11-24 00:34:58.277604+00');
+INSERT INTO dirsync.migration VALUES ('0004_employees.sql', '2026-11-24 00:34:58.299103+00');
+INSERT INTO dirsync.migration VALUES ('0005_outbox.sql', '2026-11-24 00:34:58.312726+00');
+INSERT INTO dirsync.migration VALUES ('0006_cases.sql', '2026-11-24 00:34:58.325965+00');
+INSERT INTO dirsync.migration VALUES ('0007_pacing.sql', '2026-11-24 00:34:58.351247+00');
+INSERT INTO dirsync.migration VALUES ('0008_money.sql', '2026-11-24 00:34:58.368701+00');
+INSERT INTO dirsync.migration VALUES ('0009_mirrors.sql', '2026-11-24 00:34:58.383458+00');
+INSERT INTO dirsync.migration VALUES ('0010_figures.sql', '2026-11-24 00:34:58.400378+00');
+INSERT INTO dirsync.migration VALUES ('0011_decisions.sql', '2026-11-24 00:34:58.407459+00');
+INSERT INTO dirsync.migration VALUES ('0012_bulk_actions.sql', '2026-11-24 00:34:58.409769+00');
+INSERT INTO dirsync.migration VALUES ('0013_dry_runs.sql', '2026-11-24 00:34:58.418874+00');
+INSERT INTO dirsync.migration VALUES ('0014_access.sql', '2026-11-24 00:34:58.426807+00');
+INSERT INTO dirsync.migration VALUES ('0015_alerts.sql', '2026-11-24 00:34:58.446817+00');
+INSERT INTO dirsync.migration VALUES ('0016_texts.sql', '2026-11-24 00:34:58.47061+00');
 INSERT INTO dirsync.mirror_day VALUES ('', '2026-11-21', '2026-11-22 01:00:00+00');
 INSERT INTO dirsync.mirror_task VALUES (10, 1, '', '', '', '', 1, 1, 0, 0, 0, 0, '2026-11-23 14:41:31+00');
 INSERT INTO dirsync.openid_binding VALUES ('', 'e0000', 'mall0001', '3e6467e8ae70ac366f6ae3afdde854b9', '2026-11-23 14:41:34.802641+00');
