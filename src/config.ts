@@ -762,6 +762,13 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>
 
+/** Settings of versions before 1.0.0 that are called otherwise now; the old name has no effect. */
+export const RENAMED_SETTINGS: Readonly<Record<string, Name>> = {
+  ALERT_OUT_OF_STEP: 'ALERT_OUT_OF_SYNC',
+  SWEEP_INTERVAL_MINUTES: 'HR_READ_ALL_MINUTES',
+  TOO_FAST_CODES: 'RATE_LIMITED_CODES',
+}
+
 type Name = keyof typeof SETTINGS
 
 /** The settings that a deployment needs. If none of the first three is set, everything runs embedded. */

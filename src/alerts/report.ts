@@ -319,6 +319,11 @@ function isRule(name: string): name is RuleName {
   return Object.hasOwn(RULES, name)
 }
 
+/** Whether there is or was an alert of that number. */
+export async function alertExists(db: Pool, id: number): Promise<boolean> {
+  return (await db.query('select from dirsync.alert where id = $1', [id])).rowCount !== 0
+}
+
 /** How many alerts need attention. */
 export function countUrgent(firing: readonly FiringAlert[]): number {
   return firing.filter(each => isAskedFor(each, firing)).reduce((sum, { n }) => sum + n, 0)

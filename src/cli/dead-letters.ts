@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { knownCategories } from '../console/cases/dead-letter.ts'
 import { FilterInput, ListInput } from '../console/cases/query.ts'
 import { cases } from '../console/cases/routes.ts'
-import { PLATFORM_CODES } from '../platform/codes.ts'
 import { message } from '../texts/message.ts'
+import { namesIn } from '../texts/texts.ts'
 import { futureOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { act, printLines, see, seeList, withQuery } from './definition.ts'
@@ -189,26 +189,9 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   await warnOfMissingRoles(context)
 }
 
-/** Categories that a dead letter may have: those of the platform's answers, and what dirsync itself finds. */
-const CATEGORIES: readonly string[] = [
-  ...Object.values(PLATFORM_CODES)
-    .filter(({ disposition }) => disposition === 'park')
-    .map(({ category }) => category),
-  ...[
-    'invalid_hr_row',
-    'unsettled_hr_row',
-    'left_hr',
-    'not_applied',
-    'unknown_payer',
-    'platform_unavailable',
-    'unclassified',
-    'internal_error',
-  ],
-]
-
-/** @throws UsageError for a category that neither the catalogue nor any case knows */
+/** @throws UsageError for a category that neither the catalogue of texts nor any case knows */
 async function assertCategories({ pool }: CommandContext, categories: string[] = []): Promise<void> {
   if (categories.length === 0) return
-  const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
+  const known = [...new Set([...namesIn('category'), ...(await knownCategories(pool))])].sort()
   categories.forEach(oneOf('category', known))
 }

@@ -1,7 +1,14 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
-import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
+import {
+  type Config,
+  type ConfigError,
+  type Environment,
+  RENAMED_SETTINGS,
+  readSetting,
+  SETTINGS,
+} from '../config.ts'
 import { closestName } from '../lib/text.ts'
 import { message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
@@ -25,7 +32,7 @@ const OF_COMPOSE = ['DEPLOYMENT', 'NOTIFICATION_PORT', 'PORT', 'VERSION', 'WORKE
   name => `DIRSYNC_${name}`,
 )
 
-/** Variables that look like settings but are not, with the setting that may be meant. */
+/** Variables that look like settings but are not, with the setting that is meant, or may be. */
 export function misspeltSettings(env: Environment): CheckResult[] {
   const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
   const known = new Set([...settings.flatMap(name => [name, `${name}_FILE`]), ...OF_COMPOSE])
@@ -33,16 +40,18 @@ export function misspeltSettings(env: Environment): CheckResult[] {
     Object.keys(env)
       // Channel settings are checked together with all settings, and an error there prevents the start.
       .filter(name => !known.has(name) && !`${name}_`.startsWith(CHANNEL_PREFIX))
-      .map(name => ({ name, meant: closestName(name.toUpperCase(), settings) }))
-      .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
-      .sort((a, b) => a.name.localeCompare(b.name))
-      .map(({ name, meant }) =>
-        warning(
-          'settings',
-          message('doctor.misspelt', { name }),
-          meant ? message('doctor.meant', { setting: meant }) : message('doctor.remove_it'),
-        ),
-      )
+      .sort((a, b) => a.localeCompare(b))
+      .flatMap(name => {
+        const renamed = RENAMED_SETTINGS[name.replace(/_FILE$/, '')]
+        if (renamed) {
+          const what = message('doctor.renamed', { name, setting: renamed })
+          return [warning('settings', what, message('doctor.rename_it'))]
+        }
+        const meant = closestName(name.toUpperCase(), settings)
+        if (meant === undefined && !OURS.test(name)) return []
+        const remedy = meant ? message('doctor.meant', { setting: meant }) : message('doctor.remove_it')
+        return [warning('settings', message('doctor.misspelt', { name }), remedy)]
+      })
   )
 }
 

@@ -3,7 +3,9 @@
  * other actor, such as a psql user, is returned as recorded.
  */
 export function personOf(actor: string): { name: string; via: string | null } {
-  const [, via = null, name = actor] =
+  // A sign-in that failed has no person yet: `dirsync (console)`.
+  const place = /\((console|oidc)\)$/.exec(actor)?.[1]
+  const [, via = null, name = place ?? actor] =
     /\((console|api|cli):(?:token:)?(.+)\)$/.exec(actor) ??
     /^(console|api|cli):(?:token:)?(.+)$/.exec(actor) ??
     []

@@ -1,14 +1,15 @@
 import { z } from 'zod'
+import { message, SaidError } from '../texts/message.ts'
 import { storable } from './database.ts'
 
 /** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
 
 /** The text is not a cursor of this list. */
-class CursorError extends Error {
+class CursorError extends SaidError {
   readonly code = 'CURSOR_INVALID'
 
   constructor() {
-    super('cursor: no list has given this one; begin at the first page')
+    super(message('said.cursor_invalid'))
     this.name = 'CursorError'
   }
 }

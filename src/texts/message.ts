@@ -101,11 +101,18 @@ export function changed(what: Said, change: (one: Message) => Message): Said {
 /** Whether a value is a message, or a list of messages, rather than a text or a list of names. */
 export function isSaid(value: unknown): value is Said {
   if (Array.isArray(value)) return value.length > 0 && value.every(isSaid)
-  if (typeof value !== 'object' || value === null || !('key' in value)) return false
+  if (!isObject(value)) return false
+  const { key, values = {}, ...rest } = value
   return (
-    typeof value.key === 'string' &&
-    /^(?:said|code|circumstance|doctor|field|payment_order_status)\./.test(value.key)
+    typeof key === 'string' &&
+    /^(?:said|code|circumstance|doctor|field|payment_order_status)\./.test(key) &&
+    isObject(values) &&
+    Object.keys(rest).length === 0
   )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A message as a parameter of a statement: an array would be taken for one of PostgreSQL's. */

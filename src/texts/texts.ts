@@ -48,6 +48,13 @@ export function isTextKey(key: string): key is TextKey {
   return Object.hasOwn(en, key)
 }
 
+/** The values that a list of the catalogue names, such as the categories of `category.…`. */
+export function namesIn(list: string): string[] {
+  return Object.keys(en)
+    .filter(key => key.startsWith(`${list}.`))
+    .map(key => key.slice(list.length + 1))
+}
+
 /** The text of a key that is made from data, such as `state.open`; the fallback where the catalogue has none. */
 export function textOr(language: Language, key: string, fallback: string): string {
   return isTextKey(key) ? translator(language)(key) : fallback

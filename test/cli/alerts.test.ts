@@ -90,6 +90,11 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   expect(stdout).toBe('You have taken it over: channels get no more messages about it until it is over.\n')
   expect((await run('list')).stdout).toMatch(/Taken over +.+ is on it, .+ · the vendor renews it$/m)
   expect((await run('acknowledge', id)).stdout).toMatch(/someone else is on it/)
+  expect(await run('acknowledge', '999999')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: 'dirsync: There is no alert 999999.\n',
+  })
 })
 
 const WHOLE_ANSWER =

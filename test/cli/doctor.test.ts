@@ -177,6 +177,20 @@ test('variables that look like settings are warned of, with what may be meant', 
   ])
 })
 
+test('a setting under its former name is warned of, with the name that it has now', async () => {
+  const { findings } = await examine({
+    SWEEP_INTERVAL_MINUTES: '30',
+    TOO_FAST_CODES_FILE: '/run/secrets/codes',
+    ALERT_OUT_OF_STEP: '90',
+  })
+  const warned = findings.filter(({ check, status }) => check === 'settings' && status === 'warning')
+  expect(warned.map(({ what }) => what)).toEqual([
+    'ALERT_OUT_OF_STEP has no effect: this setting is now called ALERT_OUT_OF_SYNC',
+    'SWEEP_INTERVAL_MINUTES has no effect: this setting is now called HR_READ_ALL_MINUTES',
+    'TOO_FAST_CODES_FILE has no effect: this setting is now called RATE_LIMITED_CODES',
+  ])
+})
+
 test('an HR user that may write is warned of', async () => {
   const { findings } = await examine({})
   expect(findings).toContainEqual({

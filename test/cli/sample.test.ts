@@ -133,8 +133,17 @@ test.concurrent('an unknown category lists the known ones; one without cases is 
   const unknown = await dirsync('dead-letters', 'list', '--category', 'bad_luck')
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toMatch(/there is no category "bad_luck": choose one of .*duplicate_mobile/)
-  const empty = await dirsync('dead-letters', 'list', '--category', 'platform_unavailable')
-  expect(empty).toMatchObject({ code: 0, stdout: expect.stringContaining('No case matches this filter.') })
+  for (const category of ['platform_unavailable', 'stray_row']) {
+    const empty = await dirsync('dead-letters', 'list', '--category', category)
+    expect(empty).toMatchObject({ code: 0, stdout: expect.stringContaining('No case matches this filter.') })
+  }
+})
+
+test.concurrent('a cursor that no list has given is wrong use', async () => {
+  expect(await dirsync('dead-letters', 'list', '--cursor', 'nonsense')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^dirsync: cursor: no list has given this one/),
+  })
 })
 
 test.concurrent("an employee's story holds HR and the platform compared, masked", async () => {

@@ -33,5 +33,6 @@ test('people are told who asked without the database user behind them', () => {
   expect(actorText({ t }, 'dirsync (console:anna)')).toBe('anna')
   expect(actorText({ t }, 'api:token:night-job')).toBe('night-job (API)')
   expect(actorText({ t }, 'dirsync (cli:anna)')).toBe('anna (shell)')
+  expect(actorText({ t }, 'dirsync (console)')).toBe('console')
   expect(actorText({ t }, 'dirsync_reviewer')).toBe('dirsync_reviewer')
 })

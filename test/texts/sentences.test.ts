@@ -51,7 +51,12 @@ describe('a message', () => {
   })
 
   test('is told from other values', () => {
-    for (const value of [null, 'said.words', 7, [], ['a'], { key: 'state.open' }, { key: 7 }])
+    const rows = [
+      { key: 'field.size', value: 'XL' },
+      { key: 'said.words', values: null },
+      { key: 'said.words', values: ['a'] },
+    ]
+    for (const value of [null, 'said.words', 7, [], ['a'], { key: 'state.open' }, { key: 7 }, ...rows])
       expect(isSaid(value), JSON.stringify(value)).toBe(false)
     for (const value of STORED.filter(what => !Array.isArray(what) || what.length > 0))
       expect(isSaid(JSON.parse(JSON.stringify(value))) || Array.isArray(value)).toBe(true)

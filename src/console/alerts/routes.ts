@@ -3,9 +3,10 @@ import { z } from 'zod'
 import type { ChannelSettings } from '../../alerts/channel.ts'
 import { sendTest, TestAnswer } from '../../alerts/courier.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
-import { AlertHistory, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
+import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { readDeployment } from '../../sync/deployment.ts'
+import { message } from '../../texts/message.ts'
 import { action, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
@@ -115,10 +116,12 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
         id: z.number(),
         acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
       }),
-      run: async (ask, { params: { id }, input }) => ({
-        id,
-        acknowledged: await ask.commands.acknowledgeAlert(id, input.reason ?? null),
-      }),
+      run: async (ask, { params: { id }, input }) => {
+        const acknowledged = await ask.commands.acknowledgeAlert(id, input.reason ?? null)
+        if (!acknowledged && !(await alertExists(pool, id)))
+          throw new Problem('not_found', message('said.no_such_alert', { id }))
+        return { id, acknowledged }
+      },
       next: (_ask, { acknowledged }) => ({
         to: '/alerts',
         notice: { key: acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged' },

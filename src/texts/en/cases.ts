@@ -258,6 +258,8 @@ export const cases = {
     'The employee has left according to HR, but is still in service on the platform. Its interface cannot change that: do it in the platform’s back office.',
   'cases.about.missing_department':
     'The platform does not know the employee’s department. Create it in the back office, or fix the code in HR.',
+  'cases.about.stray_row':
+    'A row of one HR source is about an enterprise of another source. It is not synced until it is removed or belongs there.',
   'cases.about.unsettled_hr_row':
     'The plan and the worker kept reading different rows, so nothing was sent. Make sure that all processes read the same HR in the same way.',
   'cases.about.no_permission':

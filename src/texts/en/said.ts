@@ -463,6 +463,7 @@ export const saidTexts = {
   'said.ids_feishu': 'open ids (ou_…)',
   'said.ids_slack': 'member ids (U…)',
   // What the shell and the console refuse.
+  'said.no_such_alert': 'There is no alert {id}.',
   'said.no_such_case': 'There is no case {id}.',
   'said.no_department_of_code': 'dirsync knows no department of this code',
   'said.no_such_dry_run': 'there is no dry run {id}',
@@ -695,10 +696,13 @@ export const saidTexts = {
   'said.mute_needs_time': 'mute_alert needs a time within the next 30 days',
   'said.quiet_hours_need_times': 'quiet hours need a beginning and another end',
   'said.no_such_time_zone': 'there is no time zone {name}',
+  'said.cursor_invalid': 'cursor: no list has given this one; begin at the first page',
   // What doctor finds.
   'doctor.valid': 'the access token is valid for another {time}',
   'doctor.complete': 'complete',
   'doctor.misspelt': '{name} is not a setting of dirsync',
+  'doctor.renamed': '{name} has no effect: this setting is now called {setting}',
+  'doctor.rename_it': 'Rename it.',
   'doctor.meant': 'Did you mean {setting}?',
   'doctor.remove_it': 'Remove it, or correct its name.',
   'doctor.database_silent': "dirsync's own database does not answer: {reason}",

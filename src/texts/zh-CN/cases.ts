@@ -238,6 +238,7 @@ export const cases = {
     '人事系统显示已离职，但在平台上仍为在职状态，且平台接口无法办理离职。请在平台后台办理。',
   'cases.about.missing_department':
     '平台没有该员工所在的部门。请在平台后台创建，或在人事系统中更正部门编码。',
+  'cases.about.stray_row': '一个人事数据源中的某行属于另一数据源负责的企业。在移除或改正之前，该行不会同步。',
   'cases.about.unsettled_hr_row':
     '计划与工作进程多次读到不同的数据，因此未发送。请确认所有进程以相同方式读取同一人事系统。',
   'cases.about.no_permission': '应用在平台上没有该操作的权限。请开通权限后重试。',

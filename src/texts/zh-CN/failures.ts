@@ -496,6 +496,7 @@ export const failures = {
   'said.ids_feishu': '用户的 open_id（ou_…）',
   'said.ids_slack': '成员 ID（U…）',
   // What the shell and the console refuse.
+  'said.no_such_alert': '没有告警 {id}。',
   'said.no_such_case': '没有异常项 {id}。',
   'said.no_department_of_code': 'dirsync 中没有该编码的部门',
   'said.no_such_dry_run': '没有试算 {id}',
@@ -713,10 +714,13 @@ export const failures = {
   'said.mute_needs_time': 'mute_alert 需要未来 30 天内的时间',
   'said.quiet_hours_need_times': '免打扰时段需要开始时间和与之不同的结束时间',
   'said.no_such_time_zone': '没有时区 {name}',
+  'said.cursor_invalid': 'cursor：不是列表返回的分页标记，请从第一页开始',
   // What doctor finds.
   'doctor.valid': '访问令牌还有 {time} 有效',
   'doctor.complete': '完整',
   'doctor.misspelt': '{name} 不是 dirsync 的设置项',
+  'doctor.renamed': '{name} 不起作用：该设置项现名为 {setting}',
+  'doctor.rename_it': '请改用新名称。',
   'doctor.meant': '您是否想写 {setting}？',
   'doctor.remove_it': '请将其删除，或更正名称。',
   'doctor.database_silent': 'dirsync 自身的数据库没有响应：{reason}',
