@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { authenticate, checkToken, readBusinessParameters } from './authentication.ts'
 import { type CallEnd, type CallLog, loggedParameters, type Stats } from './call-log.ts'
@@ -79,6 +80,10 @@ export class CallHandler {
     const verdict = this.#faults.judge(operation.name, parameters.given, this.#platform.clock.now())
     if (verdict.refusal !== undefined) return refused(tooManyCalls(verdict.refusal.retryAfterMs))
     if (verdict.latencyMs > 0) await delay(verdict.latencyMs, undefined, { signal: closing })
+    if (verdict.held !== undefined) {
+      await Promise.race([verdict.held, once(closing, 'abort')])
+      closing.throwIfAborted()
+    }
     if (verdict.failure === undefined) return this.#perform(operation, parameters)
     if (!verdict.failure.loseAnswer) return planted(verdict.failure)
     return { ...this.#perform(operation, parameters), reply: { kind: 'lost' }, end: 'answer-lost' }

@@ -38,7 +38,7 @@ const faultRules = z.array(faultRule)
  * | `POST orders/pay {trade_no}` or `{out_trade_no}` | pays an order that is pending or being paid |
  * | `POST state`, `GET state[?userid=]` | adds a whole seed; everything as it stands now, in the seed format |
  * | `POST reset` | empties state, tokens, limits, shapes, faults, log and counters, and sets the clock right |
- * | `POST faults`, `GET faults`, `DELETE faults` | adds a rule or an array of rules; lists; clears |
+ * | `POST faults`, `GET faults`, `DELETE faults` | adds a rule or an array of rules; lists; clears, and lets held calls go on |
  * | `GET calls[?since=ID&operation=NAME&limit=N]` | the call log, oldest first |
  * | `GET stats` | counters over all calls |
  * | `GET shapes`, `POST shapes {paymentOrderList, orderRecord, assetCode, tradeNumber}` | how answers look, see `shapes` |

@@ -22,6 +22,8 @@ export const faultRule = z.strictObject({
   latencyMs: milliseconds.optional(),
   /** Up to this much more latency, at random. */
   jitterMs: milliseconds.optional(),
+  /** The call waits, before it has its effect, until the rules are cleared. */
+  hold: z.literal(true).optional(),
   /** Share of the matching calls that fail; every one by default. */
   errorRate: z.number().min(0).max(1).optional(),
   /** Business code of the failure. */
@@ -39,7 +41,7 @@ export const faultRule = z.strictObject({
   loseAnswer: z.literal(true).optional(),
   /**
    * After this many times the rule is gone: failures for a rule that fails calls, refusals for one that
-   * limits them, calls for one that only delays them.
+   * limits them, calls for one that only delays or holds them.
    */
   times: z.int().min(1).optional(),
   rateLimit: rateLimit.optional(),
@@ -50,6 +52,8 @@ export type FaultRule = z.output<typeof faultRule>
 /** What the rules do to one call. */
 interface FaultVerdict {
   latencyMs: number
+  /** Resolves when the call may go on, if a rule holds it. */
+  held?: Promise<void>
   /** The rule that makes the call fail. */
   failure?: FaultRule
   /** The call is over a limit. */
@@ -65,6 +69,7 @@ interface ActiveRule {
 /** The faults in force. */
 export class Faults {
   #active: ActiveRule[] = []
+  #cleared = Promise.withResolvers<void>()
 
   add(rules: FaultRule[]): void {
     for (const rule of rules) {
@@ -79,6 +84,8 @@ export class Faults {
 
   clear(): void {
     this.#active = []
+    this.#cleared.resolve()
+    this.#cleared = Promise.withResolvers()
   }
 
   /**
@@ -91,6 +98,7 @@ export class Faults {
       const { rule } = active
       if (!matches(rule, operation, parameters)) continue
       verdict.latencyMs += (rule.latencyMs ?? 0) + Math.random() * (rule.jitterMs ?? 0)
+      if (rule.hold) verdict.held = this.#cleared.promise
       const fails = isFailing(rule)
       if (rule.rateLimit === undefined && !fails) this.#spend(active)
       if (rule.rateLimit !== undefined) {

@@ -44,11 +44,20 @@ describe('dirsync alerts', () => {
       /\n {2}→ Bind it\.\n {2}Number +\d+\n {2}Rule +halt\n {2}Since .*\n {2}Notified +ops: sent /,
     )
     expect(stdout).toMatch(/\n\nKnown, but no one is notified\n/)
-    expect(stdout).toMatch(/run_overdue +No good run for too .* +same as, or caused by: W/)
-    expect(stdout).toMatch(/clock +A clock is wrong .* +muted until /)
-    expect(stdout).toMatch(/database_slow +dirsync’s database .* +not raised yet/)
     expect(stdout).toMatch(/dirsync alerts acknowledge \d+ --reason/)
     expect(wideLines(stdout)).toEqual([])
+  })
+
+  test('says of each alert that is kept back in full why, where there is room', async () => {
+    await plantNight()
+    const { stdout } = await dirsync(['alerts'], deployment.settings, '', 200)
+    expect(stdout).toMatch(
+      /run_overdue +No good run for too long .* +same as, or caused by: Work is halted\n/,
+    )
+    expect(stdout).toMatch(/clock +A clock is wrong .* +muted until /)
+    expect(stdout).toMatch(/database_slow +dirsync’s database .* +not raised yet/)
+    const chinese = await dirsync(['alerts'], { ...deployment.settings, DIRSYNC_LANG: 'zh-CN' }, '', 200)
+    expect(chinese.stdout).toMatch(/与此同因，或由其引起：/)
   })
 
   test('speaks Chinese to people and English to programs', async () => {
@@ -56,7 +65,6 @@ describe('dirsync alerts', () => {
     const { stdout } = await inChinese()
     expect(stdout).toMatch(/^告警 · 3 条正在告警\n/)
     expect(stdout).toMatch(/全部已停止 · 严重\n/)
-    expect(stdout).toMatch(/与此同因，或由其引起：/)
     for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
     const json = await inChinese('--json')
     expect(json.stdout).not.toMatch(/\p{Script=Han}/u)

@@ -22,15 +22,17 @@ const ROOT = join(import.meta.dirname, '../..')
  * Runs a command to its end in this process, several at once if need be. As in a process of its own it knows nothing of the
  * environment but PATH, and there is no terminal.
  * @param input what it finds on its standard input
+ * @param columns of a screen for what it prints; without: 80
  */
 export async function dirsync(
   args: readonly string[],
   env: Record<string, string> = {},
   input = '',
+  columns?: number,
 ): Promise<Run> {
   // Where `dirsync` would be started: files of tests have absolute names, and nothing is left in the project.
   if (process.cwd() === ROOT) process.chdir(inject('runFolder'))
-  const stdout = new Text()
+  const stdout = Object.assign(new Text(), { columns })
   const stderr = new Text()
   const io = Object.assign(new EventEmitter(), {
     env: { PATH: process.env.PATH, ...env },

@@ -203,21 +203,20 @@ describe('the counters', () => {
       { enterprise_code: 'E1', userid: 'u1' },
     ])
     await platform.token()
-    await platform.control('POST', 'faults', { operation: '*', latencyMs: 40 })
-    await Promise.all([
-      platform.get({ userid: 'u1' }),
-      platform.get({ userid: 'u2' }),
-      platform.get({ userid: 'u1', enterprise_code: 'E1' }),
+    await platform.together([
+      () => platform.get({ userid: 'u1' }),
+      () => platform.get({ userid: 'u2' }),
+      () => platform.get({ userid: 'u1', enterprise_code: 'E1' }),
     ])
     expect(await platform.control('GET', 'stats')).toMatchObject({
       maxConcurrent: 3,
       maxConcurrentPerUserid: 1,
       overlappingUserids: [],
     })
-    await Promise.all([
-      platform.get({ userid: 'u1' }),
-      platform.update('u1', { name: 'x' }),
-      platform.get({ userid: 'u2' }),
+    await platform.together([
+      () => platform.get({ userid: 'u1' }),
+      () => platform.update('u1', { name: 'x' }),
+      () => platform.get({ userid: 'u2' }),
     ])
     expect(await platform.control('GET', 'stats')).toMatchObject({
       maxConcurrentPerUserid: 2,

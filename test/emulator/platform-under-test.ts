@@ -137,6 +137,15 @@ export class PlatformUnderTest implements AsyncDisposable {
     return JSON.parse(answer.text)
   }
 
+  /** Calls that are all open at once: none is answered before the last one has arrived. */
+  async together(calls: (() => Promise<Answer>)[]): Promise<void> {
+    await this.control('POST', 'faults', { operation: '*', hold: true, times: calls.length })
+    const answers = Promise.all(calls.map(call => call()))
+    while ((await this.control('GET', 'faults')).length > 0);
+    await this.control('DELETE', 'faults')
+    await answers
+  }
+
   async moveClock(offsetSeconds: number): Promise<void> {
     await this.control('POST', 'clock', { offsetSeconds })
     this.#offsetSeconds = offsetSeconds

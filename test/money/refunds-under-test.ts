@@ -110,6 +110,11 @@ export class RefundsUnderTest {
     while ((await this.control<unknown[]>('GET', 'faults')).length > 0);
   }
 
+  /** Lets the calls go on that faults hold. */
+  async release(): Promise<void> {
+    await this.control('DELETE', 'faults')
+  }
+
   /** Calls of an operation that the platform has seen. */
   async calls(operation: string): Promise<number> {
     const { calls } = await this.control<{ calls: unknown[] }>('GET', `calls?operation=${operation}`)

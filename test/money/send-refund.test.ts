@@ -45,10 +45,11 @@ describe('a refund', () => {
   })
 
   test('is in the journal before the platform hears of it', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     expect(worded(await refunds.refund())).toMatchObject({ state: 'requested' })
+    await refunds.release()
     await sent
   })
 
@@ -153,13 +154,14 @@ describe('an order', () => {
   const second = { outerRefundNo: `${REQUEST.outerRefundNo}b` }
 
   test('has one refund at a time: another one is refused while it is being sent', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     await expect(send(second)).rejects.toMatchObject({
       code: 'ORDER_BUSY',
       message: expect.stringContaining(`${REQUEST.outerRefundNo} of the same order is open (requested)`),
     })
+    await refunds.release()
     expect((await sent).state).toBe('accepted')
     expect((await send(second)).state).toBe('accepted')
   })
@@ -203,14 +205,14 @@ describe('an outcome is unknown', () => {
   })
 
   test('when no answer came in time', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 1000 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const client = refunds.connect(refunds.url, { timeoutMs: 300 })
     expect(await sendRefund({ ...refunds.deps, client }, REQUEST, ME)).toMatchObject({ state: 'unknown' })
     await client.close()
   })
 
   test('when it was given up after it had been sent', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 1000 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const giveUp = new AbortController()
     const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
     await refunds.arrived()
@@ -221,10 +223,11 @@ describe('an outcome is unknown', () => {
   test('when the database is away before the answer can be stored; the settler finds it out', async () => {
     await using proxy = await startTcpProxy(refunds.store.url)
     const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
-    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
     await refunds.arrived()
     await proxy.refuse()
+    await refunds.release()
     expect(worded(await sent)).toMatchObject({
       state: 'unknown',
       receipt: '0000000000000001',
@@ -238,7 +241,7 @@ describe('an outcome is unknown', () => {
 
 describe('the answer', () => {
   test('is stored although the connections dropped while it was awaited', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 800 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     await refunds.store.pool.query(
@@ -246,6 +249,7 @@ describe('the answer', () => {
     )
     // With its connection the sender has lost its lock: it looks as if it had died.
     expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'unknown' })
+    await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(worded(await refunds.refund())).toMatchObject({ state: 'accepted' })
   })
@@ -254,10 +258,11 @@ describe('the answer', () => {
     ['accepted', {}],
     ['unknown', { loseAnswer: true }],
   ])('of a refund that a fail-over of the database lost is stored all the same: %s', async (state, fault) => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300, ...fault })
+    await refunds.fault(REFUND_CALL, { hold: true, ...fault })
     const sent = send()
     await refunds.arrived()
     await refunds.store.pool.query('delete from dirsync.refund')
+    await refunds.release()
     expect(await sent).toMatchObject({ state })
     expect(worded(await refunds.refund())).toMatchObject({
       state,
@@ -276,20 +281,22 @@ describe('the answer', () => {
   }
 
   test('that contradicts a notification received meanwhile does not free the number', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300, httpStatus: 429, retryAfter: 0 })
+    await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429, retryAfter: 0 })
     const sent = send()
     await refunds.arrived()
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
+    await refunds.release()
     await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
     expect(worded(await refunds.refund())).toMatchObject({ state: 'notified' })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
 
   test('that comes after the notification leaves it as it is', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
+    await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(worded(await refunds.refund())).toMatchObject({ state: 'notified', trade_no: '0000000000000001' })
   })
@@ -334,7 +341,7 @@ describe('nothing is sent, and the number stays free,', () => {
   })
 
   test('when it is given up before', async () => {
-    await refunds.fault(RECORD_CALL, { latencyMs: 300 })
+    await refunds.fault(RECORD_CALL, { hold: true })
     const giveUp = new AbortController()
     const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
     await refunds.arrived()

@@ -59,10 +59,11 @@ describe('a top-up application', () => {
   })
 
   test('that a fail-over of the database lost is written down again with its answer', async () => {
-    await refunds.fault(TOP_UP_CALL, { latencyMs: 300 })
+    await refunds.fault(TOP_UP_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     await refunds.store.pool.query('delete from dirsync.topup')
+    await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(await read()).toMatchObject({ state: 'accepted', amount: '250.00' })
   })
@@ -128,13 +129,14 @@ describe('an account', () => {
   })
 
   test('has no other top-up while one is in hand', async () => {
-    await refunds.fault(TOP_UP_CALL, { latencyMs: 300 })
+    await refunds.fault(TOP_UP_CALL, { hold: true })
     const sent = send()
     await refunds.arrived()
     await expect(send(second)).rejects.toMatchObject({
       code: 'ACCOUNT_BUSY',
       message: expect.stringContaining('is open (requested)'),
     })
+    await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(await send(second)).toMatchObject({ state: 'accepted' })
   })
