@@ -11,7 +11,7 @@ import {
   todoBlocks,
   todoCommands,
 } from '../console/overview/view.ts'
-import { capNotice, holdoffNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
+import { capNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
 import { listSchedules } from '../console/schedules/query.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
@@ -106,14 +106,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
       workSection(found),
       {
         section: ask.t('nav.platform'),
-        blocks: [
-          ...capNotice(ask, pace.cap),
-          ...(pace.paused_until
-            ? [holdoffNotice(ask, { ...pace, gate: 'platform', paused_until: pace.paused_until })]
-            : []),
-          { tiles: paceTiles(ask, pace) },
-          rateFacts(ask, pace),
-        ],
+        blocks: [...capNotice(ask, pace.cap), { tiles: paceTiles(ask, pace) }, rateFacts(ask, pace)],
       },
       ...(pace.operations.length > 0
         ? [

@@ -174,7 +174,8 @@ export async function readPace(db: Pool): Promise<Pace> {
                            when (pacer ->> 'learnt')::boolean then 'platform' end
         order by heartbeat_at desc limit 1
       ), pause as (
-        select paused_until, pause_reason from dirsync.pacer where paused_until > now()
+        select paused_until, pause_reason from dirsync.pacer
+        where gate = 'platform' and paused_until > now()
         union all select paused_until, null from pacer where paused_until > now()
         order by paused_until desc limit 1
       ), last_minute as (
@@ -194,7 +195,7 @@ export async function readPace(db: Pool): Promise<Pace> {
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
              p.paused_until,
              coalesce(p.pause_reason, (select pause_reason from dirsync.pacer
-                                       where paused_until > now() limit 1)) as pause_reason
+                                       where gate = 'platform' and paused_until > now())) as pause_reason
       from (select) as one left join newest n on true left join pause p on true`),
     db.query<RateCapRow>(
       'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',

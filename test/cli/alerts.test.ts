@@ -284,4 +284,15 @@ describe('dirsync status', () => {
     const { stdout } = await dirsync(['status', '--json'], deployment.settings)
     expect(JSON.parse(stdout).alerts).toEqual({ count: 4, worst: 'critical' })
   })
+
+  test('begins with the break that the platform asked for, once, and until when', async () => {
+    await deployment.own.pool.query(
+      `insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
+       values ('platform', now(), now() + interval '1 hour', 'HTTP 429')
+       on conflict (gate) do update set (paused_until, pause_reason) = (excluded.paused_until, excluded.pause_reason)`,
+    )
+    const { stdout } = await dirsync(['status'], deployment.settings)
+    expect(stdout.match(/The platform asked dirsync to wait/g)).toHaveLength(1)
+    expect(stdout).toMatch(/Calls per second +0 \(Calls continue by themselves .*\d\d:\d\d\)/)
+  })
 })

@@ -28,6 +28,24 @@ describe('the platform', () => {
     })
   })
 
+  test('that wants no calls is named by the overview, with its reason and until when', async () => {
+    const { rows } = await console.pool.query<{ paused_until: Date }>(
+      `insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
+       values ('platform', now(), now() + interval '1 hour', 'HTTP 429'),
+              ('operation:employee/get', now(), now() + interval '2 hours', 'HTTP 429')
+       returning paused_until`,
+    )
+    const answer = await console.ask('viewer', 'GET', '/api/v1/overview')
+    const paused_until = rows[0]?.paused_until.toISOString()
+    expect(answer.json().pace).toMatchObject({ paused_until, pause_reason: 'HTTP 429' })
+    const { body } = await console.ask('viewer', 'GET', '/overview')
+    expect(body).toMatch(
+      /The platform asked dirsync to wait\.[\s\S]*HTTP 429[\s\S]*Calls continue by themselves/,
+    )
+    expect(body.split(`datetime="${paused_until}"`)).toHaveLength(3)
+    await console.pool.query('delete from dirsync.pacer')
+  })
+
   test.each([
     ['no time', { per_second: 5, reason: 'x' }, /in the next 30 days/],
     [

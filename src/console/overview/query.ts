@@ -6,6 +6,7 @@ import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
+import type { PlatformResult } from '../platform/query.ts'
 import { ListedRun } from '../runs/list.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
@@ -35,7 +36,8 @@ export const OverviewResult = z.object({
     calls_per_second: z.number(),
     permitted_per_second: z.number().nullable(),
     utilisation: z.number().nullable(),
-    paused_until: z.date().nullable(),
+    paused_until: z.date().nullable().describe('The platform asked for no calls until then'),
+    pause_reason: z.string().nullable(),
   }),
   roles_alive: Counts.describe('Living processes by role'),
   alerts: z.array(UrgentAlert).describe('Current alerts that are not muted, the worst first'),
@@ -125,6 +127,7 @@ function resultOf(
       permitted_per_second: pace.permitted_per_second,
       utilisation: pace.utilisation,
       paused_until: pace.paused_until,
+      pause_reason: pace.pause_reason,
     },
     roles_alive: countRoles(processes),
   }
@@ -134,6 +137,7 @@ function resultOf(
 export type Todo =
   | { what: 'no_worker' | 'no_scheduler' }
   | { what: 'halt'; halt: OverviewResult['halts'][number] }
+  | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
   | { what: 'failed'; run: OverviewResult['latest_runs'][number] }
@@ -143,9 +147,10 @@ export type Todo =
 /** Alert rules about things that the overview lists anyway. */
 const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing']
 
-/** What needs a person. An empty list: everything is in sync, or dirsync is working on it. */
+/** What needs a person, or keeps everything waiting. An empty list: everything is in sync, or dirsync is working on it. */
 export function todosOf(overview: OverviewResult): Todo[] {
-  const { halts, held_runs, latest_runs, open_cases, roles_alive } = overview
+  const { halts, held_runs, latest_runs, open_cases, roles_alive, pace } = overview
+  const { paused_until, pause_reason } = pace
   const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
   const critical = others.filter(({ severity }) => severity === 'critical')
   const lesser = others.filter(({ severity }) => severity !== 'critical')
@@ -154,6 +159,9 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...(roles_alive.worker ? [] : [{ what: 'no_worker' } as const]),
     ...(roles_alive.scheduler ? [] : [{ what: 'no_scheduler' } as const]),
     ...halts.map(halt => ({ what: 'halt', halt }) as const),
+    ...(paused_until
+      ? [{ what: 'holdoff', holdoff: { gate: 'platform', paused_until, pause_reason } } as const]
+      : []),
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...latest_runs

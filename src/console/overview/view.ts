@@ -4,6 +4,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { haltNotice } from '../halts/view.ts'
+import { holdoffNotice } from '../platform/view.ts'
 import { runColumns } from '../runs/list-view.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
 import {
@@ -98,8 +99,9 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
       {
         value: figure(ask, pace.calls_per_second, 1),
         name: t('overview.calls_per_second'),
-        note:
-          pace.permitted_per_second === null
+        note: pace.paused_until
+          ? [t('platform.goes_on'), ' ', { since: pace.paused_until }]
+          : pace.permitted_per_second === null
             ? t('overview.rate_unknown')
             : t('overview.permitted', { rate: figure(ask, pace.permitted_per_second, 1) }),
         to: '/platform',
@@ -171,6 +173,8 @@ function todoNotice(ask: Ask, todo: Todo): NoticeBlock {
       return { notice: 'bad', title: t(`overview.${todo.what}`), todo: t(`overview.${todo.what}.remedy`) }
     case 'halt':
       return haltNotice(ask, todo.halt)
+    case 'holdoff':
+      return holdoffNotice(ask, todo.holdoff)
     case 'held':
       return {
         notice: 'warn',
@@ -209,6 +213,8 @@ function commandsOf(todo: Todo): string[] {
       return ['start --roles scheduler']
     case 'halt':
       return todo.halt.may_probe ? ['doctor'] : ['resume']
+    case 'holdoff':
+      return []
     case 'held':
       return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
     case 'suspect':

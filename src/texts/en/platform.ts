@@ -16,7 +16,7 @@ export const platform = {
   'platform.utilisation': 'of the permitted rate used',
   'platform.last_minute': '{count, plural, one {# call} other {# calls}} in the last minute',
   'platform.waiting': 'calls waiting for their turn',
-  'platform.at_a_time': 'at most {count, number} at a time',
+  'platform.at_a_time': 'workers make at most {count, number} at a time',
   'platform.rate_limited_hour': 'refused as too fast',
   'platform.of_calls': 'of {count, plural, one {# call} other {# calls}} in the last hour',
   'platform.holdoff': 'The platform asked dirsync to wait.',

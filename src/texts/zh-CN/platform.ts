@@ -18,7 +18,7 @@ export const platform = {
   'platform.utilisation': '速率利用率',
   'platform.last_minute': '最近一分钟 {count, plural, other {#}} 次调用',
   'platform.waiting': '次调用在排队',
-  'platform.at_a_time': '同时最多 {count, number} 次',
+  'platform.at_a_time': '工作进程同时最多 {count, number} 次',
   'platform.rate_limited_hour': '次被限流',
   'platform.of_calls': '最近一小时共 {count, plural, other {#}} 次调用',
   'platform.holdoff': '平台要求等待。',
