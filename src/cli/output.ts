@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { io, perRun } from '../lib/io.ts'
+import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
 import { inWordsForPrograms } from '../texts/failures.ts'
@@ -36,16 +36,17 @@ export function examples(...commands: string[]): string {
 
 /** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
-  io().stdout.write(`${JSON.stringify(document, inWordsForPrograms, io().stdout.isTTY ? 2 : undefined)}\n`)
+  print(JSON.stringify(document, inWordsForPrograms, io().stdout.isTTY ? 2 : undefined))
 }
 
 export function print(...lines: string[]): void {
-  io().stdout.write(lines.map(line => `${line}\n`).join(''))
+  write(io().stdout, lines.map(line => `${line}\n`).join(''))
 }
 
 /** Prints a remark on standard error, beside the result. */
 export function printAside(text: string): void {
-  io().stderr.write(
+  write(
+    io().stderr,
     wrap(text, 80)
       .map(line => `${line}\n`)
       .join(''),
@@ -170,7 +171,7 @@ export interface Column<Row> {
 
 /** Prints rows under their titles. */
 export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Row>>[]): void {
-  io().stdout.write(table(columns, rows))
+  write(io().stdout, table(columns, rows))
 }
 
 /** Rows under their titles, no wider than the terminal; cells that do not fit are cut with …. */

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
-import { environment, io, readSetting } from '../lib/io.ts'
+import { environment, io, readSetting, write } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, linesOf } from './failure.ts'
 
@@ -191,7 +191,7 @@ function tell(sentence: string): void {
   const lines = [`dirsync: ${first}`, ...rest.map(line => (line.startsWith(' ') ? line : `dirsync: ${line}`))]
   const text = `${lines.join('\n')}\n`
   // Colours are chosen for standard output, which may be a terminal while standard error is a file.
-  io().stderr.write(io().stderr.isTTY ? text : stripVTControlCharacters(text))
+  write(io().stderr, io().stderr.isTTY ? text : stripVTControlCharacters(text))
 }
 
 /** The program with the command that the arguments call; of the others it has only name and summary. */
@@ -204,7 +204,7 @@ export async function createProgram(args: string[], inChinese: HelpInChinese | n
     .configureOutput({
       outputError: () => {},
       writeOut: text => io().stdout.write(text),
-      writeErr: text => io().stderr.write(text),
+      writeErr: text => write(io().stderr, text),
     })
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
     .enablePositionalOptions()

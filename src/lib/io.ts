@@ -32,6 +32,24 @@ export function perRun<State extends object>(begin: () => State): () => State {
   }
 }
 
+/** Writes a text; on a terminal, only the colours of this program control it. Pipes and files get it as it is. */
+export function write(stream: Io['stdout' | 'stderr'], text: string): void {
+  stream.write(stream.isTTY ? text.replace(CONTROLS, escaped) : text)
+}
+
+const COLOUR = String.raw`\u001b\[(?:0|1|2|22|3[1-69])m`
+/** Line ends, tabs and colours are kept. */
+const CONTROLS = new RegExp(String.raw`(${COLOUR}|[\n\t])|[\p{Cc}\p{Cf}\u2028\u2029]`, 'gu')
+
+/** As in JSON: `\u001b`. */
+function escaped(character: string, kept?: string): string {
+  if (kept) return kept
+  return character
+    .split('')
+    .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
+}
+
 /** Variables by name. */
 export type Environment = Record<string, string | undefined>
 

@@ -1,7 +1,20 @@
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { momentOf } from '../../src/cli/arguments.ts'
-import { type Column, cut, duration, plain, table, widthOf, wrap } from '../../src/cli/output.ts'
+import {
+  type Column,
+  cut,
+  duration,
+  plain,
+  print,
+  printJson,
+  table,
+  widthOf,
+  wrap,
+} from '../../src/cli/output.ts'
 import { csvLine } from '../../src/lib/csv.ts'
+import { type Io, withIo } from '../../src/lib/io.ts'
 import { shortTime } from '../../src/lib/time-text.ts'
 
 describe('a table', () => {
@@ -43,6 +56,33 @@ describe('a table', () => {
   test('what comes from elsewhere cannot steer the terminal', () => {
     expect(table(columns, [{ id: 1, name: 'a\x1b[2Jb\r\n', text: 'c\u202ed' }], 80)).toContain(
       '   1  a [2Jb   c d\n',
+    )
+  })
+})
+
+describe('what comes from elsewhere', () => {
+  const hostile = 'a\x1b]0;title\x07\x1b[2J\x9bb\u202ec\r'
+  const printed = async (isTTY: boolean, show: () => void) => {
+    const stdout = Object.assign(new PassThrough(), { isTTY })
+    withIo({ stdout } as unknown as Io, show)
+    return text(stdout.end())
+  }
+
+  test('is shown escaped on a terminal, and goes into a pipe as it is', async () => {
+    const shown = String.raw`a\u001b]0;title\u0007\u001b[2J\u009bb\u202ec\u000d`
+    expect(await printed(true, () => print(hostile))).toBe(`${shown}\n`)
+    expect(await printed(false, () => print(hostile))).toBe(`${hostile}\n`)
+  })
+
+  test('is escaped in JSON, which stays the same document', async () => {
+    const shown = await printed(true, () => printJson({ reason: hostile, tag: '\u{e0041}' }))
+    expect(shown).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
+    expect(JSON.parse(shown)).toEqual({ reason: hostile, tag: '\u{e0041}' })
+  })
+
+  test('leaves the colours of the program', async () => {
+    expect(await printed(true, () => print('\x1b[31mred\x1b[39m \x1b[8mhidden'))).toBe(
+      '\x1b[31mred\x1b[39m \\u001b[8mhidden\n',
     )
   })
 })
