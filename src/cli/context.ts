@@ -2,6 +2,7 @@ import { userInfo } from 'node:os'
 import { type Config, loadConfig, loadStores } from '../config.ts'
 import type { HrSources } from '../hr/sources.ts'
 import { createPool, type Pool } from '../lib/database.ts'
+import { databaseTrouble } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
@@ -10,7 +11,7 @@ import { type Asker, Commands } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
 import { message } from '../texts/message.ts'
-import { FailedError, STOP_SIGNALS, saidOf } from './failure.ts'
+import { FailedError, STOP_SIGNALS } from './failure.ts'
 import { namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
@@ -136,12 +137,12 @@ function closedBySignal(settings: AsyncDisposable): Disposable {
   }
 }
 
-/** @throws FailedError if dirsync's own database does not answer */
+/** @throws FailedError if dirsync's own database cannot be used */
 export async function assertAnswers(pool: Pool): Promise<void> {
   try {
     await pool.query('select 1')
   } catch (error) {
-    throw new FailedError(message('said.own_database_silent', { reason: saidOf(error) }))
+    throw new FailedError(message('said.and_remedy', databaseTrouble(error)))
   }
 }
 

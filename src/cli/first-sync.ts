@@ -21,6 +21,7 @@ import {
   printText,
   shortTime,
   terminalWidth,
+  widthOf,
   words,
 } from './output.ts'
 import { followRun, isHrAway, isUnfinished } from './progress.ts'
@@ -36,7 +37,7 @@ interface SyncResult {
   summary: SyncSummary
   halts: Halt[]
   /** Why a run did not finish, or its message, by run number. */
-  messages: { run: number; state: RunState; source: string; message: Said }[]
+  messages: { run: number; state: RunState; source: string; message: Said; remedy?: Said | undefined }[]
   seconds: number
 }
 
@@ -74,7 +75,7 @@ export async function firstSync(options: {
       message !== null &&
       !messages.some(told => isDeepStrictEqual(told.message, message) && told.source === source)
     )
-      messages.push({ run: id, state: end.state, source, message })
+      messages.push({ run: id, state: end.state, source, message, remedy: end.remedy })
     isHalted ||= isUnfinished(end.state)
     return end.state === 'done'
   }
@@ -132,10 +133,11 @@ export function printSummary(
 ): void {
   const { ok, runs, summary, halts, seconds } = sync
   if (options.json) {
-    const messages = sync.messages.map(({ run, source, message }) => ({
+    const messages = sync.messages.map(({ run, source, message, remedy }) => ({
       run,
       ...(source && { source }),
       message,
+      ...(remedy && { remedy }),
     }))
     printJson({ ok, runs, ...summary, halts, messages, seconds })
     return
@@ -209,10 +211,11 @@ function printHalt({ scope, message, remedy, since }: Halt): void {
 }
 
 function printMessages(messages: SyncResult['messages'], program: string): void {
-  for (const { run, state, source, message } of messages) {
+  for (const { run, state, source, message, remedy } of messages) {
     const shown = say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) })
     print('', colours.yellow(source ? `${say('shell.hr_source', { source })} · ${shown}` : shown))
     printText(said(message))
+    if (remedy) printArrow(said(remedy))
     if (state === 'held')
       printArrow(say('shell.decide_hint', { plan: `${program} plan ${run}`, run: String(run) }))
   }
@@ -253,6 +256,6 @@ function heading(name: string, count: number, note: string): void {
 function line(name: string, count: number, note: string): void {
   const room = terminalWidth() - NAME - COUNT - 2
   const label = pad(`  ${name}`, NAME)
-  const amount = pad(figure(count), NAME + COUNT - label.length, 'right')
+  const amount = pad(figure(count), NAME + COUNT - widthOf(label), 'right')
   print(`${label}${amount}  ${note.length > room ? '' : colours.dim(note)}`.trimEnd())
 }

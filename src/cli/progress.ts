@@ -5,6 +5,7 @@ import { io } from '../lib/io.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../sync/time-left.ts'
+import type { Said } from '../texts/message.ts'
 import { named, say } from './language.ts'
 import { pad, shortTimeLeft, timeLeftText } from './output.ts'
 
@@ -15,6 +16,12 @@ const ESTIMATE_MS = 1000
 const CHECK_EVERY = 20
 /** How long the database may be away, for example to restart. The work goes on by itself when it is back. */
 const AWAY_MS = 60_000
+
+/** How a run ended, or why it cannot go on. */
+export interface RunEnd extends RunProgress {
+  /** What to do about what its message says, where a halt of everything stopped it. */
+  remedy?: Said
+}
 
 /** Whether a run is still waiting or under way. */
 export function isUnfinished(state: RunProgress['state']): boolean {
@@ -38,7 +45,7 @@ export async function followRun(options: {
   quiet: boolean
   stopped: Promise<void>
   check?: () => Promise<void>
-}): Promise<RunProgress | null> {
+}): Promise<RunEnd | null> {
   const { pool, id } = options
   const progress = createProgress(options.label, options.quiet)
   let stopping = false
@@ -63,7 +70,7 @@ export async function followRun(options: {
       progress.show(now, left)
       if (!isUnfinished(now.state)) return now
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
-      if (everything) return { ...now, message: [everything.message, everything.remedy] }
+      if (everything) return { ...now, message: everything.message, remedy: everything.remedy }
       if (turn % CHECK_EVERY === 0) await options.check?.()
       if (performance.now() >= nextEstimate && now.state === 'running') {
         nextEstimate = performance.now() + ESTIMATE_MS

@@ -6,7 +6,7 @@ import { io } from '../lib/io.ts'
 import type { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
-import { message } from '../texts/message.ts'
+import { message, type Said } from '../texts/message.ts'
 import { employeeNames, periodOf } from './arguments.ts'
 import {
   type CommandContext,
@@ -17,8 +17,8 @@ import {
 } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
-import { say } from './language.ts'
-import { print, printJson } from './output.ts'
+import { said, say } from './language.ts'
+import { print, printArrow, printJson } from './output.ts'
 import { followRun, isHrAway } from './progress.ts'
 import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
@@ -127,10 +127,16 @@ async function wait(
   for (const run of runs) {
     const end = await waitFor(context, run, options, stopped)
     ends.push(end)
-    if (!options.json) printScreen(runEndShown(shellAsk(context), end.story), context.program)
+    if (options.json) continue
+    printScreen(runEndShown(shellAsk(context), end.story), context.program)
+    if (end.remedy) printArrow(said(end.remedy))
   }
   const ok = ends.every(end => end.ok)
-  const documents = ends.map(end => ({ ok: end.ok, ...z.encode(RunDetails, end.story) }))
+  const documents = ends.map(end => ({
+    ok: end.ok,
+    ...z.encode(RunDetails, end.story),
+    ...(end.remedy && { remedy: end.remedy }),
+  }))
   if (options.json) printJson(documents.length === 1 ? documents[0] : { ok, runs: documents })
   if (!ok) throw new FailedError('')
 }
@@ -138,6 +144,7 @@ async function wait(
 interface EndedRun {
   ok: boolean
   story: RunDetails
+  remedy: Said | undefined
 }
 
 async function waitFor(
@@ -167,7 +174,7 @@ async function waitFor(
   const isUnknown = story.kind === 'employees' && end.message !== null
   const isAway = (story.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
   const ok = end.state === 'done' && !isUnknown && !isAway
-  return { ok, story: { ...story, message: end.message } }
+  return { ok, story: { ...story, message: end.message }, remedy: end.remedy }
 }
 
 /** In the embedded default there may be no service running; then this process does the work while it waits. */

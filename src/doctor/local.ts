@@ -7,7 +7,7 @@ import { openChannel } from '../alerts/channels/index.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
-import { codeOf, saidOf, sentenceOf } from '../lib/failure.ts'
+import { codeOf, databaseTrouble, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
 import { migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
@@ -64,11 +64,11 @@ export async function examineDatabase(
     version = onlyRow(rows).server_version
     await assertNoPooler(url)
   } catch (error) {
-    const what = message('doctor.database_silent', { reason: saidOf(error) })
+    const { what, remedy } = databaseTrouble(error)
     const finding =
       error instanceof PoolerError
         ? failed('database', inWords(error.message))
-        : failed('database', what, message('doctor.start_server'))
+        : failed('database', what, remedy)
     return { findings: [finding], isReady: false }
   }
   const answers = ok('database', message('doctor.answers', { name: `PostgreSQL ${version}` }))

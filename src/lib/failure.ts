@@ -29,3 +29,18 @@ function portTaken(error: Error): Message {
   const { address = '', port = 0 } = error as Error & { address?: string; port?: number }
   return message('said.port_taken', { port, address })
 }
+
+/** The server's codes for a database that it lacks, and for a login that it refuses. */
+const NO_DATABASE = '3D000'
+const NO_LOGIN = ['28000', '28P01']
+
+/** Why dirsync's own database cannot be used, and what to do. */
+export function databaseTrouble(error: unknown): { what: Message; remedy: Message } {
+  const reason = saidOf(error)
+  const code = codeOf(error)
+  if (code === NO_DATABASE)
+    return { what: message('said.database_missing', { reason }), remedy: message('said.create_database') }
+  if (NO_LOGIN.includes(code))
+    return { what: message('said.database_login', { reason }), remedy: message('said.correct_login') }
+  return { what: message('said.database_silent', { reason }), remedy: message('said.start_database') }
+}

@@ -85,9 +85,38 @@ test.concurrent.each([['start', '--once'], ['status'], ['resync', '--wait'], ['m
   async (...args) => {
     const failed = await dirsync(args, { ...deployment.settings, DATABASE_URL: NOBODY })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
-    expect(failed.stderr).toMatch(/dirsync's own database does not answer .*ECONNREFUSED.*check DATABASE_URL/)
+    expect(failed.stderr).toMatch(
+      /^dirsync: dirsync's own database does not answer: .*ECONNREFUSED.*\. Start the server, or correct DATABASE_URL\.\n$/m,
+    )
   },
 )
+
+test('a database that is missing and a login that is refused are told apart from a server that is away', async () => {
+  const missing = new URL(deployment.own.url)
+  missing.pathname = '/nowhere'
+  const stranger = new URL(deployment.own.url)
+  stranger.username = 'stranger'
+  const told = async (url: URL, language: string) =>
+    (await dirsync(['status'], { ...deployment.settings, DATABASE_URL: url.href, DIRSYNC_LANG: language }))
+      .stderr
+  expect(await told(missing, 'en')).toBe(
+    `dirsync: dirsync's own database is missing: database "nowhere" does not exist. Create the database, or correct its name in DATABASE_URL.\n`,
+  )
+  expect(await told(missing, 'zh-CN')).toMatch(/自身的数据库不存在：.*nowhere.*。请创建该数据库/)
+  expect(await told(stranger, 'en')).toMatch(
+    /^dirsync: dirsync's own database refuses the login: .*"stranger".*\. Correct user and password in DATABASE_URL/,
+  )
+  const examined = await dirsync(['doctor', '--json'], { ...deployment.settings, DATABASE_URL: missing.href })
+  expect(examined.json().findings).toContainEqual({
+    check: 'database',
+    status: 'failed',
+    what: `dirsync's own database is missing: database "nowhere" does not exist`,
+    remedy: 'Create the database, or correct its name in DATABASE_URL.',
+  })
+  expect(await told(stranger, 'zh-CN')).toMatch(
+    /自身的数据库拒绝登录：.*stranger.*。请更正 DATABASE_URL 中的用户和密码/,
+  )
+})
 
 test('a port that is taken is named, with what to do', async () => {
   const { port } = deployment.emulator

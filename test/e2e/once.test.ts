@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { widthOf } from '../../src/cli/output.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { atTerminal } from '../cli/terminal.ts'
 import { createCompany, until } from '../helpers/company.ts'
@@ -36,6 +37,15 @@ test('variables that look like settings are warned of, as doctor does', async ()
   ])
 })
 
+test('the summary is aligned in Chinese too', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const env = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
+  const { stdout } = await dirsync(['start', '--once'], env)
+  const untilCount = [...stdout.matchAll(/^ *\p{Script=Han}+ +\d+(?= {2})/gmu)].map(([text]) => widthOf(text))
+  expect(untilCount.length).toBeGreaterThan(4)
+  expect(new Set(untilCount).size).toBe(1)
+})
+
 test('under a pause --once says once that everything waits, and ends', async () => {
   await using company = await createCompany({ employees: 5 })
   await company.db.query(`select dirsync.pause('maintenance'), dirsync.resync('changes')`)
@@ -57,6 +67,9 @@ describe('a halt', () => {
     expect(await read.exited).toMatchObject({ code: 1 })
     expect(read.stderr).toMatch(SENTENCE)
     expect(read.stderr).not.toMatch(/[{}]/)
+    expect(read.stdout).toMatch(
+      /Run 1: \w+\n {2}The platform does not accept [^→]+\n {2}→ Run `dirsync doctor`/,
+    )
     expect(read.stderr).toBe(stripVTControlCharacters(read.stderr))
     await company.db.query('delete from dirsync.halt')
     const program = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
