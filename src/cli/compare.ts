@@ -29,6 +29,8 @@ export interface Comparison {
   held_back: number
   not_on_platform: number
   invalid_hr_row: number
+  /** The platform refused to say. */
+  refused: number
   /** The platform gave no usable answer. */
   unanswered: number
   /** Number of employees per differing field. */
@@ -56,6 +58,7 @@ export async function compareAll(
     held_back: 0,
     not_on_platform: 0,
     invalid_hr_row: 0,
+    refused: 0,
     unanswered: 0,
     fields: {},
     sample: [],
@@ -100,7 +103,7 @@ async function compareOne(
     const { disposition, scope } = answer.verdict
     // Any other call would fail in the same way.
     if (disposition === 'halt' && scope === 'all') throw answer
-    comparison.unanswered += 1
+    comparison[answer.platformCode === undefined ? 'unanswered' : 'refused'] += 1
     return answer
   }
   if (answer === 'absent') comparison.not_on_platform += 1

@@ -1,6 +1,6 @@
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
-import { PlatformError } from '../platform/errors.ts'
+import { OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
 import { message } from '../texts/message.ts'
 import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -112,7 +112,7 @@ function explained(error: PlatformError, operation: string, json: boolean): Fail
       ['message', words],
       ['http', httpStatus === 200 ? null : httpStatus],
       ['trace', traceId],
-      ['outcome', outcomeKnown ? null : say('shell.outcome_unknown')],
+      ['outcome', error instanceof OutcomeUnknownError ? say('shell.outcome_unknown') : null],
     ]),
   )
   // A preceding call (for a token, or the order record) may be the one that failed.

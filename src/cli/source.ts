@@ -35,6 +35,6 @@ export function namedSource<Source extends { name: string }>(
   )
 }
 
-function namesOf(sources: readonly { name: string }[]): string {
-  return sources.map(({ name }) => name).join(', ')
+function namesOf(sources: readonly { name: string }[]): string[] {
+  return sources.map(({ name }) => name)
 }

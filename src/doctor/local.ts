@@ -27,9 +27,7 @@ import {
   missingAmong,
   NEEDED_ROLES,
 } from '../sync/process.ts'
-import { withActor } from '../texts/actor.ts'
 import { inWords, message, type Said, saidBy } from '../texts/message.ts'
-import { translator } from '../texts/texts.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -148,7 +146,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
       ),
     ),
     ...halts.map(({ scope, message: what, remedy }) => {
-      const reason = [withActor({ t: translator('en') }, what)]
+      const reason = [what]
       return scope === '*'
         ? failed('halt', message('doctor.everything_halted', { reason }), remedy)
         : warning('halt', message('doctor.enterprise_halted', { code: scope, reason }), remedy)

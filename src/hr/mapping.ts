@@ -117,7 +117,7 @@ function checkedColumns(
     throw new MappingError(
       'MAPPING_COLUMNS',
       file,
-      message('said.mapping_columns', { problems: found.map(({ what }) => what), columns: allowed }),
+      message('said.mapping_columns', { problems: found.map(({ what }) => what), names: allowed }),
       { place: at === null ? null : placeAfter(sql.slice(0, at)) },
     )
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { inWords, isSaid, rendered, type Said, type Speech } from './message.ts'
-import { CATALOGUES, isTextKey, type Language, textOr } from './texts.ts'
+import { actorText } from './actor.ts'
+import { changed, inWords, isSaid, type Message, rendered, type Said, type Speech } from './message.ts'
+import { CATALOGUES, isTextKey, type Language, textOr, translator } from './texts.ts'
 
 /** What messages say about failures, halts and runs, in the language of the reader. */
 
@@ -82,7 +83,15 @@ const SPEECHES: Record<Language, Speech> = {
   },
 }
 
-/** A message in a language. */
+/** A message in a language, with people as people call them. */
 export function inLanguage(language: Language, what: Said): string {
-  return rendered(what, SPEECHES[language])
+  return rendered(
+    changed(what, one => (one.key === 'said.paused_by' ? withActor(language, one) : one)),
+    SPEECHES[language],
+  )
+}
+
+/** A pause holds who asked for it as recorded. */
+function withActor(language: Language, { key, values }: Message): Message {
+  return { key, values: { ...values, name: actorText({ t: translator(language) }, String(values?.name)) } }
 }

@@ -49,9 +49,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(runs.stdout).toMatch(/任务 +类型 +状态/)
     const held = /(\d+) +增量同步 +待审批/.exec(runs.stdout)?.[1] ?? ''
     const story = await dirsync('runs', held)
-    expect(story.stdout.replaceAll(/\s+/g, '')).toMatch(
-      /共20名员工，其中\d+名将发生变更，超过3名且超过10%：请查看计划，然后批准或驳回该同步任务。/,
-    )
+    expect(story.stdout.replaceAll(/\s+/g, '')).toMatch(/共20名员工，其中\d+名将发生变更，超过3名且超过10%。/)
     const plan = await dirsync('plan', held)
     expect(plan.stdout).toMatch(/原因 +数量\n +人事数据有变更 +\d+/)
   })
@@ -84,7 +82,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     const settings = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
     const other = await run(['plan'], { ...settings, PLATFORM_APP_ID: 'other' })
     expect(other.code).toBe(2)
-    expect(other.stderr).toMatch(/^dirsync: 此数据库保存的是http\S+ 的应用 \S+，但 PLATFORM_APP_ID/)
+    expect(other.stderr).toMatch(/^dirsync: 此数据库保存的是 http\S+ 的应用 \S+，但 PLATFORM_APP_ID/)
     const wrong = await run(['plan'], { ...settings, PLATFORM_RATE_LIMIT: 'fast', LOG_LEVEL: 'loud' })
     expect(wrong.code).toBe(2)
     expect(wrong.stderr.split('\n')).toEqual([

@@ -290,7 +290,8 @@ describe('plan', () => {
       to_update: 0,
       invalid_hr_row: 4,
       not_on_platform: 2,
-      unanswered: 2,
+      refused: 2,
+      unanswered: 0,
       fields: { mobile: { to_send: 0, held_back: 2 } },
     })
     const recent = (await dirsync('plan', '--full', '--max-age', '1d', '--json')).json()

@@ -94,7 +94,7 @@ describe('a refund', () => {
   })
 
   test('whose code is not listed as a refusal of refunds is unknown, with its words masked', async () => {
-    const said = 'The platform said: system busy, call 13***'
+    const said = 'The platform said: “system busy, call 13***”.'
     // "System busy" may come after the effect.
     await refunds.fault(REFUND_CALL, { code: 1000999999, message: 'system busy, call 13900000001' })
     expect(worded(await send())).toMatchObject({

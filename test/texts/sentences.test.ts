@@ -25,12 +25,12 @@ describe('a message', () => {
   test('is put into words in the language of its reader', () => {
     expect(failureTexts('zh-CN', row)).toEqual({
       category: '手机号重复',
-      message: '企业中已有其他员工使用该手机号。平台返回：手机号已存在',
+      message: '企业中已有其他员工使用该手机号。平台返回：“手机号已存在”。',
       remedy: '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
     })
     expect(failureTexts('en', row)).toEqual({
       category: 'mobile number taken',
-      message: `${PLATFORM_CODES[1002218007].meaning} The platform says: 手机号已存在`,
+      message: `${PLATFORM_CODES[1002218007].meaning} The platform says: “手机号已存在”.`,
       remedy: PLATFORM_CODES[1002218007].remedy,
     })
     expect(runMessage('zh-CN', { message: null })).toBeNull()
@@ -38,8 +38,27 @@ describe('a message', () => {
 
   test('never changes words of others, whatever they look like', () => {
     const words = "HR has not changed since. {name} ' {words}"
-    expect(chinese(message('said.platform_says', { words }))).toBe(`平台返回：${words}`)
+    expect(chinese(message('said.platform_says', { words }))).toBe(`平台返回：“${words}”。`)
     expect(inEnglish(inWords(words))).toBe(words)
+  })
+
+  test('names the columns of a mapping as SQL does', () => {
+    const what = message('said.mapping_columns', { problems: 'x', names: ['corp_code', 'code'] })
+    expect(chinese(what)).toBe('x。可用的列：corp_code、code')
+  })
+
+  test('ends the words of others before the next sentence', () => {
+    const what = [
+      message('said.platform_says', { words: 'employee grade not set' }),
+      message('said.withheld_one'),
+    ]
+    expect(chinese(what)).toBe('平台返回：“employee grade not set”。已对 1 名员工停发。')
+  })
+
+  test('names the person who paused, however deep it says so', () => {
+    const paused = message('said.paused_by', { name: 'postgres (cli:root)', words: 'noon' })
+    const halted = message('said.halted_because', { what: 'x', meaning: [paused], remedy: '' })
+    expect(inLanguage('en', halted)).toContain('paused by root (shell): noon')
   })
 
   test('is asked for its keys and values, and changed by them', () => {

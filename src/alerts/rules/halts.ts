@@ -1,4 +1,3 @@
-import { withActor } from '../../texts/actor.ts'
 import { type Language, translator } from '../../texts/texts.ts'
 import { hours, minutes, type RuleDefinition, sourceFact } from './kind.ts'
 
@@ -51,10 +50,7 @@ export const HALTS = {
           facts: { by: raisedBy, category, message, remedy },
           since,
         })),
-    values: (language, facts) => {
-      const t = translator(language)
-      return { message: facts.said(language, 'message', what => withActor({ t }, what)) }
-    },
+    values: (language, facts) => ({ message: facts.said(language, 'message') }),
     screen: 'halts',
     prometheus: {
       expr: 'max by (job) (dirsync_halts{category="paused"}) > 0',

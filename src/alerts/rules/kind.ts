@@ -127,9 +127,9 @@ export class FactReader {
   }
 
   /** A message in words, as a sentence that another one may follow. */
-  said(language: Language, name: string, as: (what: Said) => Said = what => what): string {
+  said(language: Language, name: string): string {
     const fact = this.#facts[name] ?? ''
-    return sentence(language, isSaid(fact) ? inLanguage(language, as(fact)) : String(fact))
+    return sentence(language, isSaid(fact) ? inLanguage(language, fact) : String(fact))
   }
 
   /** Numbers as they are, for texts that need nothing else. */

@@ -1,4 +1,4 @@
-import { actorText, withActor } from '../../texts/actor.ts'
+import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -35,10 +35,7 @@ export function haltsShown(ask: Ask, result: HaltsResult): Shown {
 export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
   const { t } = ask
   const isPaused = !halt.may_probe
-  const { category, message, remedy } = failureTexts(ask.language, {
-    ...halt,
-    message: withActor(ask, halt.message),
-  })
+  const { category, message, remedy } = failureTexts(ask.language, halt)
   return {
     notice: 'bad',
     title: t('halts.what', { scope: scopeText(ask, halt.scope), category }),

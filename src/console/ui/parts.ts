@@ -73,7 +73,8 @@ export function since(ask: Ask, date: Date | null): SafeHtml {
 /** The same without markup, for use within a sentence. */
 export function sinceText(ask: Ask, date: Date): string {
   const ms = ask.now.getTime() - date.getTime()
-  if (Math.abs(ms) < 5000) return ask.t('common.now')
+  // Clocks differ a little: what is just over may seem to come.
+  if (Math.abs(ms) < 5000) return ask.t(ms > -1000 ? 'common.now' : 'common.soon')
   return ms > 0
     ? ask.t('common.ago', { time: duration(ask, ms) })
     : ask.t('common.in', { time: duration(ask, -ms) })

@@ -32,6 +32,7 @@ export const common = {
   'common.in': 'in {time}',
   'common.time': 'Time',
   'common.now': 'just now',
+  'common.soon': 'in a moment',
   'common.times_in': 'Times in {zone}',
   'common.count': '{count, number}',
   'common.no_moment': 'not a valid date or time',

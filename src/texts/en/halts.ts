@@ -28,7 +28,7 @@ export const halts = {
   'halts.outdated.remedy':
     'For the sources that differ they plan and send nothing. Give all processes the same HR_SOURCES, and restart these.',
   'halts.processes': 'Processes',
-  'halts.no_processes': 'No process has been alive in the last day.',
+  'halts.no_processes': 'No process is running.',
   'halts.no_processes.remedy': 'Start dirsync with `dirsync start`.',
   'halts.roles': 'Roles',
   'halts.state': 'State',

@@ -6,8 +6,8 @@ export const saidTexts = {
   // Words of others, or of an earlier version, as they are.
   'said.words': '{words}',
   // Cases of employees.
-  'said.platform_says': 'The platform says: {words}',
-  'said.platform_said': 'The platform said: {words}',
+  'said.platform_says': 'The platform says: “{words}”.',
+  'said.platform_said': 'The platform said: “{words}”.',
   'said.call_failed': '{operation} failed ({facts}): {meaning} {remedy}',
   'said.call_not_sent': '{operation} was not sent ({problems}): {meaning} {remedy}',
   'said.delivered_twice': 'HR delivers this employee more than once',
@@ -134,7 +134,7 @@ export const saidTexts = {
   'said.mapping_uncounted': 'column dept_code is missing; employees cannot be counted by department',
   'said.mapping_dept_code':
     'column dept_code is missing; {file} needs it, so that no department with employees in it is deleted',
-  'said.mapping_columns': '{problems}. Columns may be: {columns}',
+  'said.mapping_columns': '{problems}. Columns may be: {names}',
   'said.mapping_no_field': 'no employee field is mapped; map at least one',
   'said.mapping_code_twice': 'code and corp_code are both mapped; map the work number once',
   'said.mapping_area_alone': 'mobile_area is mapped without mobile',

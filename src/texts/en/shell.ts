@@ -106,6 +106,7 @@ export const shell = {
   'shell.compared.held_back': 'held back',
   'shell.compared.not_on_platform': 'not on platform',
   'shell.compared.invalid_hr_row': 'invalid hr row',
+  'shell.compared.refused': 'refused by platform',
   'shell.compared.unanswered': 'unanswered',
   'shell.after_sync.in_sync': 'the platform already had everything',
   'shell.after_sync.updated': 'brought in sync',

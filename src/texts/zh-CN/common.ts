@@ -33,6 +33,7 @@ export const common = {
   'common.in': '{time}后',
   'common.time': '时间',
   'common.now': '刚刚',
+  'common.soon': '即将',
   'common.times_in': '时区：{zone}',
   'common.count': '{count, number}',
   'common.no_moment': '不是有效的日期或时间',

@@ -71,8 +71,8 @@ export const failures = {
   // Words of others, or of an earlier version, as they are.
   'said.words': '{words}',
   // Cases of employees.
-  'said.platform_says': '平台返回：{words}',
-  'said.platform_said': '平台返回：{words}',
+  'said.platform_says': '平台返回：“{words}”。',
+  'said.platform_said': '平台返回：“{words}”。',
   'said.call_failed': '{operation}失败（{facts}）：{meaning}{remedy}',
   'said.call_not_sent': '{operation}未发送（{problems}）：{meaning}{remedy}',
   'said.delivered_twice': '人事系统重复返回了该员工',
@@ -185,7 +185,7 @@ export const failures = {
   'said.mapping_no_departments': '没有部门映射',
   'said.mapping_uncounted': '缺少 dept_code 列；无法按部门统计员工',
   'said.mapping_dept_code': '缺少 dept_code 列；{file} 需要它，以免删除仍有员工的部门',
-  'said.mapping_columns': '{problems}。可用的列：{columns}',
+  'said.mapping_columns': '{problems}。可用的列：{names}',
   'said.mapping_no_field': '没有映射任何员工字段；请至少映射一个',
   'said.mapping_code_twice': 'code 和 corp_code 都已映射；工号只能映射一次',
   'said.mapping_area_alone': '映射了 mobile_area，但没有映射 mobile',
@@ -613,7 +613,7 @@ export const failures = {
   'said.account': '{address} 的应用 {id}',
   'said.embedded_emulator': '内嵌模拟平台',
   'said.account_other':
-    '此数据库保存的是{ours}，但 PLATFORM_APP_ID 和 PLATFORM_BASE_URL 指向{theirs}：请更正设置，或运行 `dirsync switch-account --yes` 切换到该账号（同一账号更换地址时加 --keep-memory）',
+    '此数据库保存的是 {ours}，但 PLATFORM_APP_ID 和 PLATFORM_BASE_URL 指向 {theirs}：请更正设置，或运行 `dirsync switch-account --yes` 切换到该账号（同一账号更换地址时加 --keep-memory）',
   'said.switch_alive': 'dirsync 正在运行（进程 {processes}）：请先停止；被强制终止的进程在 15 秒内仍视为运行',
   'said.switch_money':
     '{names} 的结果未知，换成另一个账号后将无法查询：请先运行 `dirsync refund settle`，或 `dirsync refund resolve` 和 `dirsync topup resolve`',

@@ -28,7 +28,7 @@ export const halts = {
   'halts.outdated.remedy':
     '对有差异的人事系统，这些进程不制定计划，也不发送数据。请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',
   'halts.processes': '进程',
-  'halts.no_processes': '最近一天内没有任何进程。',
+  'halts.no_processes': '没有进程在运行。',
   'halts.no_processes.remedy': '请运行 `dirsync start` 启动 dirsync。',
   'halts.roles': '角色',
   'halts.state': '状态',

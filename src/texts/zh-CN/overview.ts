@@ -28,7 +28,7 @@ export const overview = {
   'overview.cases_that_wait': '另有 {count, number} 项由 dirsync 自动重试',
   'overview.no_cases_wait': '待人工处理',
   'overview.unresolved_cases': '未解决项',
-  'overview.calls_per_second': '次调用/秒',
+  'overview.calls_per_second': '调用速率（次/秒）',
   'overview.permitted': '允许 {rate} 次/秒',
   'overview.rate_unknown': '允许速率尚不明确',
   'overview.cases': '异常项（按类别）',

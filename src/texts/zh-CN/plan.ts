@@ -18,7 +18,7 @@ export const plan = {
   'plan.changed_since.what': '批准不会发送这些行，它们留待下一次计划。如果人事数据已修正，请驳回该计划。',
   'plan.why': '{fate, select, held {为何待审批} other {当时为何待审批}}',
   'plan.would_change': '{fate, select, held {将变更} approved {已批准变更} other {原本将变更}}',
-  'plan.of': '共 {total, number}（{share}）',
+  'plan.of': '（共 {total, number}，占 {share}）',
   'plan.have_left': '已离职',
   'plan.of_employees': '员工共 {total, number} 名（{share}）',
   'plan.share_of_all': '总数的 {share}。',

@@ -104,6 +104,7 @@ export const shell = {
   'shell.compared.held_back': '暂不发送',
   'shell.compared.not_on_platform': '平台无此员工',
   'shell.compared.invalid_hr_row': '人事数据不合规',
+  'shell.compared.refused': '平台拒绝查询',
   'shell.compared.unanswered': '平台未响应',
   'shell.after_sync.in_sync': '平台已与人事系统一致',
   'shell.after_sync.updated': '本次已同步',
