@@ -18,7 +18,7 @@ const NOT_IN_SYNC = 'status!~"in_sync|left|vanished"'
 
 const OPERATIONS: Placed[] = [
   stat({
-    title: 'In step',
+    title: 'In sync',
     description:
       'Share of the employees for whom the platform confirmed every field. Below 98 % for an hour is an alert.',
     unit: 'percentunit',

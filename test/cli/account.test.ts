@@ -12,7 +12,7 @@ import { dirsync } from './dirsync.ts'
 
 const EMPLOYEES = 60
 
-/** In step with its platform when the first test begins. */
+/** In sync with its platform when the first test begins. */
 const company = duringFile(() => createCompany({ employees: EMPLOYEES }))
 /** Another platform, whose employees have the same user ids and other names. */
 let other: Emulator

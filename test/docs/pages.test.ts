@@ -7,7 +7,7 @@ import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../../src/alerts/channel-settings.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
-import { SETTINGS } from '../../src/config.ts'
+import { RENAMED_SETTINGS, SETTINGS } from '../../src/config.ts'
 import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
@@ -42,6 +42,7 @@ describe('settings', () => {
       Object.keys(CHANNEL_SETTINGS).map(part => CHANNEL_PREFIX + name + part),
     )
     const known = new Set([
+      ...Object.keys(RENAMED_SETTINGS),
       ...Object.keys(SETTINGS),
       ...CRON_JOBS.map(job => settingName(job.name)),
       ...channels,

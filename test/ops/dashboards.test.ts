@@ -156,7 +156,7 @@ test('the figures are those of the sample', { tags: 'prometheus' }, async () => 
   expect(await of('Open cases')).toEqual([{ metric: {}, value: rows[0].cases }])
   expect(await of('Held runs')).toEqual([{ metric: {}, value: 0 }])
   expect(await of('Halts')).toEqual([{ metric: {}, value: 1 }])
-  const [share] = await of('In step')
+  const [share] = await of('In sync')
   expect(share?.value).toBeGreaterThan(0.9)
   const waiting = await of('Employees not in sync')
   const notInSync = EMPLOYEE_STATUSES_IN_SCOPE.filter(status => status !== 'in_sync')

@@ -46,7 +46,7 @@ export function nowShown(ask: Ask, result: AlertsResult): Shown {
   const urgent = alerts.filter(isUrgent)
   const others = alerts.filter(each => !isUrgent(each))
   const more = firing - alerts.filter(each => each.state === 'firing').length
-  const checked = checked_at && { soft: t('alerts.judged', { ago: sinceText(ask, checked_at) }) }
+  const checked = checked_at && { soft: t('alerts.checked', { ago: sinceText(ask, checked_at) }) }
   return {
     title: t('alerts.title'),
     aside: firing > 0 ? t('alerts.firing', { count: firing }) : null,
@@ -95,7 +95,7 @@ function judgement(ask: Ask, { checked_at, is_checked }: AlertsResult): Block[] 
   if (is_checked) return []
   const title =
     checked_at === null
-      ? t('alerts.never_judged')
+      ? t('alerts.never_checked')
       : t('alerts.not_checked', { time: duration(ask, ask.now.getTime() - checked_at.getTime()) })
   return [{ notice: 'bad', title, todo: t('alerts.not_checked.remedy') }]
 }

@@ -6,7 +6,7 @@ import type { EmployeeStory } from './story.ts'
  * is queried, and differences are sent. Pure: derived from the employee's story alone.
  */
 
-export const STEPS = ['read', 'in_scope', 'judged', 'asked', 'sent'] as const
+export const STEPS = ['read', 'in_scope', 'checked', 'asked', 'sent'] as const
 export type StepName = (typeof STEPS)[number]
 
 /** `waiting`: continues by itself. `failed`: needs a person, and the remedy says what to do. */
@@ -22,14 +22,14 @@ export const STEP_TEXTS = [
   'scope_vanished',
   'scope_left_in_service',
   'scope_unknown',
-  'judged_passed',
-  'judged_rules_broken',
-  'judged_row_changed',
-  'judged_not_yet',
-  'judged_held',
-  'judged_rejected',
-  'judged_gave_up',
-  'judged_unsettled',
+  'checked_passed',
+  'checked_rules_broken',
+  'checked_row_changed',
+  'checked_not_yet',
+  'checked_held',
+  'checked_rejected',
+  'checked_gave_up',
+  'checked_unsettled',
   'asked_in_service',
   'asked_absent',
   'asked_refused',
@@ -93,7 +93,7 @@ function say(state: StepState, text: StepText, values: Step['values'] = {}, abou
 
 const READ = say('done', 'read_row')
 const IN_SCOPE = say('done', 'in_scope_yes')
-const PASSED = say('done', 'judged_passed')
+const PASSED = say('done', 'checked_passed')
 const FOUND = say('done', 'asked_in_service')
 const NOT_NEEDED = say('skipped', 'asked_not_needed')
 const NOTHING = say('skipped', 'sent_nothing')
@@ -103,8 +103,8 @@ const LATER = say('waiting', 'not_reached')
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
 function ofHeld({ record }: EmployeeStory, run: number): Five {
   return record?.status === 'rejected'
-    ? [READ, IN_SCOPE, say('skipped', 'judged_rejected', { run }), NOT_REACHED, NOT_REACHED]
-    : [READ, IN_SCOPE, say('waiting', 'judged_held', { run }), LATER, LATER]
+    ? [READ, IN_SCOPE, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
+    : [READ, IN_SCOPE, say('waiting', 'checked_held', { run }), LATER, LATER]
 }
 
 // By the outcome of the attempt
@@ -138,7 +138,7 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
     case 'obsolete':
       return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
     case 'replan':
-      return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+      return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]
     default:
       return [READ, IN_SCOPE, PASSED, NOT_REACHED, NOT_REACHED]
   }
@@ -170,9 +170,9 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
   if (category === 'left_hr')
     return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
   if (category === 'invalid_hr_row')
-    return [READ, IN_SCOPE, say('failed', 'judged_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
+    return [READ, IN_SCOPE, say('failed', 'checked_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
   if (category === 'unsettled_hr_row')
-    return [READ, IN_SCOPE, say('failed', 'judged_unsettled', reason, about), NOT_REACHED, NOT_REACHED]
+    return [READ, IN_SCOPE, say('failed', 'checked_unsettled', reason, about), NOT_REACHED, NOT_REACHED]
   if (category === 'internal_error')
     return [
       READ,
@@ -190,7 +190,7 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
       say('failed', 'sent_held_back', { held: attempt.detail }, about),
     ]
   if (!asked && attempt.error === null)
-    return [READ, IN_SCOPE, say('failed', 'judged_gave_up', reason, about), NOT_REACHED, NOT_REACHED]
+    return [READ, IN_SCOPE, say('failed', 'checked_gave_up', reason, about), NOT_REACHED, NOT_REACHED]
   const isOfFields = about === undefined || about.field !== '' || (attempt.calls['employee/update'] ?? 0) > 0
   if (isOfFields) {
     const held = heldFields(story)
@@ -231,7 +231,7 @@ function withoutAttempt(story: EmployeeStory): Five {
   const [halt] = halts
   if (!record && !work)
     return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
-  if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+  if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]
   if (work && halt) {
     const stopped = say('waiting', 'asked_halted', { message: halt.message })
     return [READ, IN_SCOPE, PASSED, { ...stopped, remedy: halt.remedy }, LATER]
@@ -243,7 +243,7 @@ function withoutAttempt(story: EmployeeStory): Five {
   const about = story.dead_letters.find(isOpen)
   if (about)
     return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]
-  return [READ, IN_SCOPE, say('waiting', 'judged_not_yet'), LATER, LATER]
+  return [READ, IN_SCOPE, say('waiting', 'checked_not_yet'), LATER, LATER]
 }
 
 function isOpen({ state }: Case): boolean {

@@ -28,7 +28,7 @@ const Run = z.object({
   rows_changed: z.number().nullable(),
 })
 
-const MirrorStanding = z.object({
+const MirrorStatus = z.object({
   mirror: z.enum(MIRRORS),
   on: z.boolean().describe('Listed in MIRRORS, so it is read by its schedule'),
   last: Run.nullable().describe('The latest run that has ended'),
@@ -36,12 +36,15 @@ const MirrorStanding = z.object({
   next_read_at: z.date().nullable().describe('null: it is off, or no scheduler has run yet'),
   paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
 })
-export type MirrorStanding = z.infer<typeof MirrorStanding>
-export const Standings = z.object({ mirrors: z.array(MirrorStanding) })
+export type MirrorStatus = z.infer<typeof MirrorStatus>
+export const MirrorStatuses = z.object({ mirrors: z.array(MirrorStatus) })
 
 /** The status of each mirror, from a few rows of the index on runs. */
-export async function readStandings(pool: Pool, config: Config): Promise<z.infer<typeof Standings>> {
-  const { rows } = await pool.query<Omit<MirrorStanding, 'on'>>(
+export async function readMirrorStatuses(
+  pool: Pool,
+  config: Config,
+): Promise<z.infer<typeof MirrorStatuses>> {
+  const { rows } = await pool.query<Omit<MirrorStatus, 'on'>>(
     `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
      from unnest($1::text[]) with ordinality as m (mirror, place)
      left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
@@ -83,13 +86,13 @@ function withDates(run: z.infer<typeof Run>): z.infer<typeof Run> {
   }
 }
 
-export async function readMirrorStanding(
+export async function readMirrorStatus(
   pool: Pool,
   config: Config,
   mirror: Mirror,
-): Promise<MirrorStanding | null> {
-  const { mirrors } = await readStandings(pool, config)
-  return mirrors.find(standing => standing.mirror === mirror) ?? null
+): Promise<MirrorStatus | null> {
+  const { mirrors } = await readMirrorStatuses(pool, config)
+  return mirrors.find(status => status.mirror === mirror) ?? null
 }
 
 // Payment orders

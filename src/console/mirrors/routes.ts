@@ -6,14 +6,14 @@ import type { Services } from '../services.ts'
 import {
   Accounts,
   AccountsInput,
+  MirrorStatuses,
   Orders,
   OrdersInput,
   readAccounts,
-  readMirrorStanding,
+  readMirrorStatus,
+  readMirrorStatuses,
   readOrders,
-  readStandings,
   readTaxpayers,
-  Standings,
   Taxpayers,
   TaxpayersInput,
 } from './query.ts'
@@ -23,15 +23,15 @@ export const screen: Screen = { name: 'mirrors', endpoints: mirrors }
 
 function mirrors(services: Services): Endpoint[] {
   const { pool, config } = services
-  const standing = (mirror: Mirror) => readMirrorStanding(pool, config, mirror)
+  const status = (mirror: Mirror) => readMirrorStatus(pool, config, mirror)
   return [
     read({
       path: '/mirrors',
       tag: 'mirrors',
       role: 'viewer',
       summary: 'The status of each mirror: whether it is on, its last and next reading, and the outcome',
-      result: Standings,
-      run: () => readStandings(pool, config),
+      result: MirrorStatuses,
+      run: () => readMirrorStatuses(pool, config),
       page: (ask, result) => ({
         title: ask.t('mirrors.title'),
         body: mirrorsBody(ask, result.mirrors),
@@ -47,7 +47,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (ask, { input }) => readOrders(pool, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
-        body: ordersBody(ask, await standing('orders'), result, input),
+        body: ordersBody(ask, await status('orders'), result, input),
       }),
     }),
     read({
@@ -60,7 +60,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readAccounts(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.accounts'),
-        body: accountsBody(ask, await standing('accounts'), result, input),
+        body: accountsBody(ask, await status('accounts'), result, input),
       }),
     }),
     read({
@@ -73,7 +73,7 @@ function mirrors(services: Services): Endpoint[] {
       run: (_ask, { input }) => readTaxpayers(pool, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.taxpayers'),
-        body: taxpayersBody(ask, await standing('taxpayers'), result, input),
+        body: taxpayersBody(ask, await status('taxpayers'), result, input),
       }),
     }),
     action({

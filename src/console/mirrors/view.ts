@@ -28,22 +28,22 @@ import {
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
-import type { AccountsInput, MirrorStanding, OrdersInput, TaxpayersInput } from './query.ts'
+import type { AccountsInput, MirrorStatus, OrdersInput, TaxpayersInput } from './query.ts'
 import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from './read.ts'
 
 /** The status of each mirror. */
-export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {
+export function mirrorsBody(ask: Ask, statuses: MirrorStatus[]): SafeHtml {
   const { t } = ask
   return html`${head(t('mirrors.title'))}
   ${mirrorTabs(ask, null)}
   <p class="soft">${t('mirrors.about')}</p>
   ${live(
     ask,
-    'standings',
+    'statuses',
     ['runs'],
-    html`${standings.some(({ on }) => on) ? '' : alert('info', t('mirrors.all_off'), t('mirrors.off.remedy'))}
+    html`${statuses.some(({ on }) => on) ? '' : alert('info', t('mirrors.all_off'), t('mirrors.off.remedy'))}
     ${table(
-      standings,
+      statuses,
       [
         { title: t('mirrors.mirror'), kind: 'main', cell: ({ mirror }) => t(`mirrors.${mirror}`) },
         {
@@ -61,13 +61,13 @@ export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {
           kind: 'number',
           cell: ({ last }) => (last?.rows_changed == null ? null : figure(ask, last.rows_changed)),
         },
-        { title: t('mirrors.next'), cell: standing => nextRead(ask, standing) },
+        { title: t('mirrors.next'), cell: status => nextRead(ask, status) },
         { title: t('mirrors.now'), cell: ({ present }) => present && presentRun(ask, present) },
         ...(ask.may('operator')
           ? [
               {
                 title: t('mirrors.action'),
-                cell: ({ mirror }: MirrorStanding) => readAgain(ask, mirror, t('mirrors.read_now')),
+                cell: ({ mirror }: MirrorStatus) => readAgain(ask, mirror, t('mirrors.read_now')),
               },
             ]
           : []),
@@ -93,13 +93,13 @@ function readAgain(ask: Ask, mirror: Mirror, label: string): SafeHtml {
   return actionForm(ask, { to: `/mirrors/${mirror}/read`, label, role: 'operator' })
 }
 
-type Run = NonNullable<MirrorStanding['last']>
+type Run = NonNullable<MirrorStatus['last']>
 
 function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
   return html`<a href="/runs/${id}">${since(ask, finished_at)}</a>${name === 'done' ? '' : html` ${runState(ask, name)}`}`
 }
 
-function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStanding): Part | null {
+function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part | null {
   if (!on) return null
   return paused_at === null
     ? since(ask, next_read_at)
@@ -116,9 +116,9 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
 }
 
 /** Shown above a mirror's rows: how old they are, and what is going on. */
-function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): SafeHtml {
+function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): SafeHtml {
   const { t } = ask
-  const { last = null, present = null, on = false } = standing ?? {}
+  const { last = null, present = null, on = false } = status ?? {}
   return html`${head(t('mirrors.title'), {
     actions: [
       actionForm(ask, { to: `/mirrors/${mirror}/read`, label: t('mirrors.read_again'), role: 'operator' }),
@@ -127,7 +127,7 @@ function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): 
   ${mirrorTabs(ask, mirror)}
   ${live(
     ask,
-    'standing',
+    'status',
     ['runs'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
     ${
@@ -144,8 +144,8 @@ function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): 
         ? html`<span class="soft">${t('mirrors.never_read')}</span>`
         : html`<span><span class="soft">${t('mirrors.last_read')}</span> ${lastRead(ask, last)}</span>`
     }${
-      standing && on && (standing.next_read_at || standing.paused_at)
-        ? html`<span><span class="soft">${t('mirrors.next')}</span> ${nextRead(ask, standing)}</span>`
+      status && on && (status.next_read_at || status.paused_at)
+        ? html`<span><span class="soft">${t('mirrors.next')}</span> ${nextRead(ask, status)}</span>`
         : ''
     }${present === null ? '' : html`<span><span class="soft">${t('mirrors.now')}</span> ${presentRun(ask, present)}</span>`}</p>`,
   )}`
@@ -160,13 +160,13 @@ function listBody<Row, Input extends Record<string, unknown>>(
 ) {
   return (
     ask: Ask,
-    standing: MirrorStanding | null,
+    status: MirrorStatus | null,
     { items, next }: { items: readonly Row[]; next: string | null },
     input: Input,
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
-    const nothing = noRows(ask, standing, isFiltered(input))
-    return html`${mirrorHead(ask, mirror, standing)}
+    const nothing = noRows(ask, status, isFiltered(input))
+    return html`${mirrorHead(ask, mirror, status)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
     ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
     ${pager(ask, next)}`
@@ -199,14 +199,14 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
 }
 
 /** Shown if there are no rows. */
-function noRows(ask: Ask, standing: MirrorStanding | null, hasFilter: boolean): SafeHtml {
+function noRows(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): SafeHtml {
   const { t, language } = ask
   if (hasFilter) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
   // A run that had nothing to ask for says why; it says nothing about what the platform has.
-  const said = standing?.last && runMessage(language, standing.last)
+  const said = status?.last && runMessage(language, status.last)
   if (said) return empty(said)
-  if (standing?.last) return empty(t('mirrors.none'))
-  return empty(t('mirrors.never_read'), t(standing?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
+  if (status?.last) return empty(t('mirrors.none'))
+  return empty(t('mirrors.never_read'), t(status?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
 
 /** Whether a filter other than the paging is set. */

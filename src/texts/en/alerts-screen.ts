@@ -7,9 +7,9 @@ export const alertsScreen = {
   'alerts.all_kept_back':
     '{count, plural, one {# alert is firing} other {# alerts are firing}}, but no one is notified of {count, plural, one {it} other {them}}.',
   'alerts.firing': '{count, plural, one {# is firing} other {# are firing}}',
-  'alerts.judged': 'Checked {ago}.',
+  'alerts.checked': 'Checked {ago}.',
   'alerts.more': 'and {count, number} more, less severe or older',
-  'alerts.never_judged': 'No process has checked the rules yet, so no alert is raised.',
+  'alerts.never_checked': 'No process has checked the rules yet, so no alert is raised.',
   'alerts.not_checked':
     'No process has checked the rules for {time}: this page shows the state of that time.',
   'alerts.not_checked.remedy':

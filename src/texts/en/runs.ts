@@ -111,7 +111,7 @@ export const runs = {
   'runs.difference': 'Difference',
   'runs.in_scope': 'In scope',
   'runs.waited': 'Time that calls waited for the pacer',
-  'runs.rate_limited': 'Rejected as too fast',
+  'runs.rate_limited': 'Refused as too fast',
   'runs.new_cases': 'New cases',
   'runs.calls_by_operation': 'Calls by operation',
   'runs.operation': 'Operation',

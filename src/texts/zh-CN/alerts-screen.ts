@@ -8,9 +8,9 @@ export const alertsScreen = {
   'alerts.all_quiet': '一切正常。',
   'alerts.all_kept_back': '有 {count, plural, other {#}} 条告警仍在持续，但不通知任何人。',
   'alerts.firing': '{count, plural, other {#}} 条正在告警',
-  'alerts.judged': '评估于{ago}。',
+  'alerts.checked': '评估于{ago}。',
   'alerts.more': '另有 {count, number} 条，级别较低或发生较早',
-  'alerts.never_judged': '还没有进程评估过规则，因此不会触发任何告警。',
+  'alerts.never_checked': '还没有进程评估过规则，因此不会触发任何告警。',
   'alerts.not_checked': '已有{time}没有进程评估规则：以下为当时的情况。',
   'alerts.not_checked.remedy':
     'dirsync 的所有进程每 30 秒轮流评估一次。请运行 `dirsync start` 启动进程，并查看其日志。',

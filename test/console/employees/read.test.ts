@@ -71,7 +71,7 @@ describe('the page of an employee', () => {
     expect(page.steps.map(({ text }) => text)).toEqual([
       'read_row',
       'in_scope_yes',
-      'judged_passed',
+      'checked_passed',
       'asked_in_service',
       'sent_nothing',
     ])

@@ -97,7 +97,7 @@ function told(steps: Step[]): string[] {
 
 const READ = 'done read_row'
 const SCOPE = 'done in_scope_yes'
-const JUDGED = 'done judged_passed'
+const CHECKED = 'done checked_passed'
 const FOUND = 'done asked_in_service'
 const NOTHING = 'skipped sent_nothing'
 const NOT_REACHED = 'skipped not_reached'
@@ -108,12 +108,12 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'in_sync',
     story({ attempts: [attempt('in_sync', { calls: GET })] }),
-    [READ, SCOPE, JUDGED, FOUND, NOTHING],
+    [READ, SCOPE, CHECKED, FOUND, NOTHING],
   ],
   [
     'updated',
     story({ attempts: [attempt('updated', { calls: BOTH, fields: ['email'] })] }),
-    [READ, SCOPE, JUDGED, FOUND, 'done sent_fields'],
+    [READ, SCOPE, CHECKED, FOUND, 'done sent_fields'],
   ],
   [
     'partly_updated',
@@ -121,17 +121,17 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('partly_updated', { calls: BOTH, fields: ['email'], error: inWords('It failed.') })],
       dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
     }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_partly'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_partly'],
   ],
   [
     'deleted',
     story({ attempts: [attempt('deleted')] }),
-    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'done sent_deleted'],
+    [READ, SCOPE, CHECKED, 'skipped asked_not_needed', 'done sent_deleted'],
   ],
   [
     'bound',
     story({ attempts: [attempt('bound', { operation: 'bind-openid', detail: 'mall0001' })] }),
-    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'done sent_bound'],
+    [READ, SCOPE, CHECKED, 'skipped asked_not_needed', 'done sent_bound'],
   ],
   [
     'awaiting_activation',
@@ -139,12 +139,12 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('awaiting_activation', { calls: GET, error: inWords('not there') })],
       dead_letters: [deadLetter('not_on_platform', { state: 'awaiting_activation', next_retry_at: AT })],
     }),
-    [READ, SCOPE, JUDGED, 'waiting asked_absent', LATER],
+    [READ, SCOPE, CHECKED, 'waiting asked_absent', LATER],
   ],
   [
     'left',
     story({ record: { ...RECORD, active: false }, attempts: [attempt('left', { calls: GET })] }),
-    [READ, 'skipped scope_left', JUDGED, 'done asked_absent', NOTHING],
+    [READ, 'skipped scope_left', CHECKED, 'done asked_absent', NOTHING],
   ],
   [
     'left, gone from HR',
@@ -152,7 +152,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       record: { ...RECORD, active: false, vanished_at: AT },
       attempts: [attempt('left', { calls: GET })],
     }),
-    [READ, 'skipped scope_vanished', JUDGED, 'done asked_absent', NOTHING],
+    [READ, 'skipped scope_vanished', CHECKED, 'done asked_absent', NOTHING],
   ],
   [
     'parked, in service after leaving',
@@ -160,7 +160,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: GET, error: inWords('It failed.') })],
       dead_letters: [deadLetter('left_hr')],
     }),
-    [READ, 'failed scope_left_in_service', JUDGED, FOUND, NOTHING],
+    [READ, 'failed scope_left_in_service', CHECKED, FOUND, NOTHING],
   ],
   [
     'parked, rules broken',
@@ -168,7 +168,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { error: inWords('It failed.') })],
       dead_letters: [deadLetter('invalid_hr_row', { field: 'mobile' })],
     }),
-    [READ, SCOPE, 'failed judged_rules_broken', NOT_REACHED, NOT_REACHED],
+    [READ, SCOPE, 'failed checked_rules_broken', NOT_REACHED, NOT_REACHED],
   ],
   [
     'parked, refused as a whole when asked',
@@ -176,7 +176,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: GET, error: inWords('It failed.'), platform_code: 1002200106 })],
       dead_letters: [deadLetter('no_permission')],
     }),
-    [READ, SCOPE, JUDGED, 'failed asked_refused', NOT_REACHED],
+    [READ, SCOPE, CHECKED, 'failed asked_refused', NOT_REACHED],
   ],
   [
     'parked, a field refused',
@@ -184,7 +184,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: BOTH, error: inWords('It failed.') })],
       dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
     }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   [
     'parked, a field held back without a call',
@@ -192,17 +192,17 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: GET })],
       dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
     }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   [
     'parked, a field withheld from everybody',
     story({ record: { ...RECORD, withheld: ['level'] }, attempts: [attempt('parked', { calls: GET })] }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   [
     'parked, its workers died',
     story({ attempts: [attempt('parked')], dead_letters: [deadLetter('unclassified')] }),
-    [READ, SCOPE, 'failed judged_gave_up', NOT_REACHED, NOT_REACHED],
+    [READ, SCOPE, 'failed checked_gave_up', NOT_REACHED, NOT_REACHED],
   ],
   [
     'parked, never read as it was planned',
@@ -210,7 +210,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { error: inWords('It failed.') })],
       dead_letters: [deadLetter('unsettled_hr_row')],
     }),
-    [READ, SCOPE, 'failed judged_unsettled', NOT_REACHED, NOT_REACHED],
+    [READ, SCOPE, 'failed checked_unsettled', NOT_REACHED, NOT_REACHED],
   ],
   [
     'parked, not storable',
@@ -218,7 +218,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: BOTH, error: inWords('It failed.') })],
       dead_letters: [deadLetter('internal_error')],
     }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_not_stored'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_not_stored'],
   ],
   [
     'parked, an open id refused',
@@ -233,22 +233,22 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       ],
       dead_letters: [deadLetter('no_permission', { operation: 'bind-openid', field: 'mall0001' })],
     }),
-    [READ, SCOPE, JUDGED, 'skipped asked_not_needed', 'failed sent_held_back'],
+    [READ, SCOPE, CHECKED, 'skipped asked_not_needed', 'failed sent_held_back'],
   ],
   [
     'retry, of the question',
     story({ attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
-    [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
+    [READ, SCOPE, CHECKED, 'waiting asked_again', LATER],
   ],
   [
     'retry, of the update',
     story({ attempts: [attempt('retry', { calls: BOTH, error: inWords('HTTP 502') })] }),
-    [READ, SCOPE, JUDGED, FOUND, 'waiting sent_again'],
+    [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
     'wait',
     story({ attempts: [attempt('wait', { calls: GET, error: inWords('HTTP 429') })] }),
-    [READ, SCOPE, JUDGED, 'waiting asked_again', LATER],
+    [READ, SCOPE, CHECKED, 'waiting asked_again', LATER],
   ],
   [
     'halted before anything',
@@ -258,7 +258,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'halted by its own call',
     story({ attempts: [attempt('halted', { calls: GET, error: inWords('HTTP 503') })], halts: [HALT] }),
-    [READ, SCOPE, JUDGED, 'waiting asked_halted', LATER],
+    [READ, SCOPE, CHECKED, 'waiting asked_halted', LATER],
   ],
   [
     'halted, HR away',
@@ -279,7 +279,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'replan',
     story({ attempts: [attempt('replan')] }),
-    [READ, SCOPE, 'waiting judged_row_changed', LATER, LATER],
+    [READ, SCOPE, 'waiting checked_row_changed', LATER, LATER],
   ],
 ]
 
@@ -290,21 +290,21 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     story({ record: null }),
     ['waiting read_not_yet', 'waiting scope_unknown', LATER, LATER, LATER],
   ],
-  ['waiting for a worker', story({ pending: [WORK] }), [READ, SCOPE, JUDGED, 'waiting asked_queued', LATER]],
+  ['waiting for a worker', story({ pending: [WORK] }), [READ, SCOPE, CHECKED, 'waiting asked_queued', LATER]],
   [
     'waiting behind a halt',
     story({ pending: [WORK], halts: [HALT] }),
-    [READ, SCOPE, JUDGED, 'waiting asked_halted', LATER],
+    [READ, SCOPE, CHECKED, 'waiting asked_halted', LATER],
   ],
   [
     'waiting for a plan',
     story({ pending: [{ ...WORK, replan_at: AT }] }),
-    [READ, SCOPE, 'waiting judged_row_changed', LATER, LATER],
+    [READ, SCOPE, 'waiting checked_row_changed', LATER, LATER],
   ],
   [
     'in sync for long',
     story({ record: { ...RECORD, in_sync: true, acknowledged_at: AT } }),
-    [READ, SCOPE, JUDGED, FOUND, NOTHING],
+    [READ, SCOPE, CHECKED, FOUND, NOTHING],
   ],
   [
     'left for long',
@@ -314,18 +314,18 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   [
     'with an old case',
     story({ dead_letters: [deadLetter('duplicate_email', { field: 'email' })] }),
-    [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
-  ['not in any plan yet', story({}), [READ, SCOPE, 'waiting judged_not_yet', LATER, LATER]],
+  ['not in any plan yet', story({}), [READ, SCOPE, 'waiting checked_not_yet', LATER, LATER]],
   [
     'in a plan that is held',
     story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
-    [READ, SCOPE, 'waiting judged_held', LATER, LATER],
+    [READ, SCOPE, 'waiting checked_held', LATER, LATER],
   ],
   [
     'in a plan that was rejected',
     story({ record: heldBy('rejected'), attempts: [attempt('in_sync', { calls: GET })] }),
-    [READ, SCOPE, 'skipped judged_rejected', NOT_REACHED, NOT_REACHED],
+    [READ, SCOPE, 'skipped checked_rejected', NOT_REACHED, NOT_REACHED],
   ],
 ]
 
