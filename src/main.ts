@@ -52,6 +52,8 @@ export interface Service {
   readonly consoleUrl: string | null
   /** Where the receiver of refund notifications listens; null without that role. */
   readonly receiverUrl: string | null
+  /** Resolves when this process has asked the platform whether it accepts the application. At once without a worker. */
+  readonly accountTried: Promise<void>
   /** Stops everything within 10 s: first the work, then its resources. Idempotent. */
   stop(): Promise<void>
 }
@@ -80,7 +82,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     // Started before the work and stopped after it: a process that is stopping still shows that it is alive.
     const web = roles.includes('console') ? await startConsoleRole(core, stops) : null
     const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
-    if (roles.includes('worker')) await startWorker(core, web, stops)
+    const probe = roles.includes('worker') ? await startWorker(core, web, stops) : null
     if (roles.includes('scheduler')) await startScheduler(core, stops)
     if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
     startAlerts(core, stops)
@@ -90,7 +92,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       web?.setPhase('stopping')
       return stops.run()
     }
-    return { pool: core.pool, consoleUrl: web?.url ?? null, receiverUrl: receiver?.url ?? null, stop }
+    return {
+      pool: core.pool,
+      consoleUrl: web?.url ?? null,
+      receiverUrl: receiver?.url ?? null,
+      accountTried: probe?.tried ?? Promise.resolve(),
+      stop,
+    }
   } catch (error) {
     await stops.run()
     throw error
@@ -278,7 +286,7 @@ const FOLLOW_PACER_MS = 500
 const JOBS_END_WITHIN_MS = 6000
 
 /** Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. */
-async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<void> {
+async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<Loop> {
   const { config, pool, hr, tracing, logger } = core
   const most = config.WORKER_CONCURRENCY
   const client = connectPlatform(config, pool, logger, { onCall: web?.metrics.observeCall, tracing })
@@ -330,10 +338,12 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     orderDays: config.PAYMENT_ORDER_DAYS,
     taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
   })
-  keepRunning(stops, settler, mirrors, probeAccount({ pool, client, logger }))
+  const probe = probeAccount({ pool, client, logger })
+  keepRunning(stops, settler, mirrors, probe)
   core.notified.push(payload => {
     if (payload === 'run' || payload === '') mirrors.wake()
   })
+  return probe
 }
 
 /** Starts loops, which stop with the work. */

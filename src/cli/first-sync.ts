@@ -51,9 +51,10 @@ export async function firstSync(options: {
   everything: boolean
   mirrors: readonly Mirror[]
   stopped: Promise<void>
+  accountTried: Promise<void>
   quiet: boolean
 }): Promise<SyncResult | null> {
-  const { pool, quiet, stopped } = options
+  const { pool, quiet, stopped, accountTried } = options
   const began = performance.now()
   const since = new Date()
   let isStopped = false
@@ -67,7 +68,7 @@ export async function firstSync(options: {
   const follow = async (kind: string, id: number, source = '') => {
     runs[kind] = [...(runs[kind] ?? []), id]
     const label = [named('run_kind', kind), source].filter(Boolean).join(' ')
-    const end = await followRun({ pool, id, label, quiet, stopped })
+    const end = await followRun({ pool, id, label, quiet, stopped, accountTried })
     if (!end) return false
     const message = end.message ?? (end.state === 'done' ? null : inWords(end.state))
     // A halt of everything is reported once, with the first run that it stopped; a fault of a source once per source.

@@ -34,6 +34,15 @@ export function isHrAway(halts: readonly Halt[]): boolean {
 }
 
 /**
+ * Whether a halt of everything stands. One that was there before is given its try first: planning reads HR, and a process that
+ * starts asks the platform. A pause is for a person to end.
+ */
+function stands({ category }: Halt, state: RunProgress['state'], isAccountTried: boolean): boolean {
+  if (category === 'hr_unavailable') return state === 'running'
+  return isAccountTried || category === 'paused'
+}
+
+/**
  * Follows a run until it ends, is held, or everything is halted.
  * @param options.check called now and then; throws if no process is left to do the work
  * @returns null if it was told to stop
@@ -44,6 +53,8 @@ export async function followRun(options: {
   label: string
   quiet: boolean
   stopped: Promise<void>
+  /** Resolves when the process that does the work has asked whether the platform accepts it; default: long ago. */
+  accountTried?: Promise<void>
   check?: () => Promise<void>
 }): Promise<RunEnd | null> {
   const { pool, id } = options
@@ -51,6 +62,10 @@ export async function followRun(options: {
   let stopping = false
   void options.stopped.then(() => {
     stopping = true
+  })
+  let isAccountTried = options.accountTried === undefined
+  void options.accountTried?.then(() => {
+    isAccountTried = true
   })
   let lastAnswer = performance.now()
   let left: TimeLeft | null = null
@@ -69,7 +84,11 @@ export async function followRun(options: {
       if (!now) throw new Error(`run ${id} is gone`)
       progress.show(now, left)
       if (!isUnfinished(now.state)) return now
-      const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
+      // Known before the halts are read: a halt that is still there then has outlived its try.
+      const isTried = isAccountTried
+      const everything = (await readHalts(pool).catch(() => [])).find(
+        halt => halt.scope === '*' && stands(halt, now.state, isTried),
+      )
       if (everything) return { ...now, message: everything.message, remedy: everything.remedy }
       if (turn % CHECK_EVERY === 0) await options.check?.()
       if (performance.now() >= nextEstimate && now.state === 'running') {

@@ -194,7 +194,7 @@ async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<
  * @throws FailedError with `--once`, if it failed
  */
 async function syncAtStart(
-  { pool }: Service,
+  { pool, accountTried }: Service,
   { once = false, json = false }: StartOptions,
   { embedded, env, program }: CheckedSettings,
   { MIRRORS }: Config,
@@ -208,6 +208,7 @@ async function syncAtStart(
     // At a restart of the service, the mirrors are left to their schedules.
     mirrors: everything ? MIRRORS : [],
     stopped,
+    accountTried,
     quiet: json || isLogged,
   })
   if (!result) {

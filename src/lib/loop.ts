@@ -18,6 +18,7 @@ export class Loop {
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
   #wake = Promise.withResolvers<void>()
+  readonly #tried = Promise.withResolvers<void>()
 
   constructor(options: LoopOptions) {
     this.#options = options
@@ -25,6 +26,11 @@ export class Loop {
 
   start(): void {
     this.#running ??= this.#run()
+  }
+
+  /** Resolves when the first step has ended, well or not. */
+  get tried(): Promise<void> {
+    return this.#tried.promise
   }
 
   /** Starts the next step at once. */
@@ -56,6 +62,7 @@ export class Loop {
         isInTrouble = true
         rest = retryMs
       }
+      this.#tried.resolve()
       if (rest > 0 && !signal.aborted) await pause(rest, woken)
     }
   }

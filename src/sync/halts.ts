@@ -1,5 +1,5 @@
 import type { SourceScope } from '../hr/sources.ts'
-import { databaseTime, type Pool, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, databaseTime, type Pool, WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -122,16 +122,20 @@ export async function haltForHr(deps: Dependencies, source: Source, reason: Said
 
 /** Lifts halts as `liftHrHalt` does, and logs it. */
 export async function healHrHalt(
-  { pool, logger }: Dependencies,
+  { db, logger }: { db: ClientBase | Pool; logger: Logger },
   source: Source,
   startedAt: Date,
 ): Promise<void> {
-  for (const scope of await liftHrHalt(pool, source, startedAt))
+  for (const scope of await liftHrHalt(db, source, startedAt))
     logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: work continues')
 }
 
 /** Lifts the halts for an HR source that has answered. Returns the scopes of those there were. */
-export async function liftHrHalt(db: Pool, source: SourceScope, startedAt: Date): Promise<string[]> {
+export async function liftHrHalt(
+  db: ClientBase | Pool,
+  source: SourceScope,
+  startedAt: Date,
+): Promise<string[]> {
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt

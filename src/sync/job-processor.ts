@@ -214,7 +214,8 @@ export class JobProcessor {
     const wanted = { key: employee, isInHr, mapping: mappingFor(source, claimed.mapping) }
     const row = (await this.#rows.get(source)?.submit(wanted)) ?? null
     // One answer speaks for all enterprises of the source, each of which has a halt of its own.
-    if (source.codes && claimed.underHalt) await healHrHalt(this.#deps, source, claimed.startedAt)
+    if (source.codes && claimed.underHalt)
+      await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, claimed.startedAt)
     return row
   }
 
@@ -252,7 +253,8 @@ export class JobProcessor {
   ): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
     // HR has answered, although no call is made that could lift a halt.
-    if (claimed.underHalt) await healHrHalt(this.#deps, source, claimed.startedAt)
+    if (claimed.underHalt)
+      await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, claimed.startedAt)
     return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
   }
 

@@ -112,7 +112,14 @@ export class Planner {
     const startedAt = await databaseTime(pool)
     try {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
-        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))),
+        transaction(pool, async db => {
+          const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
+          const source = this.#readFrom(run)
+          // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
+          if (source && EMPLOYEE_KINDS.includes(run.kind))
+            await healHrHalt({ db, logger: log }, source, startedAt)
+          return planned
+        }),
       )
       trace.annotate({
         'dirsync.run.state': state,
@@ -142,9 +149,6 @@ export class Planner {
         isSuspect ? 'source_suspect' : 'failed',
       )
     }
-    const source = this.#readFrom(run)
-    if (source && EMPLOYEE_KINDS.includes(run.kind))
-      await healHrHalt({ pool, logger: log }, source, startedAt)
   }
 
   /** The HR source that a run is read from; null: none, or all of several. */

@@ -46,6 +46,37 @@ test('the summary is aligned in Chinese too', async () => {
   expect(new Set(untilCount).size).toBe(1)
 })
 
+describe('after an outage that is over, --once', () => {
+  const once = (settings: Record<string, string>) => dirsync(['start', '--once', '--json'], settings)
+
+  test('reads HR again, and syncs', async () => {
+    await using company = await createCompany({ employees: 5 })
+    const away = await once({ ...company.settings, HR_DATABASE_URL: 'postgres://me@127.0.0.1:1/hr' })
+    expect(away).toMatchObject({ code: 1 })
+    expect(away.json().halts).toMatchObject([{ scope: '*', category: 'hr_unavailable' }])
+    const back = await once(company.settings)
+    expect(back).toMatchObject({ code: 0, stderr: '' })
+    expect(back.json()).toMatchObject({ ok: true, halts: [], messages: [], employees: { in_scope: 5 } })
+    const { rows } = await company.db.query(
+      `select from dirsync.sync_run where state in ('requested', 'planning', 'running')`,
+    )
+    expect(rows).toEqual([])
+  })
+
+  test('asks the platform again, and syncs', async () => {
+    await using company = await createCompany({ employees: 5 })
+    const refused = { ...company.settings, PLATFORM_APP_SECRET: 'mistyped' }
+    for (const settings of [refused, refused])
+      expect((await once(settings)).json()).toMatchObject({
+        ok: false,
+        halts: [{ scope: '*', category: 'credentials' }],
+      })
+    const back = await once(company.settings)
+    expect(back).toMatchObject({ code: 0 })
+    expect(back.json()).toMatchObject({ ok: true, halts: [], messages: [], employees: { in_scope: 5 } })
+  })
+})
+
 test('under a pause --once says once that everything waits, and ends', async () => {
   await using company = await createCompany({ employees: 5 })
   await company.db.query(`select dirsync.pause('maintenance'), dirsync.resync('changes')`)
