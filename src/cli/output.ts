@@ -4,8 +4,9 @@ import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
 import { inWordsForPrograms } from '../texts/failures.ts'
+import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
-import { type Names, named, say } from './language.ts'
+import { type Names, named, said, say } from './language.ts'
 
 // Times
 
@@ -309,13 +310,7 @@ export function coloured(state: string, text = state): string {
 
 /** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
-  const seconds = ms / 1000
-  if (seconds < 10) return say('shell.seconds', { figure: seconds.toFixed(1) })
-  if (seconds < 120) return say('shell.seconds', { figure: String(Math.round(seconds)) })
-  if (seconds < 7200) return say('shell.minutes', { figure: String(Math.round(seconds / 60)) })
-  return seconds < 172_800
-    ? say('shell.hours', { figure: String(Math.round(seconds / 3600)) })
-    : say('shell.days', { figure: String(Math.round(seconds / 86_400)) })
+  return said(texts.duration(ms))
 }
 
 /** How long a run will still take: `about 12 min left`. */
@@ -324,7 +319,7 @@ export function shortTimeLeft({ state, seconds, paused_ms, later }: TimeLeft): s
     return say('shell.about_left', {
       time:
         seconds < 10
-          ? say('shell.seconds', { figure: String(Math.ceil(seconds)) })
+          ? said(message('said.seconds', { figure: Math.ceil(seconds) }))
           : duration(seconds * 1000),
     })
   if (paused_ms !== null) return say('shell.paused_for', { time: duration(paused_ms) })

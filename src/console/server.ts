@@ -7,6 +7,7 @@ import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '..
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import type { Role } from '../sync/process.ts'
+import { type Message, SaidError } from '../texts/message.ts'
 import { buildApp } from './app.ts'
 import { oidcSettings } from './auth/oidc.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
@@ -147,7 +148,7 @@ async function listenOn(app: FastifyInstance, host: string, [port = 0, ...others
 
 function listenError(host: string, port: number, cause: unknown): unknown {
   const found = listenTrouble('CONSOLE', { host, port }, cause)
-  return found ? new ConsoleError(`CONSOLE_${found.trouble}`, found.message, { cause }) : cause
+  return found ? new ConsoleError(`CONSOLE_${found.trouble}`, found.what, { cause }) : cause
 }
 
 /**
@@ -156,11 +157,11 @@ function listenError(host: string, port: number, cause: unknown): unknown {
  * - `CONSOLE_PORT_TAKEN`: another program listens on CONSOLE_PORT
  * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
  */
-class ConsoleError extends Error {
+class ConsoleError extends SaidError {
   readonly code: `CONSOLE_${ListenTrouble}`
 
-  constructor(code: ConsoleError['code'], message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: ConsoleError['code'], what: Message, options?: ErrorOptions) {
+    super(what, options)
     this.name = 'ConsoleError'
     this.code = code
   }

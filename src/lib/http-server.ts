@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { type Message, message } from '../texts/message.ts'
 
 /** Why a server cannot listen: the port is taken, or the address is not allowed on this machine or to this user. */
 export type ListenTrouble = 'PORT_TAKEN' | 'ADDRESS_REFUSED'
@@ -11,23 +12,19 @@ export function listenTrouble(
   prefix: string,
   { host, port }: { host: string; port: number },
   cause: unknown,
-): { trouble: ListenTrouble; message: string } | null {
+): { trouble: ListenTrouble; what: Message } | null {
   const { code, syscall } = cause as { code?: string; syscall?: string }
   if (code === 'EADDRINUSE')
-    return {
-      trouble: 'PORT_TAKEN',
-      message: `${prefix}_PORT holds ${port} but something else listens on ${host}:${port} already: set another port, or 0 for any free one`,
-    }
+    return { trouble: 'PORT_TAKEN', what: message('said.listen_taken', { setting: `${prefix}_PORT`, port }) }
   if (code === 'EACCES')
     return {
       trouble: 'ADDRESS_REFUSED',
-      message: `${prefix}_PORT holds ${port} but this user may not listen there: set a port above 1023`,
+      what: message('said.listen_refused', { setting: `${prefix}_PORT`, port }),
     }
-  if (syscall === 'listen' || syscall === 'getaddrinfo')
-    return {
-      trouble: 'ADDRESS_REFUSED',
-      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is not an address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
-    }
+  if (syscall === 'listen' || syscall === 'getaddrinfo') {
+    const values = { setting: `${prefix}_HOST`, host: JSON.stringify(host) }
+    return { trouble: 'ADDRESS_REFUSED', what: message('said.listen_nowhere', values) }
+  }
   return null
 }
 

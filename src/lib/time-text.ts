@@ -1,3 +1,5 @@
+import { type Message, message } from '../texts/message.ts'
+
 /* Times and spans as short texts of people: those that they read, in English and in the time zone of the process, and type. */
 
 const pad2 = (number: number) => String(number).padStart(2, '0')
@@ -36,12 +38,14 @@ export function ownZone(): string {
 }
 
 /** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
-export function duration(ms: number): string {
+export function duration(ms: number): Message {
   const seconds = ms / 1000
-  if (seconds < 10) return `${seconds.toFixed(1)} s`
-  if (seconds < 120) return `${Math.round(seconds)} s`
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
+  if (seconds < 10) return message('said.seconds', { figure: seconds.toFixed(1) })
+  if (seconds < 120) return message('said.seconds', { figure: Math.round(seconds) })
+  if (seconds < 7200) return message('said.minutes', { figure: Math.round(seconds / 60) })
+  return seconds < 172_800
+    ? message('said.hours', { figure: Math.round(seconds / 3600) })
+    : message('said.days', { figure: Math.round(seconds / 86_400) })
 }
 
 /** The units of a span that a person types. */

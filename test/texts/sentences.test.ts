@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toDesired } from '../../src/directory/desired.ts'
+import { duration } from '../../src/lib/time-text.ts'
 import { CIRCUMSTANCES, messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { saidTexts } from '../../src/texts/en/said.ts'
 import { failureTexts, inLanguage, runMessage } from '../../src/texts/failures.ts'
@@ -53,6 +54,12 @@ describe('a message', () => {
       message('said.withheld_one'),
     ]
     expect(chinese(what)).toBe('平台返回：“employee grade not set”。已对 1 名员工停发。')
+  })
+
+  test('says how long in the language of its reader', () => {
+    const what = message('doctor.valid', { time: duration(7_080_000) })
+    expect(chinese(what)).toBe('访问令牌还有 118 分钟有效')
+    expect(inEnglish(what)).toBe('the access token is valid for another 118 min')
   })
 
   test('names the person who paused, however deep it says so', () => {

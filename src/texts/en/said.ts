@@ -8,6 +8,15 @@ export const saidTexts = {
   // Cases of employees.
   'said.platform_says': 'The platform says: “{words}”.',
   'said.platform_said': 'The platform said: “{words}”.',
+  'said.seconds': '{figure} s',
+  'said.minutes': '{figure} min',
+  'said.hours': '{figure} h',
+  'said.days': '{figure} d',
+  'said.listen_taken':
+    '{setting} holds {port} but something else listens there already: set another port, or 0 for any free one',
+  'said.listen_refused': '{setting} holds {port} but this user may not listen there: set a port above 1023',
+  'said.listen_nowhere':
+    '{setting} holds {host} but that is not an address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them',
   'said.call_failed': '{operation} failed ({facts}): {meaning} {remedy}',
   'said.call_not_sent': '{operation} was not sent ({problems}): {meaning} {remedy}',
   'said.delivered_twice': 'HR delivers this employee more than once',

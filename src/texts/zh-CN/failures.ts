@@ -73,6 +73,15 @@ export const failures = {
   // Cases of employees.
   'said.platform_says': '平台返回：“{words}”。',
   'said.platform_said': '平台返回：“{words}”。',
+  'said.seconds': '{figure} 秒',
+  'said.minutes': '{figure} 分钟',
+  'said.hours': '{figure} 小时',
+  'said.days': '{figure} 天',
+  'said.listen_taken':
+    '{setting} 的值为 {port}，但已有其他程序在监听该端口：请换一个端口，或设为 0 使用任意空闲端口',
+  'said.listen_refused': '{setting} 的值为 {port}，但当前用户无权监听该端口：请设为 1023 以上的端口',
+  'said.listen_nowhere':
+    '{setting} 的值为 {host}，但它不是本机地址：请设为 127.0.0.1，或设为 0.0.0.0 监听所有地址',
   'said.call_failed': '{operation}失败（{facts}）：{meaning}{remedy}',
   'said.call_not_sent': '{operation}未发送（{problems}）：{meaning}{remedy}',
   'said.delivered_twice': '人事系统重复返回了该员工',
@@ -721,7 +730,7 @@ export const failures = {
   'said.no_such_time_zone': '没有时区 {name}',
   'said.cursor_invalid': 'cursor：不是列表返回的分页标记，请从第一页开始',
   // What doctor finds.
-  'doctor.valid': '访问令牌还有 {time} 有效',
+  'doctor.valid': '访问令牌还有 {time}有效',
   'doctor.complete': '完整',
   'doctor.misspelt': '{name} 不是 dirsync 的设置项',
   'doctor.renamed': '{name} 不起作用：该设置项现名为 {setting}',
@@ -838,9 +847,9 @@ export const failures = {
   'doctor.channel_with_tls': '请将 {setting} 设为 https:// 地址。',
   'doctor.channel_fails': '渠道 {channel} 无法发送：{reason}',
   'doctor.correct_channel': '请更正 {setting} 或检查邮件服务器。',
-  'doctor.newest': '最新的 updated_at 在 {time} 前',
+  'doctor.newest': '最新的 updated_at 在 {time}前',
   'doctor.none_new': '最近一天内没有任何 updated_at',
-  'doctor.in_utc': '最新的 updated_at 在 {time} 前：这些时间可能是 UTC 时间，却按中国时间读取',
+  'doctor.in_utc': '最新的 updated_at 在 {time}前：这些时间可能是 UTC 时间，却按中国时间读取',
   'doctor.in_future': '有 {count} 行的 updated_at 在未来：每次运行都会读取它们',
   'doctor.correct_times': '请在人事系统中更正这些时间，或更正映射中 updated_at 的时区。',
   'doctor.undated': '有 {count} 行没有 updated_at：每次运行都会读取它们',
