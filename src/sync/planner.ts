@@ -130,7 +130,11 @@ export class Planner {
       if (work > MUCH_WORK) await analyzeOutbox(pool, (plan?.reasons.new ?? 0) > MUCH_WORK)
       log.info({ state, reasons: plan?.reasons, message }, 'run planned')
     } catch (error) {
-      if (signal.aborted) throw error
+      if (signal.aborted) {
+        // A planner that is told to stop has not died. If even this fails, the next one finds the run.
+        await reclaimOrphanedRuns(pool, run.source).catch(() => {})
+        throw error
+      }
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       if (error instanceof OutdatedSources) return this.#giveBack(run, log)
       const reason = saidBy(error)

@@ -71,8 +71,10 @@ describe('after an outage that is over, --once', () => {
         ok: false,
         halts: [{ scope: '*', category: 'credentials' }],
       })
+    const { rows } = await company.db.query(`select from dirsync.sync_run where state = 'planning'`)
+    expect(rows).toEqual([])
     const back = await once(company.settings)
-    expect(back).toMatchObject({ code: 0 })
+    expect(back).toMatchObject({ code: 0, stderr: '' })
     expect(back.json()).toMatchObject({ ok: true, halts: [], messages: [], employees: { in_scope: 5 } })
   })
 })
