@@ -2,6 +2,7 @@ import { type IQueueBackend, Queue } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
 import { Trouble } from '../lib/trouble.ts'
 import { within } from '../lib/waiting.ts'
+import { message } from '../texts/message.ts'
 import type { JobOperation, QueuedJob } from './job.ts'
 import { type BullId, type JobData, type JobHandler, JobWorker } from './job-worker.ts'
 import { createPostgresStore } from './postgres.ts'
@@ -183,13 +184,13 @@ export class QueueBackend {
       const trouble = isWrite && this.#store.isAnswer(error) ? this.#writes : this.#trouble
       trouble.report(error)
       if (error instanceof QueueError) throw error
-      const message = `The queue could not ${what}: ${this.#store.kind} is away, or refuses it.`
-      throw new QueueError('QUEUE_UNAVAILABLE', message, error)
+      const said = message('said.queue_away', { name: what, place: this.#store.kind })
+      throw new QueueError('QUEUE_UNAVAILABLE', said, error)
     }
   }
 
   #open(): Opened {
-    if (this.#closing !== undefined) throw new QueueError('QUEUE_UNAVAILABLE', 'The queue is closed.')
+    if (this.#closing !== undefined) throw new QueueError('QUEUE_UNAVAILABLE', message('said.queue_closed'))
     this.#opened ??= this.#connect()
     return this.#opened
   }
@@ -215,6 +216,8 @@ export class QueueBackend {
 }
 
 function late(): QueueError {
-  const message = `The queue's store did not answer within ${OPERATION_TIMEOUT_MS / 1000} s.`
-  return new QueueError('QUEUE_UNAVAILABLE', message)
+  return new QueueError(
+    'QUEUE_UNAVAILABLE',
+    message('said.queue_late', { seconds: OPERATION_TIMEOUT_MS / 1000 }),
+  )
 }

@@ -13,7 +13,8 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
-import { inWords, message } from '../texts/message.ts'
+import { saidOf } from '../lib/failure.ts'
+import { message } from '../texts/message.ts'
 import {
   type ConnectionRole,
   type QueueCheck,
@@ -142,9 +143,9 @@ async function examine(url: string): Promise<QueueCheck[]> {
       return [...findings, { ok: true, what: message('doctor.queue_schema', { version: schema }) }]
     })
   } catch (error) {
-    const { code, message: words } = explain(error) as QueueError
+    const { code, said } = explain(error) as QueueError
     const remedy = message(code === 'QUEUE_NOT_MIGRATED' ? 'doctor.run_migrate' : 'doctor.correct_postgres')
-    return [{ ok: false, what: inWords(words), remedy }]
+    return [{ ok: false, what: said, remedy }]
   }
 }
 
@@ -168,10 +169,10 @@ async function withClient<T>(url: string, action: (client: pg.Client) => Promise
 function explain(error: unknown): unknown {
   if (error instanceof QueueError) return error
   if (error instanceof SchemaMigrationRequiredError) {
-    return new QueueError('QUEUE_NOT_MIGRATED', 'The queue has no tables yet: run `dirsync migrate`.', error)
+    return new QueueError('QUEUE_NOT_MIGRATED', message('said.queue_bare'), error)
   }
   if (error instanceof SchemaVersionMismatchError || error instanceof UnsupportedPostgresVersionError) {
-    return new QueueError('QUEUE_STORE_TOO_OLD', error.message, error)
+    return new QueueError('QUEUE_STORE_TOO_OLD', message('said.words', { words: error.message }), error)
   }
-  return new QueueError('QUEUE_UNAVAILABLE', 'PostgreSQL cannot serve the queue.', error)
+  return new QueueError('QUEUE_UNAVAILABLE', message('said.queue_unserved', { reason: saidOf(error) }), error)
 }

@@ -28,7 +28,7 @@ export function createRedisStore(redisUrl: string): QueueStore {
     async prepare() {
       const { version } = await withClient(redisUrl, readServer)
       if (isTooOld(version)) {
-        throw new QueueError('QUEUE_STORE_TOO_OLD', `The queue needs Redis 6.2 or later, this is ${version}.`)
+        throw new QueueError('QUEUE_STORE_TOO_OLD', message('said.queue_redis_old', { version }))
       }
     },
     doctor: () => examine(redisUrl),
@@ -142,11 +142,7 @@ async function withClient<T>(url: string, action: (client: Redis) => Promise<T>)
   try {
     return await action(client)
   } catch (error) {
-    throw new QueueError(
-      'QUEUE_UNAVAILABLE',
-      'Redis does not answer: start it, or correct REDIS_URL.',
-      failure ?? error,
-    )
+    throw new QueueError('QUEUE_UNAVAILABLE', message('said.queue_redis_silent'), failure ?? error)
   } finally {
     client.disconnect()
   }

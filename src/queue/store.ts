@@ -1,5 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
-import type { Message } from '../texts/message.ts'
+import { type Message, type Said, SaidError } from '../texts/message.ts'
 
 /** Where the queue lives: Redis (redis.ts) or PostgreSQL (postgres.ts). */
 export interface QueueStore {
@@ -35,18 +35,18 @@ export interface StoreConnection {
 /** One line of `dirsync doctor`. */
 export interface QueueCheck {
   ok: boolean
-  what: Message
+  what: Said
   remedy?: Message
 }
 
 type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
 
 /** An operation on the queue failed. Nothing is lost: what was not queued is fed again from the outbox. */
-export class QueueError extends Error {
+export class QueueError extends SaidError {
   readonly code: QueueErrorCode
 
-  constructor(code: QueueErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
+  constructor(code: QueueErrorCode, what: Message, cause?: unknown) {
+    super(what, cause === undefined ? undefined : { cause })
     this.name = 'QueueError'
     this.code = code
   }

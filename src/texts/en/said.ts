@@ -12,6 +12,13 @@ export const saidTexts = {
   'said.minutes': '{figure} min',
   'said.hours': '{figure} h',
   'said.days': '{figure} d',
+  'said.queue_bare': 'The queue has no tables yet: run `dirsync migrate`.',
+  'said.queue_unserved': 'PostgreSQL cannot serve the queue: {reason}',
+  'said.queue_redis_old': 'The queue needs Redis 6.2 or later, this is {version}.',
+  'said.queue_redis_silent': 'Redis does not answer: start it, or correct REDIS_URL.',
+  'said.queue_away': 'The queue could not {name}: {place} is away, or refuses it.',
+  'said.queue_closed': 'The queue is closed.',
+  'said.queue_late': "The queue's store did not answer within {seconds} s.",
   'said.listen_taken':
     '{setting} holds {port} but something else listens there already: set another port, or 0 for any free one',
   'said.listen_refused': '{setting} holds {port} but this user may not listen there: set a port above 1023',

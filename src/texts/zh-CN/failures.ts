@@ -77,6 +77,13 @@ export const failures = {
   'said.minutes': '{figure} 分钟',
   'said.hours': '{figure} 小时',
   'said.days': '{figure} 天',
+  'said.queue_bare': '队列还没有数据表：请运行 `dirsync migrate`。',
+  'said.queue_unserved': 'PostgreSQL 无法承载队列：{reason}',
+  'said.queue_redis_old': '队列需要 Redis 6.2 或更高版本，当前为 {version}。',
+  'said.queue_redis_silent': 'Redis 没有响应：请启动 Redis，或更正 REDIS_URL。',
+  'said.queue_away': '队列无法执行 {name}：{place} 无法连接或拒绝执行。',
+  'said.queue_closed': '队列已关闭。',
+  'said.queue_late': '队列所在的存储在 {seconds} 秒内没有响应。',
   'said.listen_taken':
     '{setting} 的值为 {port}，但已有其他程序在监听该端口：请换一个端口，或设为 0 使用任意空闲端口',
   'said.listen_refused': '{setting} 的值为 {port}，但当前用户无权监听该端口：请设为 1023 以上的端口',
