@@ -79,7 +79,7 @@ function printNotice({ notice, title, what, todo, next, list = [], facts }: Noti
   // What leads to a page is there as a command.
   if (!isNothing(todo) && !isLink(todo)) printArrow(textOf(todo))
   if (!isNothing(next) && !isLink(next)) printText(textOf(next))
-  for (const [i, item] of list.entries()) printText(`${i + 1}. ${textOf(item)}`)
+  for (const [i, item] of list.entries()) printText(`${i + 1}. ${textOf(withoutLinks(item)).trimEnd()}`)
   if (facts) printFactsOf(facts)
 }
 
@@ -139,6 +139,9 @@ function textOf(words: Words, category: (list: Names, value: string) => string =
 }
 
 const isLink = (words: Words) => typeof words === 'object' && words !== null && 'to' in words
+
+/** A sentence without the links to pages beside it. */
+const withoutLinks = (words: Words) => (Array.isArray(words) ? words.filter(part => !isLink(part)) : words)
 
 function hasTime(words: Words): boolean {
   if (typeof words !== 'object' || words === null) return false

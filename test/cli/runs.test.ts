@@ -92,6 +92,17 @@ test('each dead letter of a swap mentions it', async () => {
   expect(stdout).toMatch(/→ On the platform, change the mobile number of e001[01] \(/)
 })
 
+test('a run that finds HR suspect fails the wait, and says what to do without the links of its page', async () => {
+  await company.hr.query(
+    `create table kept as select userid, mobile from person; update person set mobile = ''`,
+  )
+  const waited = await dirsync('resync', '--full', '--wait')
+  await company.hr.query(`update person p set mobile = k.mobile from kept k where k.userid = p.userid`)
+  expect(waited.code).toBe(1)
+  expect(waited.stdout).toMatch(/1\. See below what is missing, .* HR\s+database\.\n/s)
+  expect(waited.stdout).toMatch(/or start one now\.\n +3\. /)
+})
+
 describe('a run that its breaker holds', () => {
   let held: number
 
