@@ -9,9 +9,9 @@ import { isThisMachine } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { shortened } from '../lib/text.ts'
 import type { Role } from '../sync/process.ts'
-import { inLanguage } from '../texts/failures.ts'
 import { message } from '../texts/message.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
+import { explainProblems, problemDocument, problemTexts } from './api/problems.ts'
 import { apiReference, describeApi } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
@@ -78,7 +78,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     ...(options.proxies.length > 0 ? { trustProxy: [...options.proxies] } : {}),
-    frameworkErrors: (error, _request, reply) => refuse(reply.headers(headers), error, logger),
+    frameworkErrors: (error, request, reply) => tell(request, reply.headers(headers), error, logger),
   })
   app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (_request, reply) => {
@@ -89,12 +89,15 @@ export function buildApp(options: AppOptions): FastifyInstance {
     const route = request.routeOptions.url ?? null
     const durationMs = Math.round(reply.elapsedTime)
     const { id: requestId, method } = request
-    logger.debug({ requestId, method, route, status: reply.statusCode, durationMs }, 'request')
+    // Programs are told the id of what is refused, so that it can be found here.
+    const level = isApi(request) && reply.statusCode >= 400 ? 'info' : 'debug'
+    logger[level]({ requestId, method, route, status: reply.statusCode, durationMs }, 'request')
   })
   // Set before anything is registered, because a plugin's routes keep the handler that was current when they were
   // added.
   app.setErrorHandler((error, request, reply) => tell(request, reply, error, logger))
   demandAccess(app)
+  const methods = new Methods(app)
   app.register(cookie)
   app.register(formbody)
   app.register(authPlugin, {
@@ -104,12 +107,12 @@ export function buildApp(options: AppOptions): FastifyInstance {
     oidc: options.oidc,
     taste: tasteOf,
   })
-  app.register(fp(async root => guard(root, options)))
+  app.register(fp(async root => guard(root, options, methods)))
   return app
 }
 
 /** Everything that runs once the caller is identified. */
-async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
+async function guard(app: FastifyInstance, options: AppOptions, methods: Methods): Promise<void> {
   const { services, publicUrl, readOnly, readiness, logger, live } = options
   const shares = new Shares()
   const kit: Kit = {
@@ -147,13 +150,18 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       await shares.admit(request.viewer.name, reply)
     return undefined
   })
-  app.setNotFoundHandler((request, reply) =>
-    wantsHtml(request)
-      ? tell(request, reply, new Problem('not_found'), logger)
-      : isApi(request)
-        ? tell(request, reply, new Problem('not_found', message('said.no_route')), logger)
-        : answer(reply, 404, 'NOT_FOUND', 'There is no such page.'),
-  )
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = methods.of(request.url)
+    if (allowed.length > 0) {
+      reply.header('allow', allowed.join(', '))
+      const values = { method: request.method, methods: allowed.join(', ') }
+      return tell(request, reply, new Problem('no_such_method', '', { values }), logger)
+    }
+    if (isApi(request))
+      return tell(request, reply, new Problem('not_found', message('said.no_route')), logger)
+    if (wantsHtml(request)) return tell(request, reply, new Problem('not_found'), logger)
+    return answer(reply, 404, 'NOT_FOUND', 'There is no such page.')
+  })
 
   app.get('/healthz', { config: OPEN }, () => ({
     status: 'alive',
@@ -188,6 +196,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   live.register(app)
   describeApi(app, options.version)
   apiReference(app, kit)
+  explainProblems(app)
   app.register(async described => {
     for (const endpoint of endpoints(services)) endpoint.register(described, kit)
   })
@@ -204,6 +213,31 @@ function demandAccess(app: FastifyInstance): void {
     if (config?.access === undefined)
       throw new Error(`the route ${method} ${url} does not say who may call it`)
   })
+}
+
+/** The methods of every address, for requests with another one. */
+class Methods {
+  readonly #routes = new Map<string, Set<string>>()
+
+  constructor(app: FastifyInstance) {
+    app.addHook('onRoute', ({ method, url }) => {
+      const known = this.#routes.get(url) ?? new Set()
+      for (const name of [method].flat()) known.add(name)
+      this.#routes.set(url, known)
+    })
+  }
+
+  /** Empty if there is no such address. */
+  of(address: string): string[] {
+    const parts = address.split('?', 1)[0]?.split('/') ?? []
+    const isMeant = (url: string) => {
+      const wanted = url.split('/')
+      return (
+        wanted.length === parts.length && wanted.every((part, i) => part.startsWith(':') || part === parts[i])
+      )
+    }
+    return [...new Set([...this.#routes].flatMap(([url, names]) => (isMeant(url) ? [...names] : [])))]
+  }
 }
 
 function isChange({ method }: FastifyRequest): boolean {
@@ -248,16 +282,8 @@ function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply
     const to = isChange(request) ? cameFrom(request) : request.url
     return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
   }
-  reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
-  return reply.type('application/problem+json').send(
-    JSON.stringify({
-      type: 'about:blank',
-      title: 'Unauthorized',
-      status: 401,
-      detail: 'Send the header "Authorization: Bearer" with a token that `dirsync tokens add` printed.',
-      code: 'unauthorized',
-    }),
-  )
+  reply.header('www-authenticate', 'Bearer realm="dirsync"')
+  throw new Problem('unauthorized')
 }
 
 function wantsHtml(request: FastifyRequest): boolean {
@@ -324,41 +350,14 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
   if (problem.kind === 'internal') report(request, error, logger)
   if (problem.retryAfter !== undefined) reply.header('retry-after', String(problem.retryAfter))
   reply.code(problem.status)
+  if (isApi(request) || problem.kind === 'unauthorized')
+    return reply.type('application/problem+json').send(JSON.stringify(problemDocument(problem, request)))
   const taste = tasteOf(request)
-  const title = taste.t(problem.titleKey)
-  const detail = inLanguage(taste.language, problem.said)
-  const remedy = problem.remedyKey
-    ? taste.t(problem.remedyKey, {
-        reference: request.id,
-        seconds: problem.retryAfter ?? 0,
-        role: '',
-        ...problem.values,
-      })
-    : ''
-  if (isApi(request))
-    return reply.type('application/problem+json').send(
-      JSON.stringify({
-        type: 'about:blank',
-        title,
-        status: problem.status,
-        ...(detail || remedy ? { detail: detail || remedy } : {}),
-        code: problem.kind,
-        reference: request.id,
-      }),
-    )
-  if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
+  const texts = problemTexts(problem, taste, request.id)
+  if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${texts.title}.`)
   const back = isChange(request) ? cameFrom(request) : null
-  const body = problemBody(taste.t, { title, detail, remedy, back })
-  return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
-}
-
-/** Explains in general terms what is wrong with the request. Details of server errors go to the log only. */
-function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
-  const { statusCode = 500 } = error as Error & { statusCode?: number }
-  if (statusCode >= 400 && statusCode < 500)
-    return answer(reply, statusCode, 'BAD_REQUEST', 'The console does not understand this request.')
-  logger.error({ error }, 'a request to the console failed')
-  return answer(reply, 500, 'INTERNAL', 'The request failed inside dirsync; its log says why.')
+  const body = problemBody(taste.t, { ...texts, back })
+  return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title: texts.title, body })))
 }
 
 function report(request: FastifyRequest, error: unknown, logger: Logger): void {
@@ -367,9 +366,8 @@ function report(request: FastifyRequest, error: unknown, logger: Logger): void {
 }
 
 function codeOf({ kind, status }: Problem): string {
-  if (kind === 'internal') return 'INTERNAL'
-  if (kind === 'invalid') return 'BAD_REQUEST'
-  return status === 404 ? 'NOT_FOUND' : kind.toUpperCase()
+  const isUnreadable = [400, 413, 415].includes(status)
+  return isUnreadable || kind === 'invalid' ? 'BAD_REQUEST' : kind.toUpperCase()
 }
 
 function answer(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {

@@ -8,7 +8,7 @@ import { type Message, message, saidBySchema } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
 import type { AccessRole } from './auth/viewer.ts'
-import type { IdempotencyKeys } from './idempotency.ts'
+import type { ActionAnswer, IdempotencyKeys } from './idempotency.ts'
 import { Problem, problemOf } from './problem.ts'
 import type { Shown } from './shown.ts'
 
@@ -172,7 +172,10 @@ export interface Next {
 /**
  * An action. It is recorded before it takes effect: `run` goes through Commands, or records it itself.
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
- * @param definition.starts true: /api/v1 accepts an Idempotency-Key, so that a repeated request starts nothing twice
+ * @param definition.starts what works on in the background, by its path: /api/v1 answers 202 with its Location
+ * @param definition.creates what has come into being, by its path: /api/v1 answers 201 with its Location
+ * @param definition.secret the answer holds a secret or personal data. It cannot be kept, so an Idempotency-Key is refused, as
+ * it is for looks, which would only be repeated
  * @param definition.page shows the answer at once, instead of `next` (for actions that read much and change nothing)
  * @param definition.refused the form again with what was typed, for invalid input; absent: an error page
  */
@@ -185,7 +188,9 @@ export function action<
     params?: Params
     body?: Body
     result: Result
-    starts?: true
+    starts?(result: z.output<Result>, asked: Input<Params, Body>): string
+    creates?(result: z.output<Result>, asked: Input<Params, Body>): string
+    secret?: true
     looks?: Look
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
@@ -194,9 +199,11 @@ export function action<
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
 ): Endpoint & Pick<typeof definition, 'run' | 'result'> & { next?: NextOf<Result, Params, Body> } {
-  const { path, summary, tag, role, result, starts, looks } = definition
+  const { path, summary, tag, role, result, starts, creates, looks } = definition
   const config = { access: role }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
+  const status = starts ? 202 : creates ? 201 : 200
+  const takesKeys = !looks && !definition.secret
   const run: typeof definition.run = async (ask, asked) => {
     if (looks) await ask.commands.note(looks, { ...asked.params, ...asked.input })
     return definition.run(ask, asked)
@@ -218,21 +225,29 @@ export function action<
         operationId: operationId('POST', path),
         params,
         ...(definition.body ? { body } : {}),
-        ...(starts ? { headers: IDEMPOTENCY } : {}),
-        response: { 200: result },
+        ...(takesKeys ? { headers: IDEMPOTENCY } : {}),
+        response: { [status]: result },
       }
       app.post(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
+        const key = request.headers['idempotency-key']
+        if (key !== undefined && !takesKeys) throw new Problem('key_refused')
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         if (looks) kit.look(ask)
-        const key = request.headers['idempotency-key']
-        if (!starts || key === undefined) return reply.send(await run(ask, asked))
-        const route = `${path} ${JSON.stringify([asked.params, asked.input])}`
-        const text = await kit.keys.once(
-          { owner: ask.asker.actor, key: String(key), request: digest(route) },
-          async () => JSON.stringify(z.encode(result, await run(ask, asked))),
-        )
-        return reply.type('application/json').serializer(String).send(text)
+        const work = async (): Promise<ActionAnswer> => {
+          const done = await run(ask, asked)
+          const place = (starts ?? creates)?.(done, asked)
+          const body = JSON.stringify(z.encode(result, done))
+          return { status, location: place === undefined ? null : API + place, body }
+        }
+        const once = {
+          owner: ask.asker.actor,
+          key: String(key),
+          request: digest(`${path} ${JSON.stringify([asked.params, asked.input])}`),
+        }
+        const answer = key === undefined ? await work() : await kit.keys.once(once, work)
+        if (answer.location !== null) reply.header('location', answer.location)
+        return reply.code(answer.status).type('application/json').serializer(String).send(answer.body)
       })
       app.post(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
@@ -263,7 +278,7 @@ const IDEMPOTENCY = z.object({
     .min(1)
     .max(200)
     .optional()
-    .describe('Made by the caller. The same key with the same request gives the first answer, for a day.'),
+    .describe('Made by the caller. A repeated request with the same key gives the first answer, for a day.'),
 })
 
 /** A table to download as CSV, line by line. /api/v1 serves the same file, so it has no separate twin. */
@@ -395,10 +410,19 @@ function parsed<Schema extends z.ZodType>(
   // PostgreSQL cannot store U+0000, and no person types it.
   if (result.success) return storable(result.data)
   // An address with an impossible number is simply not found.
-  throw new Problem(
-    kind,
-    kind === 'not_found' ? '' : message('said.problems', { problems: result.error.issues.map(problemIn) }),
-  )
+  if (kind === 'not_found') throw new Problem('not_found')
+  const { issues } = result.error
+  const errors = issues.flatMap(issue => {
+    const code = issue.code === 'invalid_type' && issue.input === undefined ? 'missing' : issue.code
+    const error = { path: issue.path, code, said: problemIn(issue) }
+    if (issue.code !== 'unrecognized_keys') return [error]
+    return issue.keys.map(key => ({
+      ...error,
+      path: [...issue.path, key],
+      said: message('said.unknown_here', { names: [key] }),
+    }))
+  })
+  throw new Problem('invalid', message('said.problems', { problems: issues.map(problemIn) }), { errors })
 }
 
 /** What is wrong with a value. */

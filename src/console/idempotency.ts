@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import { message } from '../texts/message.ts'
+import { type Message, message } from '../texts/message.ts'
 import { Problem, problemOf } from './problem.ts'
 
 /** Identifies a request with an Idempotency-Key. */
@@ -9,6 +9,15 @@ interface Once {
   key: string
   /** Digest of the route and its input. */
   request: string
+}
+
+/** An answer of /api/v1 to an action. */
+export interface ActionAnswer {
+  status: number
+  /** Where to find what was created or started. */
+  location: string | null
+  /** A JSON text. */
+  body: string
 }
 
 /** As the API's description says. */
@@ -26,20 +35,19 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Does the work once per key; later calls get the first answer, a JSON text.
+   * Does the work once per key; later calls get the first answer.
    * @throws Problem if the key was used for another request, or the first one is still running
    */
-  async once({ owner, key, request }: Once, work: () => Promise<string>): Promise<string> {
-    if (key === '' || key.length > MAX_KEY)
-      throw new Problem('invalid', message('said.key_length', { limit: MAX_KEY }))
+  async once({ owner, key, request }: Once, work: () => Promise<ActionAnswer>): Promise<ActionAnswer> {
+    if (key === '' || key.length > MAX_KEY) throw keyProblem(message('said.key_length', { limit: MAX_KEY }))
     const { rowCount } = await this.#pool.query(
       `insert into dirsync.idempotency_key (owner, key, request) values ($1, $2, $3)
-       on conflict (owner, key) do update set request = excluded.request, at = now(), answer = null
+       on conflict (owner, key) do update set request = excluded.request, at = now(), answer = null, status = null, location = null
        where idempotency_key.at < now() - interval '1 day'`,
       [owner, key, request],
     )
     if (rowCount === 0) return this.#answerOf({ owner, key, request })
-    let answer: string
+    let answer: ActionAnswer
     try {
       answer = await work()
     } catch (error) {
@@ -51,24 +59,32 @@ export class IdempotencyKeys {
         ])
       throw error
     }
-    await this.#pool.query('update dirsync.idempotency_key set answer = $3 where owner = $1 and key = $2', [
-      owner,
-      key,
-      answer,
-    ])
+    await this.#pool.query(
+      `update dirsync.idempotency_key set answer = $3, status = $4, location = $5 where owner = $1 and key = $2`,
+      [owner, key, answer.body, answer.status, answer.location],
+    )
     return answer
   }
 
-  async #answerOf({ owner, key, request }: Once): Promise<string> {
-    const { rows } = await this.#pool.query<{ request: string; answer: string | null }>(
-      'select request, answer from dirsync.idempotency_key where owner = $1 and key = $2',
+  async #answerOf({ owner, key, request }: Once): Promise<ActionAnswer> {
+    const { rows } = await this.#pool.query<
+      { request: string; body: string | null } & Omit<ActionAnswer, 'body'>
+    >(
+      // A version before this one stored no status.
+      'select request, answer as body, coalesce(status, 200) as status, location from dirsync.idempotency_key where owner = $1 and key = $2',
       [owner, key],
     )
     const kept = rows[0]
-    if (kept && kept.request !== request) throw new Problem('invalid', message('said.key_of_another'))
-    if (!kept || kept.answer === null) throw new Problem('changed', message('said.key_in_use'))
-    return kept.answer
+    if (kept && kept.request !== request) throw keyProblem(message('said.key_of_another'))
+    if (!kept || kept.body === null) throw new Problem('key_in_use', message('said.key_in_use'))
+    return { status: kept.status, location: kept.location, body: kept.body }
   }
+}
+
+function keyProblem(said: Message): Problem {
+  return new Problem('invalid', said, {
+    errors: [{ path: [], header: 'Idempotency-Key', code: 'refused', said }],
+  })
 }
 
 /**

@@ -25,7 +25,8 @@ export function givenMoment(
   const moment = momentIn(ask.zone, text)
   const year = moment.getUTCFullYear()
   // Beyond these years, PostgreSQL and JavaScript may read a date differently.
-  if (!(year >= 1900 && year <= 9999)) throw new Problem('invalid', `${name}: ${ask.t('common.no_moment')}`)
+  if (!(year >= 1900 && year <= 9999))
+    throw new Problem('invalid', `${name}: ${ask.t('common.no_moment')}`, { field: name })
   return moment
 }
 

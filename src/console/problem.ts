@@ -1,30 +1,47 @@
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 
-/** The kinds of error pages; each has the texts `error.<kind>` and `error.<kind>.remedy`. */
-type Kind =
-  | 'not_found'
-  | 'forbidden'
-  | 'read_only'
-  | 'cross_site'
-  | 'changed'
-  | 'invalid'
-  | 'internal'
-  | 'database'
-  | 'too_many'
-  | 'misdirected'
-
-const STATUS: Record<Kind, number> = {
-  not_found: 404,
+/** Every kind of problem, with its HTTP status. Each has the texts `error.<kind>` and `problem.<kind>`. */
+const STATUS = {
+  malformed: 400,
+  unauthorized: 401,
   forbidden: 403,
   read_only: 403,
   cross_site: 403,
+  not_found: 404,
+  no_such_method: 405,
   changed: 409,
+  key_in_use: 409,
+  too_large: 413,
+  media_type: 415,
+  misdirected: 421,
   invalid: 422,
+  key_refused: 422,
+  too_many: 429,
   internal: 500,
   database: 503,
-  too_many: 429,
-  misdirected: 421,
+  hr: 503,
+} as const
+
+export type ProblemKind = keyof typeof STATUS
+export const PROBLEMS = Object.keys(STATUS) as ProblemKind[]
+
+export function isProblem(name: string): name is ProblemKind {
+  return Object.hasOwn(STATUS, name)
+}
+
+export function problemStatus(kind: ProblemKind): number {
+  return STATUS[kind]
+}
+
+/** What is wrong with one value of a request. */
+export interface FieldError {
+  /** The place of the value in the body or among the parameters; empty: the request as a whole. */
+  readonly path: readonly PropertyKey[]
+  /** The header that is meant instead. */
+  readonly header?: string
+  readonly code: string
+  readonly said: Said
 }
 
 /**
@@ -32,17 +49,26 @@ const STATUS: Record<Kind, number> = {
  * shown; it holds no personal data.
  */
 export class Problem extends SaidError {
-  readonly kind: Kind
+  readonly kind: ProblemKind
   readonly status: number
   readonly values: TextValues
   /** Seconds after which to try again. */
   readonly retryAfter: number | undefined
+  readonly errors: readonly FieldError[]
 
   constructor(
-    kind: Kind,
+    kind: ProblemKind,
     /** A text is in the reader's language already, or the words of others. */
     detail: Said | string = '',
-    options: { values?: TextValues; retryAfter?: number; status?: number; cause?: unknown } = {},
+    options: {
+      values?: TextValues
+      retryAfter?: number
+      status?: number
+      cause?: unknown
+      /** What is wrong with each value; or the name of the one that the detail is about. */
+      errors?: readonly FieldError[]
+      field?: string
+    } = {},
   ) {
     super(typeof detail === 'string' ? inWords(detail) : detail, { cause: options.cause })
     this.name = 'Problem'
@@ -50,6 +76,9 @@ export class Problem extends SaidError {
     this.values = options.values ?? {}
     this.retryAfter = options.retryAfter
     this.status = options.status ?? STATUS[kind]
+    const { field } = options
+    const own = { path: field === undefined ? [] : [field], code: 'refused', said: this.said }
+    this.errors = options.errors ?? (kind === 'invalid' ? [own] : [])
   }
 
   get titleKey(): TextKey {
@@ -63,12 +92,15 @@ export class Problem extends SaidError {
 }
 
 /** Codes of src/sync/commands.ts and src/lib/cursor.ts for a request that cannot be carried out. */
-const COMMANDS: Record<string, Kind> = {
+const COMMANDS: Record<string, ProblemKind> = {
   COMMAND_NOT_FOUND: 'not_found',
   COMMAND_INVALID: 'invalid',
   COMMAND_CONFLICT: 'changed',
   CURSOR_INVALID: 'invalid',
 }
+
+/** Statuses with which Fastify refuses a request that it cannot read. */
+const UNREADABLE: Record<number, ProblemKind> = { 404: 'not_found', 413: 'too_large', 415: 'media_type' }
 
 /**
  * Errors of `pg` and of the system which mean that the database is down, too slow, or temporarily read-only. A
@@ -82,11 +114,16 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, message, statusCode } = error as { code?: unknown; message?: string; statusCode?: number }
   const command = COMMANDS[String(code)]
-  if (command) return new Problem(command, saidBy(error), { cause: error })
+  if (command) {
+    const field = code === 'CURSOR_INVALID' ? { field: 'cursor' } : {}
+    return new Problem(command, saidBy(error), { cause: error, ...field })
+  }
   if (DATABASE_AWAY.test(String(code)) || /timeout|Connection terminated/.test(message ?? ''))
     return new Problem('database', '', { cause: error })
-  if (statusCode === 404) return new Problem('not_found', '', { cause: error })
-  if (statusCode && statusCode >= 400 && statusCode < 500)
-    return new Problem('invalid', saidBy(error), { status: statusCode, cause: error })
+  if (statusCode && statusCode >= 400 && statusCode < 500) {
+    const kind = UNREADABLE[statusCode]
+    if (kind) return new Problem(kind, '', { cause: error })
+    return new Problem('malformed', '', { status: statusCode, cause: error })
+  }
   return new Problem('internal', '', { cause: error })
 }

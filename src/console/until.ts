@@ -53,7 +53,7 @@ export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>):
             ? new Date(now.getTime() + 4 * HOUR_MS)
             : null
   if (until === null || !(until.getTime() > now.getTime()) || until.getTime() > now.getTime() + MOST_MS)
-    throw new Problem('invalid', t('common.needs_time'))
+    throw new Problem('invalid', t('common.needs_time'), { field: 'until' })
   return until
 }
 

@@ -41,7 +41,7 @@ describe('with CONSOLE_TOKEN set', () => {
 
 test.each([
   ['GET', '/nothing-here', 404, 'NOT_FOUND'],
-  ['POST', '/healthz', 404, 'NOT_FOUND'],
+  ['POST', '/healthz', 405, 'NO_SUCH_METHOD'],
   ['GET', '/%zz', 400, 'BAD_REQUEST'],
 ] as const)('%s %s is answered %i in JSON, with the security headers', async (method, url, status, code) => {
   const response = await console.app.inject({ method, url })

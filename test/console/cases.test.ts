@@ -146,7 +146,7 @@ describe('a bulk action', () => {
     const snooze = { action: 'snooze', ids, for: '1w' }
     const preview = (await post('/api/v1/bulk', snooze)).json()
     expect(preview).toMatchObject({ total: 3, will_act: 2, will_skip: 1, more: false })
-    expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(200)
+    expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(202)
     const again = await post(`/api/v1/bulk/${preview.id}/start`)
     expect(again.statusCode).toBe(409)
     expect(again.json().detail).toBe('This action is requested, so that is no longer possible.')

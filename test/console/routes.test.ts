@@ -31,6 +31,8 @@ test('only health, metrics, assets and signing in are open to those who have not
     'GET /assets/*',
     'GET /healthz',
     'GET /metrics',
+    'GET /problems',
+    'GET /problems/:kind',
     'GET /readyz',
     'GET /sign-in',
     'GET /sign-in/key',
@@ -112,7 +114,10 @@ test('the API does everything that a page does', () => {
   // Signing in, files that pages are made of, and what only asks for pages.
   expect(
     [...new Set(lacking)].filter(
-      key => !/^(GET|POST) \/(sign-in|sign-out|assets|healthz|readyz|metrics|preferences|events)/.test(key),
+      key =>
+        !/^(GET|POST) \/(sign-in|sign-out|assets|healthz|readyz|metrics|problems|preferences|events)/.test(
+          key,
+        ),
     ),
   ).toEqual(['GET /'])
 })

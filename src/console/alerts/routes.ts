@@ -177,8 +177,9 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       result: QuietHoursInput,
       async run(ask, { input }) {
         const { starts, ends, time_zone } = input
-        if (starts === ends) throw new Problem('invalid', ask.t('alerts.quiet_hours.same'))
-        if (!isZone(time_zone)) throw new Problem('invalid', ask.t('alerts.quiet_hours.no_zone'))
+        if (starts === ends) throw new Problem('invalid', ask.t('alerts.quiet_hours.same'), { field: 'ends' })
+        if (!isZone(time_zone))
+          throw new Problem('invalid', ask.t('alerts.quiet_hours.no_zone'), { field: 'time_zone' })
         await ask.commands.setQuietHours({ starts, ends, timeZone: time_zone })
         return input
       },

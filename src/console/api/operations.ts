@@ -24,11 +24,10 @@ const Operations = z.record(
       requestBody: z
         .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })) })
         .optional(),
-      responses: z.looseObject({
-        200: z
-          .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })).optional() })
-          .optional(),
-      }),
+      responses: z.record(
+        z.string(),
+        z.object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })).optional() }),
+      ),
     }),
   ),
 )
@@ -38,6 +37,8 @@ export type ApiOperation = z.infer<typeof Operations>[string][string] & {
   method: string
   path: string
   role: string
+  /** HTTP status of success. */
+  status: string
 }
 
 /** The operations of the OpenAPI document, with the role that each needs. */
@@ -48,6 +49,7 @@ export function operationsOf(document: { paths?: object }): ApiOperation[] {
       method: name.toUpperCase(),
       path,
       role: operation['x-role'],
+      status: Object.keys(operation.responses).find(status => status.startsWith('2')) ?? '200',
     })),
   )
 }

@@ -46,7 +46,7 @@ function roleName({ t }: Ask, role: string): string {
 export function operationBody(ask: Ask, operation: ApiOperation, origin: string): SafeHtml {
   const { t } = ask
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema
-  const answer = Object.values(operation.responses[200]?.content ?? {})[0]?.schema
+  const answer = Object.values(operation.responses[operation.status]?.content ?? {})[0]?.schema
   return html`${head(html`<code>${operation.method} ${operation.path}</code>`)}
     <p>${operation.summary}</p>
     ${facts([

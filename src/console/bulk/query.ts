@@ -38,7 +38,8 @@ type BulkInput = z.output<typeof BulkInput>
 export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   const { t } = ask
   const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
-  if (which === 'ids' && ids.length === 0) throw new Problem('invalid', t('cases.needs_cases'))
+  if (which === 'ids' && ids.length === 0)
+    throw new Problem('invalid', t('cases.needs_cases'), { field: 'ids' })
   const of = which === 'ids' ? { ids } : { filter: filter ?? {} }
   switch (action) {
     case 'retry':
@@ -46,12 +47,12 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
     case 'snooze':
       return { of, action, until: snoozeEnd(ask, input), reason: reason ?? null }
     case 'ignore':
-      if (!reason) throw new Problem('invalid', t('cases.needs_reason'))
+      if (!reason) throw new Problem('invalid', t('cases.needs_reason'), { field: 'reason' })
       return { of, action, reason }
     case 'assign':
       return { of, action, assignee: input.assignee || null }
     case 'comment':
-      if (!input.text) throw new Problem('invalid', t('cases.needs_text'))
+      if (!input.text) throw new Problem('invalid', t('cases.needs_text'), { field: 'text' })
       return { of, action, text: input.text }
   }
 }

@@ -46,6 +46,7 @@ export function bulk({ pool }: Services): Endpoint[] {
         categories: z.record(z.string(), z.number()),
         states: z.record(z.string(), z.number()),
       }),
+      creates: ({ id }) => `/bulk/${id}`,
       async run(ask, { input }) {
         const request = bulkRequestOf(ask, input)
         try {
@@ -100,6 +101,7 @@ export function bulk({ pool }: Services): Endpoint[] {
       summary: 'Start a previewed action; it runs in the background',
       params,
       result: z.object({ id: z.number() }),
+      starts: ({ id }) => `/bulk/${id}`,
       run: (ask, { params: { id } }) => settle(ask, id, () => startBulk(pool, ask.asker, id)),
       next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
     }),

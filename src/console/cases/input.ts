@@ -44,7 +44,8 @@ export function snoozeEnd(
     : given.for
       ? new Date(now.getTime() + PERIODS[given.for] * DAY_MS)
       : null
-  if (end === null || !(end.getTime() > now.getTime())) throw new Problem('invalid', t('cases.needs_time'))
+  if (end === null || !(end.getTime() > now.getTime()))
+    throw new Problem('invalid', t('cases.needs_time'), { field: 'until' })
   return end
 }
 

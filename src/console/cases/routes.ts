@@ -129,7 +129,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
     retry: action({
       ...decide('retry', 'Try a case again at once', { version }),
       result: z.object({ id: z.number(), run: z.number().describe('The run that tries it') }),
-      starts: true,
+      starts: ({ run }) => `/runs/${run}`,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => ({
           id,
@@ -159,7 +159,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       result: SetAside,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
-          if (!input.reason) throw new Problem('invalid', ask.t('cases.needs_reason'))
+          if (!input.reason) throw new Problem('invalid', ask.t('cases.needs_reason'), { field: 'reason' })
           await ask.commands.ignore(id, input.reason, input.version)
           return { id, state: 'ignored', until: null }
         }),
@@ -182,7 +182,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       result: Done.extend({ comment: z.string() }),
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
-          if (!input.text) throw new Problem('invalid', ask.t('cases.needs_text'))
+          if (!input.text) throw new Problem('invalid', ask.t('cases.needs_text'), { field: 'text' })
           await ask.commands.comment(id, input.text)
           return { id, comment: input.text }
         }),

@@ -125,7 +125,7 @@ export async function readDeletions({ pool, hr, config }: Services): Promise<Del
       unread,
     }
   } catch (error) {
-    if (isOfHr(error)) throw new Problem('invalid', saidBy(error), { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('hr', saidBy(error), { cause: error })
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { StartedRuns, startedRuns } from '../runs/query.ts'
-import { toStarted } from '../runs/routes.ts'
+import { startedPath, toStarted } from '../runs/routes.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import {
@@ -50,7 +50,7 @@ function departments(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'Starts a run that deletes the departments that HR closed',
       body: z.object({ reason }),
-      starts: true,
+      starts: startedPath,
       result: StartedRuns,
       run: async (ask, { input }) => startedRuns(await ask.commands.deleteDepartments(input.reason)),
       next: (_ask, started) =>

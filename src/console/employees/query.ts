@@ -39,7 +39,8 @@ export async function readEmployees(
 ): Promise<EmployeesResult> {
   if (q !== undefined) {
     const other = status === undefined ? code && 'department' : 'status'
-    if (other) throw new Problem('invalid', message('said.either_option', { one: 'q', other }))
+    if (other)
+      throw new Problem('invalid', message('said.either_option', { one: 'q', other }), { field: other })
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const [counts, { items, next }] = await Promise.all([

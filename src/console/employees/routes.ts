@@ -79,7 +79,7 @@ export function employees(services: EmployeeServices) {
       role: 'reviewer',
       summary: 'Starts a run for this employee',
       params,
-      starts: true,
+      starts: ({ run }) => `/runs/${run}`,
       result: z.object({ run: z.number(), key: z.string() }),
       async run(ask, { params }) {
         const key = await resolveKey(services, params.key)
@@ -98,6 +98,7 @@ export function employees(services: EmployeeServices) {
       summary: 'One value of one employee as HR has it, unmasked. Recorded before it is read',
       params,
       body: z.object({ field: z.enum(EMPLOYEE_FIELDS), reason }),
+      secret: true,
       result: z.object({ value: z.string().nullable() }),
       async run(ask, { params, input }) {
         const key = await resolveKey(services, params.key)
@@ -120,7 +121,7 @@ async function reveal({ pool, hr }: EmployeeServices, ask: Ask, what: Parameters
   } catch (error) {
     if (error instanceof RevealError)
       throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })
-    if (isOfHr(error)) throw new Problem('invalid', saidBy(error), { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('hr', saidBy(error), { cause: error })
     throw error
   }
 }

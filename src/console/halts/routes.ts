@@ -43,6 +43,7 @@ function halts(services: Services): Endpoint[] {
           .describe('Scope of the halt; `-`: the enterprise without a code'),
       }),
       result: z.object({ scope: z.string() }),
+      starts: () => '/halts',
       run: async (ask, { params }) => ({ scope: await ask.commands.probeNow(params.scope) }),
       next: () => ({ to: '/halts', notice: { key: 'halts.probing' } }),
     }),

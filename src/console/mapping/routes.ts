@@ -105,7 +105,7 @@ function mapping(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'Finds out what another SELECT would change, without changing anything',
       body: SourceQuery.extend({ mapping: mappingText }),
-      starts: true,
+      starts: ({ id }) => `/mapping/dry-runs/${id}`,
       result: z.object({ id: z.number() }),
       run: (ask, { input }) => request(services, ask, input),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
@@ -152,7 +152,7 @@ async function request(
     return { id: await requestDryRun(services, asker, { sql: text.replaceAll('\r\n', '\n'), source: name }) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
-    throw new Problem('invalid', saidBy(error), { cause: error })
+    throw new Problem('invalid', saidBy(error), { field: 'mapping', cause: error })
   }
 }
 

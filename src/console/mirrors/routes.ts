@@ -84,7 +84,7 @@ function mirrors(services: Services): Endpoint[] {
         'Read a mirror again, or return the run that already waits to do so; works for mirrors that are off, too',
       params: z.object({ mirror: z.enum(MIRRORS) }),
       result: z.object({ run: z.number() }),
-      starts: true,
+      starts: ({ run }) => `/runs/${run}`,
       run: async (ask, { params }) => {
         const [run = 0] = await ask.commands.resync(params.mirror)
         return { run }

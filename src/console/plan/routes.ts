@@ -46,6 +46,7 @@ export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
       params: RunParams,
       body: z.object({ reason: reason.optional() }),
       result: decision,
+      starts: ({ run }) => `/runs/${run}`,
       run: async (ask, { params, input }) => ({
         run: await decided(pool, params.id, ask.commands.approve(params.id, input.reason ?? null)),
       }),

@@ -83,7 +83,8 @@ function sinceMoment(text: string, now: Date, zone: string): Date {
     period === null
       ? momentIn(zone, text.length === 10 ? `${text}T00:00` : text)
       : new Date(now.getTime() - period)
-  if (Number.isNaN(date.getTime())) throw new Problem('invalid', message('said.no_moment', { name: 'since' }))
+  if (Number.isNaN(date.getTime()))
+    throw new Problem('invalid', message('said.no_moment', { name: 'since' }), { field: 'since' })
   return date
 }
 

@@ -93,7 +93,7 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'Start a run, or join an identical one that has not begun',
       body: StartBody,
       result: StartedRuns,
-      starts: true,
+      starts: startedPath,
       run: async (ask, { input }) => startedRuns(await start(ask.commands, input)),
       next: (_ask, started) => toStarted(started),
     }),
@@ -130,17 +130,24 @@ export function toStarted({ run, runs }: StartedRuns) {
     : { to: '/runs', notice: { key: 'runs.started_each', values: { runs: runs.join(', ') } } as const }
 }
 
+/** Of several runs, one per HR source: the list that they are first in. */
+export function startedPath({ run, runs }: StartedRuns): string {
+  return runs.length === 1 ? `/runs/${run}` : '/runs'
+}
+
 async function start(
   commands: Commands,
   { kind, max_age, employees, source = '' }: StartBody,
 ): Promise<number[]> {
   const of = source === '' ? null : source
   if (max_age !== undefined && kind !== 'full')
-    throw new Problem('invalid', message('said.takes_none', { name: 'max_age', kind }))
+    throw new Problem('invalid', message('said.takes_none', { name: 'max_age', kind }), { field: 'max_age' })
   if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodMs(max_age), of)
   if (kind === 'employees') return [await commands.resyncEmployees(namesOf(employees ?? ''))]
   if (employees !== undefined)
-    throw new Problem('invalid', message('said.takes_none', { name: 'employees', kind }))
+    throw new Problem('invalid', message('said.takes_none', { name: 'employees', kind }), {
+      field: 'employees',
+    })
   return commands.resync(kind, of)
 }
 
@@ -148,14 +155,17 @@ async function start(
 function namesOf(given: string | string[]): string[] {
   const names = [given].flat().flatMap(text => text.split(/[\n\r,，、;；]+/))
   const unique = [...new Set(names.map(name => name.trim()).filter(Boolean))]
-  if (unique.length === 0) throw new Problem('invalid', message('said.no_employees'))
+  if (unique.length === 0) throw new Problem('invalid', message('said.no_employees'), { field: 'employees' })
   if (unique.length > MOST_NAMED)
-    throw new Problem('invalid', message('said.too_many_employees', { limit: MOST_NAMED }))
+    throw new Problem('invalid', message('said.too_many_employees', { limit: MOST_NAMED }), {
+      field: 'employees',
+    })
   const tooLong = unique.find(name => [...name].length > 121)
   if (tooLong !== undefined)
     throw new Problem(
       'invalid',
       message('said.user_id_too_long', { text: JSON.stringify(tooLong.slice(0, 40)) }),
+      { field: 'employees' },
     )
   return unique
 }

@@ -57,6 +57,7 @@ function schedules(services: Services): Endpoint[] {
       result: z.object({
         requested_at: z.date().describe('Unchanged if an earlier request still waits for a scheduler'),
       }),
+      starts: (_done, { params }) => pageOf(params.job),
       run: async (ask, { params }) => ({
         requested_at: await ask.commands.runSchedule(params.job),
       }),

@@ -20,4 +20,42 @@ export const api = {
   'api.answer': 'Answer (JSON)',
   'api.example': 'Example',
   'api.back': 'All operations',
+  'api.status': 'Status',
+  'api.problem_code': 'Code',
+  'api.problems': 'Problems',
+  'api.problems_intro':
+    'Why the API refuses a request: the kinds of its problem documents (RFC 9457). Each links to what it means and what to do.',
+  'problem.malformed':
+    'The address, the headers or the body cannot be parsed, so nothing was done. Correct the request; sending it again unchanged fails again.',
+  'problem.unauthorized':
+    'The request has no credentials, or they are wrong, expired or revoked. Programs send a token in the header "Authorization: Bearer"; people sign in.',
+  'problem.forbidden':
+    'The role of the caller does not include this. The description of the API names the role of every operation.',
+  'problem.read_only':
+    'This console changes nothing, because CONSOLE_READ_ONLY is set. Another console of the deployment, or the shell, can.',
+  'problem.cross_site':
+    'A browser sent this change from the page of another site, so it was refused. Programs send a token instead of a cookie.',
+  'problem.not_found':
+    'There is nothing at this address: it is misspelt, or what was there has been removed.',
+  'problem.no_such_method':
+    'The address exists, but not for this method. The header Allow lists the methods that it takes.',
+  'problem.changed':
+    'Another person or dirsync itself was quicker, so the request no longer fits, and nothing was done. Read the current state and decide again.',
+  'problem.key_in_use':
+    'A request with the same Idempotency-Key has begun and has no stored answer: it is still running, or was cut off. See what it has done; then use a new key if need be.',
+  'problem.too_large': 'The body is larger than dirsync reads, so nothing was done.',
+  'problem.media_type': 'The Content-Type of the body is not one that dirsync reads. The API reads JSON.',
+  'problem.misdirected':
+    'The request names a host that is not this console. Without CONSOLE_URL, a console answers only to the names of its own machine.',
+  'problem.invalid':
+    'The request was understood, but a value in it is not possible, so nothing was done. `errors` names each value: by a JSON Pointer into the body, or by its parameter or header.',
+  'problem.key_refused':
+    'The operation only reads, or its answer holds what must not be stored, such as a secret. dirsync cannot repeat its first answer, and rather refuses the key than ignores it.',
+  'problem.too_many':
+    'The caller has made too many requests. The header Retry-After says after how many seconds to try again; RateLimit says what is left.',
+  'problem.internal':
+    'dirsync failed. Whether the request took effect is unknown. The log of the console has the cause under the reference of the answer.',
+  'problem.database':
+    'dirsync’s own database did not answer in time. Whether a change took effect is unknown; with an Idempotency-Key it is never made twice.',
+  'problem.hr': 'HR did not answer in time, or refused to. Nothing was changed.',
 } as const

@@ -21,4 +21,33 @@ export const api = {
   'api.answer': '响应（JSON）',
   'api.example': '示例',
   'api.back': '全部操作',
+  'api.status': '状态码',
+  'api.problem_code': '代码',
+  'api.problems': '错误类型',
+  'api.problems_intro': 'API 拒绝请求的原因：错误文档（RFC 9457）的各种类型。点击可查看含义和处理方法。',
+  'problem.malformed': '无法解析地址、请求头或请求体，因此未执行任何操作。请修正请求；原样重发仍会失败。',
+  'problem.unauthorized':
+    '请求没有凭据，或凭据错误、过期、已吊销。程序需在请求头 "Authorization: Bearer" 中带上令牌；人员需登录。',
+  'problem.forbidden': '调用者的角色不能执行此操作。API 说明中列出了每个操作所需的角色。',
+  'problem.read_only': '已设置 CONSOLE_READ_ONLY，此控制台不做任何更改。请使用本部署的其他控制台或命令行。',
+  'problem.cross_site': '浏览器从其他网站的页面发来此更改，已拒绝。程序应使用令牌，而不是 Cookie。',
+  'problem.not_found': '该地址下没有内容：地址有误，或内容已被移除。',
+  'problem.no_such_method': '地址存在，但不支持此请求方法。响应头 Allow 列出了可用的方法。',
+  'problem.changed': '其他人或 dirsync 已先行更改，该请求不再适用，未执行任何操作。请读取最新状态后再决定。',
+  'problem.key_in_use':
+    '使用同一 Idempotency-Key 的请求已经开始，但尚无保存的答复：仍在进行，或已中断。请查看其结果，必要时使用新的 Idempotency-Key。',
+  'problem.too_large': '请求体超过 dirsync 可读取的大小，未执行任何操作。',
+  'problem.media_type': 'dirsync 不支持请求体的 Content-Type。API 只读取 JSON。',
+  'problem.misdirected': '请求中的主机名不属于此控制台。未设置 CONSOLE_URL 时，控制台只响应本机的名称。',
+  'problem.invalid':
+    '请求可以读取，但其中的某个值不可用，未执行任何操作。`errors` 列出每个值的位置：请求体中的 JSON Pointer，或参数名、请求头名。',
+  'problem.key_refused':
+    '此操作只读取数据，或其答复含有不能保存的内容（如密钥）。dirsync 无法重复首次答复，因此拒绝而不是忽略 Idempotency-Key。',
+  'problem.too_many':
+    '调用者的请求过于频繁。响应头 Retry-After 给出重试前应等待的秒数，RateLimit 给出剩余额度。',
+  'problem.internal':
+    'dirsync 内部出错，无法确定请求是否生效。可按答复中的 reference 在控制台日志中查找原因。',
+  'problem.database':
+    'dirsync 的数据库未及时响应，无法确定更改是否生效；带有 Idempotency-Key 的请求不会重复执行。',
+  'problem.hr': 'HR 未及时响应或拒绝了请求，未更改任何数据。',
 } as const satisfies Section<typeof English>

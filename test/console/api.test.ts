@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import { PROBLEMS } from '../../src/console/problem.ts'
+import { ConsoleUnderTest, openApp, recordLog } from './console-under-test.ts'
+
+/* What a program is answered, whatever it asks for. What each operation does is in the tests of its screen. */
+
+const console = new ConsoleUnderTest()
+
+/** A case, and the version of it that a decision is about. */
+async function plantCase(key: string): Promise<{ id: number; version: number }> {
+  const { rows } = await console.pool.query(
+    `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+     values ('employee', $1, 'update-employee', 'duplicate_mobile', '[]', '[]', 'open') returning id, version`,
+    [key],
+  )
+  return rows[0]
+}
+
+describe('a refused request', () => {
+  test.each([
+    ['without a token', 'GET', '/runs', undefined, 401, 'unauthorized'],
+    ['of a lower role', 'POST', '/pause', { reason: 'r' }, 403, 'forbidden'],
+    ['for what does not exist', 'GET', '/runs/999', undefined, 404, 'not_found'],
+    ['for no route', 'GET', '/nothing', undefined, 404, 'not_found'],
+    ['with another method', 'GET', '/pause', undefined, 405, 'no_such_method'],
+    ['that is too large', 'POST', '/mapping/try', { key: 'x'.repeat(300_000) }, 413, 'too_large'],
+    ['in another format', 'POST', '/mapping/try', '<key/>', 415, 'media_type'],
+    ['with half a body', 'POST', '/mapping/try', '{"key":', 400, 'malformed'],
+    ['with half a character', 'GET', '/%zz', undefined, 400, 'malformed'],
+    ['with impossible values', 'GET', '/runs?limit=0', undefined, 422, 'invalid'],
+  ] as const)('%s is answered with a problem', async (what, method, path, payload, status, code) => {
+    const type = what === 'in another format' ? 'application/xml' : 'application/json'
+    const headers = payload === undefined ? {} : { 'content-type': type }
+    const url = `/api/v1${path}`
+    const role = what === 'of a lower role' ? 'viewer' : 'operator'
+    const answer =
+      what === 'without a token'
+        ? await console.app.inject({ method, url })
+        : await console.ask(role, method, url, payload, headers)
+    expect(answer.statusCode).toBe(status)
+    expect(answer.headers['content-type']).toContain('application/problem+json')
+    const problem = answer.json()
+    expect(problem).toMatchObject({
+      type: `/problems/${code}`,
+      title: expect.any(String),
+      status,
+      detail: expect.stringMatching(/\w/),
+      code,
+      instance: `urn:uuid:${problem.reference}`,
+    })
+    const page = await console.app.inject({ url: problem.type, headers: { 'accept-language': 'zh-CN' } })
+    expect(page.statusCode).toBe(200)
+    expect(page.body).toContain('lang="zh-CN"')
+  })
+
+  test('names each wrong value by its place', async () => {
+    const body = { starts: 'ten', time_zone: 'Asia/Shanghai', 'what/ever': 1 }
+    const inBody = await console.ask('operator', 'POST', '/api/v1/alerts/quiet-hours', body)
+    expect(inBody.json().errors).toEqual([
+      { pointer: '#/starts', code: 'invalid_format', detail: expect.stringContaining('22:00') },
+      { pointer: '#/ends', code: 'missing', detail: 'ends is missing' },
+      { pointer: '#/what~1ever', code: 'unrecognized_keys', detail: 'there is no what/ever here' },
+    ])
+    const inQuery = await console.ask('viewer', 'GET', '/api/v1/runs?limit=many&cursor=x')
+    expect(inQuery.json().errors).toEqual([
+      { parameter: 'limit', code: 'invalid_type', detail: 'limit should be a number' },
+    ])
+    const later = await console.ask('viewer', 'GET', '/api/v1/runs?cursor=x')
+    expect(later.json().errors).toMatchObject([{ parameter: 'cursor', code: 'refused' }])
+    const inHeader = await console.ask('operator', 'POST', '/api/v1/resume', {}, { 'idempotency-key': '' })
+    expect(inHeader.json().errors).toMatchObject([{ header: 'Idempotency-Key' }])
+  })
+
+  test('for another method is told which there are, on pages too', async () => {
+    const answers = [
+      await console.ask('viewer', 'POST', '/api/v1/runs/1/plan.csv'),
+      await console.ask('viewer', 'GET', '/api/v1/cases/1/retry'),
+      await console.app.inject({ method: 'DELETE', url: '/api/v1/runs', headers: { accept: 'text/html' } }),
+      await console.app.inject({ method: 'GET', url: '/sign-out', headers: { accept: 'text/html' } }),
+    ]
+    expect(answers.map(({ statusCode, headers }) => [statusCode, headers.allow])).toEqual([
+      [405, 'GET, HEAD'],
+      [405, 'POST'],
+      [405, 'GET, HEAD, POST'],
+      [405, 'POST'],
+    ])
+  })
+
+  test('is found in the log by its reference', async () => {
+    const { logger, lines } = recordLog()
+    await using logged = await openApp(console.url, { logger })
+    const { reference } = (await logged.app.inject('/api/v1/runs')).json()
+    expect(lines.filter(({ requestId }) => requestId === reference)).toMatchObject([
+      { level: 30, method: 'GET', route: '/api/v1/runs', status: 401 },
+    ])
+  })
+})
+
+test.each(PROBLEMS)('the problem %s has a page of its own, in both languages', async kind => {
+  const page = async (language: string) =>
+    (await console.app.inject({ url: `/problems/${kind}`, headers: { 'accept-language': language } })).body
+  const heading = /<h1>(.+?)<\/h1>\s*<p>(.{10,})<\/p>/
+  expect(await page('en')).toMatch(heading)
+  expect(heading.exec(await page('zh-CN'))?.[1]).toMatch(/\p{Script=Han}/u)
+})
+
+describe('what is begun or made is told where', () => {
+  test('a run that was started', async () => {
+    const answer = await console.ask('operator', 'POST', '/api/v1/runs', { kind: 'full' })
+    const { run } = answer.json()
+    expect([answer.statusCode, answer.headers.location]).toEqual([202, `/api/v1/runs/${run}`])
+    expect((await console.ask('viewer', 'GET', String(answer.headers.location))).json().id).toBe(run)
+  })
+
+  test('an action on many cases, previewed and then started', async () => {
+    const { id } = await plantCase('many')
+    const preview = await console.ask('reviewer', 'POST', '/api/v1/bulk', {
+      ids: [id],
+      action: 'comment',
+      text: 't',
+    })
+    const place = `/api/v1/bulk/${preview.json().id}`
+    expect([preview.statusCode, preview.headers.location]).toEqual([201, place])
+    const start = await console.ask('reviewer', 'POST', `${place}/start`, {})
+    expect([start.statusCode, start.headers.location]).toEqual([202, place])
+  })
+})
+
+describe('an Idempotency-Key', () => {
+  const key = { 'idempotency-key': 'k1' }
+
+  test('gives the first answer again, with its status and Location, and does nothing twice', async () => {
+    const { id, version } = await plantCase('twice')
+    const ask = () => console.ask('reviewer', 'POST', `/api/v1/cases/${id}/retry`, { version }, key)
+    const [first, second] = [await ask(), await ask()]
+    expect(first.statusCode).toBe(202)
+    for (const one of [first, second])
+      expect([one.statusCode, one.headers.location, one.json()]).toEqual([
+        202,
+        `/api/v1/runs/${first.json().run}`,
+        first.json(),
+      ])
+    const retries = (await console.commands()).filter(({ name }) => name === 'retry')
+    expect(retries).toHaveLength(1)
+  })
+
+  test('is honoured by every action, or refused in words', async () => {
+    const actions = console.routes.filter(
+      ({ method, url }) => method === 'POST' && url.startsWith('/api/v1/'),
+    )
+    const refused: string[] = []
+    for (const { url, schema } of actions) {
+      const answer = await console.ask('admin', 'POST', url.replaceAll(/:\w+/g, '9'), {}, key)
+      const isRefused = answer.statusCode === 422 && answer.json().code === 'key_refused'
+      expect('headers' in Object(schema), url).toBe(!isRefused)
+      if (isRefused) refused.push(url.slice('/api/v1'.length))
+    }
+    expect(refused.sort()).toEqual([
+      '/doctor',
+      '/employees/:key/explain',
+      '/employees/:key/reveal',
+      '/mapping/try',
+      '/platform/token',
+    ])
+  })
+})
