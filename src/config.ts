@@ -627,6 +627,16 @@ export const SETTINGS = {
     default: 'false',
     example: 'true',
   },
+  CONSOLE_NAMES: {
+    group: 'Console and log',
+    meaning:
+      'false if pages should not show the names of people and departments. They come from HR at each look and are kept nowhere; viewers see them masked.',
+    type: choice('true', 'false')
+      .transform(value => value === 'true')
+      .describe('true, false'),
+    default: 'true',
+    example: 'false',
+  },
   CONSOLE_PROXIES: {
     group: 'Console and log',
     meaning: 'Reverse proxies in front of the console whose X-Forwarded-… headers are trusted.',

@@ -87,6 +87,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     CONSOLE_TOKEN: null,
     CONSOLE_URL: null,
     CONSOLE_READ_ONLY: false,
+    CONSOLE_NAMES: true,
     CONSOLE_PROXIES: [],
     OIDC_ISSUER: null,
     OIDC_CLIENT_ID: null,

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Ask } from '../console/ask.ts'
 import type { Input, Next } from '../console/endpoint.ts'
+import { Marks } from '../console/marks.ts'
 import { Problem, problemOf } from '../console/problem.ts'
 import type { Shown } from '../console/shown.ts'
 import { ownZone } from '../lib/time-text.ts'
@@ -37,6 +38,7 @@ export function shellAsk({ asker, commands }: CommandContext, language = shellLa
     commands,
     url: '/',
     now: new Date(),
+    marks: new Marks(),
     readOnly: false,
     may: () => true,
   }

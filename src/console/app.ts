@@ -21,6 +21,7 @@ import { isApi, type Kit, type Notice } from './endpoint.ts'
 import { readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
+import { PageNames } from './names.ts'
 import { preferences } from './preferences.ts'
 import { Problem, problemOf } from './problem.ts'
 import type { Readiness } from './readiness.ts'
@@ -115,6 +116,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
 async function guard(app: FastifyInstance, options: AppOptions, methods: Methods): Promise<void> {
   const { services, publicUrl, readOnly, readiness, logger, live } = options
   const shares = new Shares()
+  const names = services.config.CONSOLE_NAMES ? new PageNames(services.people) : null
   const kit: Kit = {
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
@@ -123,8 +125,11 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     pageOf,
     async send(request, reply, ask, page, current) {
       const notice = takeNotice(request, reply, ask.t)
-      const frame = await readFrame(services, ask, { notice, version: options.version, current })
-      return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
+      const [frame, body] = await Promise.all([
+        readFrame(services, ask, { notice, version: options.version, current }),
+        names?.put(ask, page.body, current) ?? page.body,
+      ])
+      return reply.type('text/html; charset=utf-8').send(String(layout(ask, { ...page, body }, frame)))
     },
     notify: leaveNotice,
     look: ask => shares.look(ask.viewer.name),

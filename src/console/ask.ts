@@ -5,6 +5,7 @@ import { type Asker, Commands } from '../sync/commands.ts'
 import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
+import { Marks } from './marks.ts'
 
 /** Colour schemes; `auto` follows the operating system. */
 export const THEMES = ['auto', 'light', 'dark'] as const
@@ -29,6 +30,8 @@ export interface Ask extends Taste {
   /** Path and query of the page, for links back. */
   readonly url: string
   readonly now: Date
+  /** Where the page names people and departments. */
+  readonly marks: Marks
   /** True if this console cannot change anything. */
   readonly readOnly: boolean
   may(role: AccessRole): boolean
@@ -76,6 +79,7 @@ export function askOf(
     commands: new Commands(pool, asker),
     url: request.url,
     now: new Date(),
+    marks: new Marks(),
     readOnly,
     may: role => !readOnly && mayAs(viewer.role, role),
   }

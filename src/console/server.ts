@@ -12,6 +12,7 @@ import { buildApp } from './app.ts'
 import { oidcSettings } from './auth/oidc.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
 import { Live } from './live.ts'
+import { People } from './people.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
 import { TOPICS } from './screens.ts'
@@ -94,6 +95,7 @@ export async function startConsole(options: {
       config,
       pool,
       hr: options.hr,
+      people: new People(options.hr, logger),
       platform: options.platform,
       env: options.env,
       program: options.program,

@@ -1,5 +1,7 @@
 import type { SafeHtml } from '@remix-run/html-template'
+import type { EmployeeKey } from '../directory/employee.ts'
 import type { TextKey } from '../texts/texts.ts'
+import type { DepartmentKey } from './people.ts'
 import type { Part, Tone } from './ui/parts.ts'
 
 /*
@@ -33,6 +35,8 @@ export type Words =
   | { clip: string }
   /** What HR, the platform or a person wrote. */
   | { foreign: string | null }
+  /** The name of a person or department, after their key: on a page alone, as far as HR tells it. */
+  | { nameOf: EmployeeKey | DepartmentKey }
   /** Leads to another page. */
   | { to: string; text: Words }
   /** Drawn by hand, on the page alone. */

@@ -1,10 +1,11 @@
+import { keyText } from '../directory/employee.ts'
 import { parseActive } from '../directory/field-rules.ts'
 import { beginning, fits, trimText } from '../lib/text.ts'
 import { type Message, message } from '../texts/message.ts'
 import { HrDataError } from './errors.ts'
 import { DEPARTMENT_COLUMNS } from './mapping.ts'
-import type { HrReader, HrValues } from './server.ts'
-import type { Mapping } from './statement.ts'
+import type { HrReader, HrServer, HrValues } from './server.ts'
+import type { MappedColumn, Mapping } from './statement.ts'
 
 /** One department of the departments' mapping. */
 export interface HrDepartmentRow {
@@ -53,6 +54,34 @@ export async function countEmployees(
     counts.set(key, entry)
   }
   return [...counts.values()]
+}
+
+/** The names of some departments, by `keyText` of enterprise and code. A department without a name is missing. */
+export async function namesOfDepartments(
+  {
+    server,
+    mapping,
+    defaultEnterprise,
+  }: {
+    server: Pick<HrServer, 'reader' | 'keyComparison'>
+    mapping: Mapping
+    defaultEnterprise: string
+  },
+  wanted: readonly { enterpriseCode: string; deptCode: string }[],
+  timeoutMs: number,
+): Promise<Map<string, string>> {
+  const comparison = server.keyComparison((mapping.columns.get('dept_code') as MappedColumn).type)
+  const codes = [...new Set(wanted.map(({ deptCode }) => deptCode))]
+  const values = comparison ? codes.filter(code => comparison.holds(code)) : codes
+  if (values.length === 0) return new Map()
+  const where = [{ column: 'dept_code', by: comparison ? 'type' : 'text', values } as const]
+  const columns = ['enterprise_code', 'dept_code', 'name']
+  const rows = await server.reader.rows({ mapping, columns, defaultEnterprise, where }, timeoutMs)
+  const named = rows.map(([enterprise, code, name]): [string, string] => [
+    keyText({ enterpriseCode: enterprise ?? '', userid: trimText(code ?? '') }),
+    trimText(name ?? ''),
+  ])
+  return new Map(named.filter(([, name]) => name !== ''))
 }
 
 /** An error that makes all departments of HR unusable until it is fixed. */

@@ -28,6 +28,8 @@ export interface LookupOptions {
   expected?: (missing: EmployeeKey[]) => EmployeeKey[] | Promise<EmployeeKey[]>
   /** How long a person is willing to wait for each answer; default: as long as a job. */
   timeoutMs?: number
+  /** Canonical columns to read besides the key; default: all that a scan has. */
+  columns?: readonly string[]
 }
 
 /**
@@ -37,7 +39,7 @@ export interface LookupOptions {
 export async function lookupEmployees(
   { server, reader, mapping, defaultEnterprise }: LookupPlace,
   keys: readonly EmployeeKey[],
-  { anyEnterprise = false, expected, timeoutMs }: LookupOptions = {},
+  { anyEnterprise = false, expected, timeoutMs, columns: wantedColumns }: LookupOptions = {},
 ): Promise<Found> {
   // No key has the character 0; many servers reject it.
   const wanted = new Map(
@@ -45,7 +47,7 @@ export async function lookupEmployees(
   )
   const userids = new Set([...wanted.values()].map(key => key.userid))
   const found: Found = new Map()
-  const columns = scanColumns(mapping)
+  const columns = wantedColumns ? ['enterprise_code', 'userid', ...wantedColumns] : scanColumns(mapping)
   const ask = async (where: KeyCondition[]) => {
     if (where.some(({ values }) => values.length === 0)) return
     const query = { mapping, columns, defaultEnterprise, where }

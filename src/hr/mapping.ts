@@ -33,8 +33,10 @@ export function scanColumns({ columns }: Mapping): string[] {
   return ['enterprise_code', 'userid', ...optional]
 }
 
-/** Canonical columns of a departments' mapping. */
+/** Canonical columns of a departments' mapping that runs read. */
 export const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
+/** The same, with its name, which people alone read. */
+const NAMED_DEPARTMENT_COLUMNS = [...DEPARTMENT_COLUMNS, 'name']
 
 /** The employees' mapping, its columns checked on the server without reading a row. */
 export async function inspectEmployees(reader: HrReader, mapping: MappingFile): Promise<EmployeeMapping> {
@@ -81,7 +83,7 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
 /** Checks the columns of the departments' mapping. */
 export function departmentMapping(file: string, sql: string, described: DescribedColumn[]): Mapping {
   const required = ['dept_code', 'parent_code', 'active']
-  return { file, sql, columns: checkedColumns({ file, sql }, described, DEPARTMENT_COLUMNS, required) }
+  return { file, sql, columns: checkedColumns({ file, sql }, described, NAMED_DEPARTMENT_COLUMNS, required) }
 }
 
 /** An error in the columns of a mapping. */

@@ -129,7 +129,7 @@ export interface HrQuery {
 
 /** Rows whose key column has one of the values. It may also match others that the server considers equal. */
 export interface KeyCondition {
-  column: 'userid' | 'enterprise_code'
+  column: 'userid' | 'enterprise_code' | 'dept_code'
   /** `type`: compared in the column's own type, so that an index on it serves; `text`: by its canonical text. */
   by: 'type' | 'text'
   /** At least one, none with the character 0. */

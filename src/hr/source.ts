@@ -1,7 +1,13 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import { message } from '../texts/message.ts'
-import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
+import {
+  countEmployees,
+  type DepartmentCount,
+  type HrDepartmentRow,
+  namesOfDepartments,
+  readDepartments,
+} from './departments.ts'
 import { MappingError } from './errors.ts'
 import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
 import {
@@ -195,6 +201,20 @@ export class HrSource {
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', message('said.mapping_no_departments'))
     return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
+  }
+
+  /**
+   * The names of some departments, by `keyText` of enterprise and code; empty where the mapping has none.
+   * @param timeoutMs after which it is given up
+   */
+  async departmentNames(
+    wanted: readonly { enterpriseCode: string; deptCode: string }[],
+    timeoutMs: number,
+  ): Promise<Map<string, string>> {
+    const { departments } = await this.#inspected()
+    if (!departments?.columns.has('name') || wanted.length === 0) return new Map()
+    const place = { server: this.#server, mapping: departments, defaultEnterprise: this.#defaultEnterprise }
+    return namesOfDepartments(place, wanted, timeoutMs)
   }
 
   /** The number of active employees in each department that has any. */

@@ -11,6 +11,7 @@ import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../src/console/auth/viewer.ts'
 import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
 import { Live } from '../../src/console/live.ts'
+import { People } from '../../src/console/people.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
 import { TOPICS } from '../../src/console/screens.ts'
@@ -87,6 +88,7 @@ export async function openApp(
       config,
       pool,
       hr,
+      people: new People(hr, logger),
       platform: () => connectPlatform(config, pool, silent),
       env: options.settings ?? {},
       program: 'dirsync',

@@ -11,7 +11,7 @@ import { createTestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Expected, type Row, type Seed, sampleFile, sampleJson, textRows } from './sample.ts'
 
-const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
+const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at', 'name']
 const GRACE_HOURS = 24
 
 const database = duringFile(createTestDatabase)

@@ -81,6 +81,8 @@ describe('the departments’ mapping', () => {
     expect(refusal(() => departments('enterprise_code'))).toContain(
       'column dept_code is missing; column parent_code is missing; column active is missing',
     )
-    expect(refusal(() => departments('dept_code parent_code active name'))).toContain('unknown column "name"')
+    expect(refusal(() => departments('dept_code parent_code active title'))).toContain(
+      'unknown column "title"',
+    )
   })
 })

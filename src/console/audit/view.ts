@@ -181,6 +181,7 @@ const LISTS: Record<string, string> = {
   role: 'role',
   field: 'field',
   operation: 'operation',
+  screen: 'nav',
 }
 const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/
 const MOST_ITEMS = 8

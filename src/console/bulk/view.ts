@@ -4,7 +4,7 @@ import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { caseTabs, categoryName, fieldName, keyOf, operationName, short } from '../cases/parts.ts'
+import { caseTabs, categoryName, fieldName, keyWords, operationName, short } from '../cases/parts.ts'
 import {
   actionForm,
   alert,
@@ -25,6 +25,7 @@ import {
   time,
   timeText,
 } from '../ui/parts.ts'
+import { wordsOf } from '../ui/shown.ts'
 import { caseState } from '../ui/states.ts'
 import { type BulkPage, type BulkRow, OUTCOMES } from './query.ts'
 
@@ -240,7 +241,7 @@ function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
   const key = ({ dead_letter_id, enterprise_code, entity_key, entity }: Row): Part =>
     entity_key === null
       ? `#${dead_letter_id}`
-      : keyOf({ enterprise_code: enterprise_code ?? '', entity_key, entity: entity ?? '' })
+      : wordsOf(ask, keyWords({ enterprise_code: enterprise_code ?? '', entity_key, entity: entity ?? '' }))
   const result = ({ outcome, code, message }: Row): SafeHtml => {
     const name = outcome ?? 'waiting'
     return html`${state(OUTCOME_TONES[name], t(`bulk.${name}`))}${

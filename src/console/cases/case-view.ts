@@ -12,7 +12,7 @@ import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
-import { caseKey, categoryName, cause, fieldName, itemOf, operationName, short } from './parts.ts'
+import { categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
 import type { CaseStory } from './read.ts'
 
 /** What is wrong, what to do, and the buttons for it; then everything that is known. */
@@ -166,7 +166,7 @@ const fieldOf = ({ field }: { field: string }) => term('field', short(field))
 /** Who or what it is about, with the page that tells more. */
 function whoOf(story: Pick<CaseStory, 'entity' | 'entity_key' | 'enterprise_code'>): Words {
   const { entity, entity_key: userid, enterprise_code: enterpriseCode } = story
-  const name = { code: caseKey(story) }
+  const name = keyWords(story)
   if (entity === 'employee') return { to: employeePath({ enterpriseCode, userid }), text: name }
   return entity === 'department' ? { to: '/departments', text: name } : name
 }
@@ -255,7 +255,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   const status = employee === null ? 'unknown' : employee.in_sync ? 'in_sync' : 'waits'
   const who = {
     to: employeePath({ enterpriseCode, userid }),
-    text: t('cases.blocker_is', { key: short(userid) }),
+    text: [t('cases.blocker_is', { key: short(userid) }), { nameOf: { enterpriseCode, userid } }],
   }
   return [
     {

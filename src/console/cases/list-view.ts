@@ -13,13 +13,13 @@ import { drawBlocks } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import { ACTIONS, SNOOZE_PERIODS } from './input.ts'
 import {
-  caseKey,
   caseTabs,
   categoryName,
   cause,
   causeOf,
   fieldName,
   itemOf,
+  keyWords,
   operationName,
   short,
 } from './parts.ts'
@@ -124,7 +124,7 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
         items,
         [
           { title: t('cases.number'), kind: 'number', only: 'shell', of: row => row.id },
-          { title: t('cases.key'), kind: 'main', of: row => ({ code: caseKey(row) }) },
+          { title: t('cases.key'), kind: 'main', of: keyWords },
           { title: t('cases.what'), gives: true, of: itemOf },
           { title: t('cases.cause'), of: cause },
           { title: t('cases.state'), gives: true, of: row => caseStatus(row.state) },
@@ -132,7 +132,10 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
             title: t('cases.blocked_by'),
             spare: true,
             of: ({ blocked_by: userid, enterprise_code: enterpriseCode }) =>
-              userid && { to: employeePath({ enterpriseCode, userid }), text: { code: short(userid) } },
+              userid && {
+                to: employeePath({ enterpriseCode, userid }),
+                text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
+              },
           },
           { title: t('cases.age'), of: row => ({ since: row.first_failed_at }) },
           { title: t('cases.failures'), kind: 'number', spare: true, of: row => row.occurrences },

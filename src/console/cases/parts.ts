@@ -4,7 +4,7 @@ import { shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { term, type Words } from '../shown.ts'
-import { code, tabs } from '../ui/parts.ts'
+import { tabs } from '../ui/parts.ts'
 
 /* Parts that several pages of cases share. */
 
@@ -40,8 +40,15 @@ export function caseKey(row: { enterprise_code: string; entity_key: string; enti
   return short(entity === 'enterprise' ? entity_key : qualified(enterprise_code, entity_key))
 }
 
-export function keyOf(row: { enterprise_code: string; entity_key: string; entity?: string }): SafeHtml {
-  return code(caseKey(row))
+/** The same, with the name behind it. */
+export function keyWords(row: { enterprise_code: string; entity_key: string; entity?: string }): Words {
+  return [{ code: caseKey(row) }, nameOfKey(row)]
+}
+
+export function nameOfKey(row: { enterprise_code: string; entity_key: string; entity?: string }): Words {
+  const { entity, entity_key, enterprise_code: enterpriseCode } = row
+  if (entity === 'employee') return { nameOf: { enterpriseCode, userid: entity_key } }
+  return entity === 'department' ? { nameOf: { enterpriseCode, deptCode: entity_key } } : null
 }
 
 /** The field that failed, or else the operation. */

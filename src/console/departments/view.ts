@@ -34,12 +34,15 @@ export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
   const { t } = ask
   const { way } = result
   const here = way.at(-1)
-  return html`${head(here ? code(beginning(here.dept_code, 100)) : t('departments.title'), {
-    actions:
-      ask.may('operator') && result.has_mapping
-        ? [html`<a class="button" href="/departments/run">${t('departments.run')}</a>`]
-        : [],
-  })}
+  return html`${head(
+    here ? html`${code(beginning(here.dept_code, 100))}${nameAt(ask, result, here)}` : t('departments.title'),
+    {
+      actions:
+        ask.may('operator') && result.has_mapping
+          ? [html`<a class="button" href="/departments/run">${t('departments.run')}</a>`]
+          : [],
+    },
+  )}
   ${result.has_mapping ? '' : alert('info', t('departments.no_mapping'), t('departments.no_mapping.remedy'))}
   ${enterprises(ask, result)}
   ${here ? breadcrumb(ask, result) : ''}
@@ -63,14 +66,20 @@ function enterprises({ t }: Ask, { enterprises, enterprise }: DepartmentsResult)
   )
 }
 
-function breadcrumb({ t }: Ask, { way, enterprise }: DepartmentsResult): SafeHtml {
+function breadcrumb(ask: Ask, result: DepartmentsResult): SafeHtml {
+  const { t } = ask
+  const { way, enterprise } = result
   const top = `/departments${enterprise === '' ? '' : `?enterprise=${encodeURIComponent(enterprise)}`}`
   return html`<nav class="row" aria-label="${t('departments.way')}"><a href="${top}">${t('departments.top')}</a>${way
     .slice(0, -1)
     .map(
-      ({ dept_code }) =>
-        html` <span aria-hidden="true">›</span> <a href="${departmentPath(enterprise, dept_code)}">${foreign(dept_code)}</a>`,
+      step =>
+        html` <span aria-hidden="true">›</span> <a href="${departmentPath(enterprise, step.dept_code)}">${foreign(step.dept_code)}${nameAt(ask, result, step)}</a>`,
     )} <span aria-hidden="true">›</span> <span aria-current="page">${foreign(way.at(-1)?.dept_code ?? null)}</span></nav>`
+}
+
+function nameAt({ marks }: Ask, { enterprise }: DepartmentsResult, { dept_code }: { dept_code: string }) {
+  return marks.nameOf({ enterpriseCode: enterprise, deptCode: dept_code })
 }
 
 function itself(
@@ -97,7 +106,7 @@ function candidates(
     {
       title: t('departments.department'),
       kind: 'main',
-      cell: row => foreign(row.dept_code),
+      cell: row => namedDepartment(ask, row),
     },
     ...(all.length > 1
       ? [
@@ -155,7 +164,7 @@ function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
     {
       title: t('departments.department'),
       kind: 'main',
-      cell: row => foreign(row.dept_code),
+      cell: row => namedDepartment(ask, row),
     },
     { title: t('departments.state'), cell: row => stateOf(ask, row) },
     {
@@ -185,6 +194,15 @@ function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
         : empty(t('departments.none'), t('departments.none.remedy')),
     href: row => departmentPath(row.enterprise_code, row.dept_code),
   })
+}
+
+/** A department's code, and the name behind it. */
+export function namedDepartment(
+  { marks }: Ask,
+  row: { enterprise_code: string; dept_code: string },
+): SafeHtml {
+  const { enterprise_code: enterpriseCode, dept_code: deptCode } = row
+  return html`${foreign(deptCode)}${marks.nameOf({ enterpriseCode, deptCode })}`
 }
 
 function stateOf({ t }: Ask, row: Pick<Department, 'active' | 'missing_since' | 'deleted_at'>): SafeHtml {
@@ -221,7 +239,7 @@ export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
   ${table(
     deletions,
     [
-      { title: t('departments.department'), kind: 'main', cell: row => foreign(row.dept_code) },
+      { title: t('departments.department'), kind: 'main', cell: row => namedDepartment(ask, row) },
       { title: t('employees.enterprise'), kind: 'spare', cell: row => foreign(row.enterprise_code || null) },
       { title: t('departments.order'), kind: 'number', cell: row => figure(ask, row.wave + 1) },
     ],

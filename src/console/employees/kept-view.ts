@@ -28,7 +28,13 @@ export function keptBlocks(ask: Ask, employee: EmployeeResult): Block[] {
               facts: [
                 [t('employees.enterprise'), enterprise_code && { foreign: enterprise_code }],
                 [t('employees.on_platform'), term('platform_state', record.platform_state)],
-                [t('employees.department'), record.dept_code && { foreign: record.dept_code }],
+                [
+                  t('employees.department'),
+                  record.dept_code && [
+                    { foreign: record.dept_code },
+                    { nameOf: { enterpriseCode: enterprise_code, deptCode: record.dept_code } },
+                  ],
+                ],
                 [t('employees.confirmed'), since(record.acknowledged_at)],
                 [t('employees.queried'), since(record.queried_at)],
                 [t('employees.gone_since'), since(record.vanished_at)],
@@ -77,7 +83,10 @@ function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: 
         title: t('employees.blocked_by'),
         spare: true,
         of: ({ blocked_by: userid }) =>
-          userid && { to: employeePath({ enterpriseCode, userid }), text: { foreign: userid } },
+          userid && {
+            to: employeePath({ enterpriseCode, userid }),
+            text: [{ foreign: userid }, { nameOf: { enterpriseCode, userid } }],
+          },
       },
       { title: t('employees.repeats'), kind: 'number', of: row => row.occurrences },
       { title: t('employees.last_failed'), spare: true, of: row => ({ since: row.last_failed_at }) },

@@ -79,7 +79,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
   ${table(
     result.items,
     [
-      { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
+      { title: t('employees.userid'), kind: 'main', cell: row => namedEmployee(ask, row) },
       ...(result.items.some(({ enterprise_code }) => enterprise_code !== '')
         ? [
             {
@@ -99,7 +99,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
             {
               title: t('employees.department'),
               kind: 'spare' as const,
-              cell: (row: ListedEmployee) => foreign(row.department),
+              cell: (row: ListedEmployee) => departmentOf(ask, row),
             },
             {
               title: t('employees.confirmed'),
@@ -116,6 +116,18 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
     },
   )}
   ${pager(ask, result.next)}`
+}
+
+/** A user id, and the name behind it. */
+export function namedEmployee({ marks }: Ask, row: { enterprise_code: string; userid: string }): SafeHtml {
+  const { enterprise_code: enterpriseCode, userid } = row
+  return html`${foreign(userid)}${marks.nameOf({ enterpriseCode, userid })}`
+}
+
+function departmentOf({ marks }: Ask, { enterprise_code: enterpriseCode, department }: ListedEmployee) {
+  return department === null
+    ? null
+    : html`${foreign(department)}${marks.nameOf({ enterpriseCode, deptCode: department })}`
 }
 
 function counted(ask: Ask, name: string, count: number): SafeHtml {

@@ -31,6 +31,7 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   const [first] = employee.dead_letters
   return {
     title: t('employees.employee', { name }),
+    aside: { nameOf: key },
     actions: [
       actionForm(ask, { to: `${path}/explain`, label: t('employees.explain'), role: 'reviewer' }),
       actionForm(ask, { to: `${path}/sync`, label: t('employees.sync'), role: 'reviewer', tone: 'main' }),

@@ -357,7 +357,10 @@ function employeesOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): 
         {
           title: t('employees.userid'),
           kind: 'main',
-          of: ({ enterprise_code, userid }) => ({ foreign: qualified(enterprise_code, userid) }),
+          of: ({ enterprise_code: enterpriseCode, userid }) => [
+            { foreign: qualified(enterpriseCode, userid) },
+            { nameOf: { enterpriseCode, userid } },
+          ],
         },
         { title: t('mapping.difference'), of: row => t(`mapping.one.${row.what}`) },
         {

@@ -251,7 +251,7 @@ export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
     },
     {
       title: ask.t('mirrors.employee'),
-      cell: ({ userid, enterprise_code }) => employeeLink(enterprise_code, userid),
+      cell: ({ userid, enterprise_code }) => employeeLink(ask, enterprise_code, userid),
     },
     { title: ask.t('mirrors.subject'), kind: 'spare', cell: ({ subject }) => subject && words(subject) },
     { title: ask.t('mirrors.total'), kind: 'number', cell: ({ total_amount }) => amount(ask, total_amount) },
@@ -276,9 +276,10 @@ export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
   ],
 })
 
-function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml | null {
+function employeeLink({ marks }: Ask, enterpriseCode: string, userid: string | null): SafeHtml | null {
   if (userid === null) return null
-  return html`<a href="${employeePath({ enterpriseCode, userid })}">${code(userid)}</a>`
+  const key = { enterpriseCode, userid }
+  return html`<a href="${employeePath(key)}">${code(userid)}</a>${marks.nameOf(key)}`
 }
 
 /** Longer texts are cut; the API has them in full. */

@@ -296,7 +296,10 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
         {
           title: isDepartments ? t('plan.department') : t('plan.userid'),
           kind: 'main',
-          of: ({ enterprise_code, key }) => qualified(enterprise_code, key),
+          of: ({ enterprise_code: enterpriseCode, key }) => [
+            qualified(enterpriseCode, key),
+            { nameOf: isDepartments ? { enterpriseCode, deptCode: key } : { enterpriseCode, userid: key } },
+          ],
         },
         { title: t('plan.reason'), of: ({ reason }) => term('reason', reason) },
         ...(isDepartments
@@ -305,7 +308,11 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
               {
                 title: t('plan.department'),
                 spare: true as const,
-                of: ({ department }: PlanItem) => department && { foreign: department },
+                of: ({ enterprise_code: enterpriseCode, department }: PlanItem) =>
+                  department && [
+                    { foreign: department },
+                    { nameOf: { enterpriseCode, deptCode: department } },
+                  ],
               },
               {
                 title: t('plan.changes'),

@@ -4,7 +4,7 @@ import { capitalised } from '../../lib/text.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { caseKey, itemOf } from '../cases/parts.ts'
+import { caseKey, itemOf, nameOfKey } from '../cases/parts.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, duration, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
@@ -336,7 +336,12 @@ function casesOfRun(ask: Ask, run: RunDetails): Block[] {
     run.dead_letters,
     [
       { title: t('runs.case'), kind: 'number', only: 'shell', of: row => String(row.id) },
-      { title: t('runs.case'), kind: 'main', only: 'page', of: row => `#${row.id} ${caseKey(row)}` },
+      {
+        title: t('runs.case'),
+        kind: 'main',
+        only: 'page',
+        of: row => [`#${row.id} ${caseKey(row)}`, nameOfKey(row)],
+      },
       { title: t('cases.key'), only: 'shell', of: caseKey },
       { title: t('cases.what'), gives: true, of: itemOf },
       { title: t('runs.category'), of: ({ category }) => term('category', category) },

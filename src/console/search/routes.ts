@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { beginning } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { statusState } from '../employees/list-view.ts'
+import { namedDepartment } from '../departments/view.ts'
+import { namedEmployee, statusState } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
@@ -108,7 +109,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
           table(
             employees,
             [
-              { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
+              { title: t('employees.userid'), kind: 'main', cell: row => namedEmployee(ask, row) },
               ...enterpriseOf(ask, employees),
               { title: t('employees.status'), cell: row => statusState(ask, row.status) },
             ],
@@ -129,7 +130,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
           table(
             departments,
             [
-              { title: t('employees.department'), kind: 'main', cell: row => foreign(row.dept_code) },
+              { title: t('employees.department'), kind: 'main', cell: row => namedDepartment(ask, row) },
               ...enterpriseOf(ask, departments),
               { title: t('employees.state'), cell: row => departmentWord(ask, row) },
             ],

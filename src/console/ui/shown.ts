@@ -131,7 +131,7 @@ function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: Tabl
 }
 
 /** A line, or a part of one. */
-function wordsOf(ask: Ask, words: Words): Part {
+export function wordsOf(ask: Ask, words: Words): Part {
   if (words === null || words === undefined) return ''
   if (typeof words === 'string') return withCode(words)
   if (typeof words === 'number') return figure(ask, words)
@@ -146,6 +146,7 @@ function wordsOf(ask: Ask, words: Words): Part {
     return html`<span class="progress"><span>${wordsOf(ask, words.text)}</span>${bar(words.share, 'busy')}</span>`
   if ('clip' in words) return html`<span class="clip" title="${words.clip}">${words.clip}</span>`
   if ('foreign' in words) return foreign(words.foreign)
+  if ('nameOf' in words) return ask.marks.nameOf(words.nameOf)
   if ('drawn' in words) return words.drawn
   if ('code' in words) return code(words.code)
   if ('soft' in words) return html`<span class="soft">${wordsOf(ask, words.soft)}</span>`

@@ -52,13 +52,18 @@ export class PostgresServer implements HrServer {
       max: LOOKUP_CONNECTIONS,
       onConnect: prepareSession,
       query_timeout: LOOKUP_MS,
+      pipeline: true,
     })
     // The pool replaces a connection that breaks while idle; the next query succeeds or fails by itself.
     this.#pool.on('error', error => logger.warn({ error: toHrError(error) }, 'HR connection lost'))
     // One that breaks between two statements of a look-up emits an event, which ends the process unless it is handled.
     this.#pool.on('connect', client => client.on('error', () => {}))
     this.reader = {
-      describe: mapping => this.#undone(client => describe(client, mapping, this.#gate)),
+      describe: mapping =>
+        this.#alone(async client => {
+          await client.query('begin read only')
+          return describe(client, mapping, this.#gate)
+        }),
       rows: (query, timeoutMs) => this.#undone(client => queryRows(client, query, rowLimit, timeoutMs)),
     }
   }
@@ -103,9 +108,8 @@ export class PostgresServer implements HrServer {
     }
   }
 
-  async facts(): Promise<HrFacts> {
-    const client = await connectClient(this.#url)
-    try {
+  facts(): Promise<HrFacts> {
+    return this.#alone(async client => {
       const [[version, readOnly, writable] = []] = await textRows(
         client,
         `select current_setting('server_version'), current_setting('transaction_read_only'),
@@ -127,11 +131,7 @@ export class PostgresServer implements HrServer {
         writableTables: Number(writable),
         hidden: hidden.map(([name]) => name ?? ''),
       }
-    } catch (error) {
-      throw toHrError(error)
-    } finally {
-      await client.end()
-    }
+    })
   }
 
   readWhole(query: HrQuery, userid: string): Promise<TableReadWhole[]> {
@@ -142,20 +142,43 @@ export class PostgresServer implements HrServer {
     return this.#pool.end()
   }
 
-  /** Runs work in a transaction that is rolled back, so that the next one finds an unchanged connection. */
+  /** Runs work on a connection of its own: the pool's connections pipeline, which the gate's protocol does not allow. */
+  async #alone<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = await connectClient(this.#url)
+    try {
+      return await work(client)
+    } catch (error) {
+      throw toHrError(error)
+    } finally {
+      await client.end()
+    }
+  }
+
+  /**
+   * Runs work in a transaction that is rolled back, so that the next one finds an unchanged connection. It begins with the
+   * first statement and ends after the answer: a look-up takes one journey to HR, which may be far away.
+   */
   async #undone<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     let client: pg.PoolClient | undefined
     try {
       client = await this.#pool.connect()
-      await client.query('begin read only')
-      const result = await work(client)
-      await client.query('rollback')
-      client.release()
+      const [, result] = await Promise.all([client.query('begin read only'), work(client)])
+      void undo(client)
       return result
     } catch (error) {
       client?.release(true)
       throw toHrError(error)
     }
+  }
+}
+
+/** Gives the connection back as it was, or not at all. */
+async function undo(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('rollback')
+    client.release()
+  } catch {
+    client.release(true)
   }
 }
 

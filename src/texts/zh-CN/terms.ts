@@ -265,6 +265,7 @@ export const terms = {
   'command.resume_schedule': '恢复定时任务',
   'command.run_schedule': '立即执行定时任务',
   'command.probe_now': '立即探测能否恢复',
+  'command.names': '查看姓名',
   'command.reveal': '显示原值',
   'command.explain': '比对员工与平台',
   'command.try_mapping': '对员工试用映射',

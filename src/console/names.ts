@@ -1,0 +1,59 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { keyText } from '../directory/employee.ts'
+import { maskValue } from '../directory/masking.ts'
+import type { Ask } from './ask.ts'
+import type { NavEntry } from './endpoint.ts'
+import { departmentText, type People } from './people.ts'
+
+/** How often a viewer's reading of names is recorded, per screen. */
+const RECORDED_MS = 60 * 60_000
+/** How many readings are remembered; beyond that, the oldest is forgotten and recorded anew. */
+const READINGS = 2000
+
+/** Puts names where pages have left marks for them. */
+export class PageNames {
+  readonly #people: People
+  readonly #recorded = new Map<string, number>()
+
+  constructor(people: People) {
+    this.#people = people
+  }
+
+  /** A drawn page with the names of its people: masked for viewers, plain for others, and that is recorded first. */
+  async put(ask: Ask, page: SafeHtml, screen: NavEntry): Promise<SafeHtml> {
+    const { employees, departments } = ask.marks
+    if (employees.length + departments.length === 0) return page
+    const [rows, named] = await Promise.all([
+      employees.length === 0 ? new Map() : this.#people.employees(employees, ['name']),
+      departments.length === 0 ? new Map() : this.#people.departments(departments),
+    ])
+    const isPlain = ask.viewer.role !== 'viewer'
+    // What cannot be recorded is not shown.
+    if (isPlain && rows.size > 0 && !(await this.#record(ask, screen))) rows.clear()
+    const nameOf = {
+      employees: employees.map(key => {
+        const name: string = rows.get(keyText(key))?.name ?? ''
+        return isPlain ? name : (maskValue('name', name) ?? '')
+      }),
+      departments: departments.map(key => named.get(departmentText(key)) ?? ''),
+    }
+    return html.raw`${ask.marks.replaced(String(page), nameOf)}`
+  }
+
+  /** Records that this viewer reads people's names on this screen, once an hour. @returns whether it is recorded */
+  async #record(ask: Ask, screen: NavEntry): Promise<boolean> {
+    const reading = `${screen} ${ask.asker.actor} ${ask.asker.address}`
+    const now = performance.now()
+    if (now - (this.#recorded.get(reading) ?? -Infinity) < RECORDED_MS) return true
+    try {
+      await ask.commands.note('names', { screen })
+    } catch {
+      return false
+    }
+    this.#recorded.delete(reading)
+    this.#recorded.set(reading, now)
+    const [oldest] = this.#recorded.keys()
+    if (this.#recorded.size > READINGS && oldest !== undefined) this.#recorded.delete(oldest)
+    return true
+  }
+}

@@ -1,0 +1,98 @@
+import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
+import type { HrEmployeeRow } from '../hr/source.ts'
+import type { HrSources, NamedSource } from '../hr/sources.ts'
+import type { Logger } from '../lib/logger.ts'
+import { within } from '../lib/waiting.ts'
+import { BoundedLine, BusyError } from './bounded-line.ts'
+
+/** How long a page waits for HR. */
+const WAIT_MS = 300
+/** How long HR is left alone after it has not answered in time. */
+const REST_MS = 5_000
+/** Look-ups of one HR system at a time, and how many more wait: workers read it through the same connections. */
+const AT_A_TIME = 2
+const WAITING = 20
+
+export interface DepartmentKey {
+  enterpriseCode: string
+  deptCode: string
+}
+
+interface Line {
+  line: BoundedLine
+  restsUntil: number
+}
+
+/**
+ * What HR says of the people on a page, at this moment: one query per HR system, never kept. An HR system that is away or slow
+ * is left out, and for a while not asked again, so that pages come without it.
+ */
+export class People {
+  readonly #hr: HrSources
+  readonly #logger: Logger
+  readonly #lines: ReadonlyMap<NamedSource, Line>
+
+  constructor(hr: HrSources, logger: Logger) {
+    this.#hr = hr
+    this.#logger = logger
+    this.#lines = new Map(
+      hr.all.map(source => [source, { line: new BoundedLine(AT_A_TIME, WAITING), restsUntil: 0 }]),
+    )
+  }
+
+  /**
+   * Fields of some employees, by `keyText`; those that HR does not have, has twice, or does not tell in time are missing, as
+   * are fields that it does not map.
+   */
+  employees(
+    keys: readonly EmployeeKey[],
+    fields: readonly EmployeeField[],
+  ): Promise<Map<string, HrEmployeeRow>> {
+    return this.#ask(keys, async ({ hr }, wanted) => {
+      const { columns: mapped } = await hr.mapping()
+      const columns = fields.filter(field => mapped.has(field))
+      if (columns.length === 0) return []
+      const found = await hr.lookup(wanted, { columns, expected: () => [], timeoutMs: WAIT_MS })
+      return [...found].flatMap(([key, row]) => (row === 'duplicate' ? [] : [[key, row] as const]))
+    })
+  }
+
+  /** Names of some departments, by `keyText` of enterprise and code. */
+  departments(keys: readonly DepartmentKey[]): Promise<Map<string, string>> {
+    return this.#ask(keys, ({ hr }, wanted) => hr.departmentNames(wanted, WAIT_MS))
+  }
+
+  async #ask<Key extends { enterpriseCode: string }, Found>(
+    keys: readonly Key[],
+    look: (source: NamedSource, wanted: Key[]) => Promise<Iterable<readonly [string, Found]>>,
+  ): Promise<Map<string, Found>> {
+    const owned = Map.groupBy(keys, ({ enterpriseCode }) => this.#hr.of(enterpriseCode))
+    const answers = await Promise.all(
+      [...owned].map(async ([source, wanted]) => {
+        const place = source && this.#lines.get(source)
+        if (!place || performance.now() < place.restsUntil) return []
+        try {
+          return [
+            ...(await within(
+              WAIT_MS,
+              place.line.run(() => look(source, wanted)),
+            )),
+          ]
+        } catch (error) {
+          if (!(error instanceof BusyError)) place.restsUntil = performance.now() + REST_MS
+          this.#logger.debug(
+            { source: source.name, error },
+            'a page comes without what HR says of its people',
+          )
+          return []
+        }
+      }),
+    )
+    return new Map(answers.flat())
+  }
+}
+
+/** A department's key, as names of departments are found by. */
+export function departmentText({ enterpriseCode, deptCode }: DepartmentKey): string {
+  return keyText({ enterpriseCode, userid: deptCode })
+}

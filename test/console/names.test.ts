@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'names-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function hrOf(databaseUrl: string): Record<string, string> {
+  const [employees, departments] = [join(folder, 'employees.sql'), join(folder, 'departments.sql')]
+  writeFileSync(employees, 'select userid, name, mobile, dept_code from public.staff')
+  writeFileSync(
+    departments,
+    'select code as dept_code, null as parent_code, true as active, name from public.unit',
+  )
+  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: employees, HR_DEPARTMENTS_SQL: departments }
+}
+
+const console = new ConsoleUnderTest(hrOf)
+
+beforeAll(async () => {
+  await console.pool.query(`
+    create table public.staff as
+      select * from (values ('e1', '<b>Person One</b>', '13800000001', 'D1'), ('e2', 'Person Two', '13800000002', 'D2'))
+        as row (userid, name, mobile, dept_code);
+    create table public.unit as select * from (values ('D1', 'Unit One'), ('D2', null)) as row (code, name);
+    insert into dirsync.employee (enterprise_code, userid, source_hash, dept_code)
+      select '', userid, md5('')::uuid, dept_code from public.staff;
+    insert into dirsync.employee (enterprise_code, userid, source_hash) values ('', 'gone', md5('')::uuid);
+    insert into dirsync.department (enterprise_code, dept_code, active) values ('', 'D1', true), ('', 'D2', true);
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_failed_at, last_failed_at)
+      values ('employee', 'e1', 'update-employee', 'duplicate_mobile', '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', now(), now())`)
+})
+
+const SHOWN = '&lt;b&gt;Person One&lt;/b&gt;'
+const page = async (role: 'viewer' | 'reviewer', url: string) => (await console.browse(role, 'GET', url)).body
+const recorded = async () => (await console.commands()).filter(({ name }) => name === 'names')
+
+test.each(['/employees', '/employees/e1', '/cases', '/cases/1', '/search?q=e'])(
+  '%s names people: plainly for a reviewer, masked for a viewer',
+  async url => {
+    expect(await page('reviewer', url)).toContain(SHOWN)
+    const masked = await page('viewer', url)
+    expect(masked).toContain('>&lt;*<')
+    expect(masked).not.toContain('Person')
+  },
+)
+
+test.each(['/employees', '/employees/e1', '/departments', '/departments?under=D1', '/search?q=D'])(
+  '%s names departments, for everybody',
+  async url => {
+    expect(await page('viewer', url)).toContain('Unit One')
+  },
+)
+
+test('that a person has read names is recorded once per screen, without the names', async () => {
+  const before = await recorded()
+  await page('viewer', '/runs')
+  await page('reviewer', '/employees')
+  await page('reviewer', '/employees')
+  expect(await recorded()).toEqual(before)
+  expect(before).toEqual(
+    ['employees', 'cases', 'overview'].map(screen => ({ name: 'names', arguments: { screen } })),
+  )
+})
+
+test('a program is given keys alone', async () => {
+  const { body } = await console.ask('admin', 'GET', '/api/v1/employees')
+  expect(body).toContain('e1')
+  expect(body).not.toMatch(/Person|Unit/)
+})
+
+test('CONSOLE_NAMES=false leaves them out', async () => {
+  await using other = await openApp(console.url, {
+    settings: { ...hrOf(console.url), CONSOLE_NAMES: 'false' },
+  })
+  const headers = { cookie: await signInAs(other, 'admin'), accept: 'text/html' }
+  const { body } = await other.app.inject({ url: '/employees', headers })
+  expect(body).toContain('e1')
+  expect(body).not.toMatch(/Person|Unit/)
+})
+
+test('while HR does not answer, pages come without names, and HR is left alone', async () => {
+  const { logger, lines } = recordLog()
+  await using other = await openApp(console.url, { settings: hrOf(console.url), logger })
+  const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html' }
+  const employees = async () => (await other.app.inject({ url: '/employees', headers })).body
+  expect(await employees()).toContain(SHOWN)
+
+  const locking = await console.pool.connect()
+  onTestFinished(() => locking.release())
+  await locking.query('begin; lock table public.staff')
+  const waiting = async () => {
+    const { rows } = await console.pool.query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%public.staff%'`,
+    )
+    return rows.length
+  }
+  expect(await employees()).not.toMatch(/Person/)
+  expect(await waiting()).toBe(1)
+  expect(await employees()).not.toMatch(/Person/)
+  expect(await waiting()).toBe(1)
+
+  await locking.query('rollback')
+  await vi.waitFor(async () => expect(await employees()).toContain(SHOWN), { timeout: 15_000, interval: 200 })
+  expect(JSON.stringify(lines)).not.toContain('Person')
+})
