@@ -2,7 +2,7 @@ import type { SafeHtml } from '@remix-run/html-template'
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { TextKey } from '../texts/texts.ts'
 import type { DepartmentKey } from './people.ts'
-import type { Part, Tone } from './ui/parts.ts'
+import type { Part, Sort, Tone } from './ui/parts.ts'
 
 /*
  * What a person sees of an endpoint, as data: `ui/shown.ts` makes a page of it, `src/cli/shown.ts` prints it on a terminal.
@@ -119,6 +119,8 @@ export interface ShownColumn<Row> {
   gives?: true
   /** On one face alone. */
   only?: 'page' | 'shell'
+  /** The list in the order of this column, on a page. */
+  sort?: Sort | undefined
 }
 
 /** Rows under titles. @param options.to where a row leads */

@@ -8,8 +8,14 @@ import { CASE_STATES, type CaseState, openStates } from './cases.ts'
 /** As `assignee`: cases without an assignee. */
 export const UNASSIGNED = '-'
 
+/** As `assignee`: cases of the person who looks. No user has such a name. */
+export const MINE = '@me'
+
+/** The steps in the story of a case that hold a person's words. SQL has an index of them. */
+const PERSONS_WORDS = `v.event in ('commented', 'ignored', 'snoozed')`
+
 /** As in the index: only Latin letters are matched without case. */
-const LOWER_KEY = 'lower(d.entity_key collate "C")'
+export const LOWER_KEY = 'lower(d.entity_key collate "C")'
 
 /** Minimum length of a key fragment; shorter ones have to be a prefix. */
 const PART_FROM = 3
@@ -38,9 +44,14 @@ export const FIELDS = {
   field: text(100).describe('Of this field, such as mobile'),
   enterprise: text(100).describe('Of this enterprise'),
   key: text(120).describe('With this beginning of the key, or part of it from three characters on'),
-  assignee: text(200).describe(`Assigned to this person; ${UNASSIGNED}: to no one`),
+  department: text(100).describe(
+    'Of this department (code), or of employees whom the platform shows in this department',
+  ),
+  assignee: text(200).describe(`Assigned to this person; ${MINE}: to the caller; ${UNASSIGNED}: to no one`),
   run: number.describe('That failed first or last in this run'),
   olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
+  youngerThan: period.describe('That failed first within this time: 12h, 3d, 2w'),
+  text: text(200).describe('With this text in a comment, or in the reason of an ignore or snooze'),
   blockedBy: text(120).describe('That wait for a change of this key'),
 }
 
@@ -67,6 +78,11 @@ export function describeFilter(filter: CaseFilter): { name: keyof CaseFilter; va
     const value = filter[name]
     return value === undefined ? [] : [{ name, values: [value].flat().map(String) }]
   })
+}
+
+/** The filter as it is for one person: what is theirs is theirs by name. */
+export function filterFor(name: string, filter: CaseFilter): CaseFilter {
+  return filter.assignee === MINE ? { ...filter, assignee: name } : filter
 }
 
 /** The filter as URL parameters. */
@@ -106,8 +122,8 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
       : `d.state = any (${values.add(filter.states)})`,
     ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
   ]
-  const { categories, code, entity, operation, field, enterprise, key, assignee, run, olderThan, blockedBy } =
-    filter
+  const { categories, code, entity, operation, field, enterprise, key, department, assignee, run } = filter
+  const { olderThan, youngerThan, text, blockedBy } = filter
   if (categories) conditions.push(`d.category = any (${values.add(categories)})`)
   if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${values.add(code)}`)
   if (entity) conditions.push(`d.entity = ${values.add(entity)}`)
@@ -115,12 +131,19 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
   if (field) conditions.push(`d.field = ${values.add(field)}`)
   if (enterprise) conditions.push(`d.enterprise_code = ${values.add(enterprise)}`)
   if (key) conditions.push(hasKey(key, values))
+  if (department) conditions.push(ofDepartment(department, values))
   if (assignee)
     conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
   if (run !== undefined) conditions.push(wasIn(run, values))
-  if (olderThan)
+  if (olderThan) conditions.push(`d.first_failed_at < ${ago(olderThan, values)}`)
+  if (youngerThan) {
+    // The second condition follows from the first, and bounds what is read in the order of latest failures.
+    const since = ago(youngerThan, values)
+    conditions.push(`d.first_failed_at >= ${since}`, `d.last_failed_at >= ${since}`)
+  }
+  if (text)
     conditions.push(
-      `d.first_failed_at < now() - ${values.add(periodMs(olderThan))} * interval '1 millisecond'`,
+      `exists (select from dirsync.dead_letter_event v where v.dead_letter_id = d.id and ${hasWords(text, values)})`,
     )
   if (blockedBy) conditions.push(`d.blocked_by = ${values.add(blockedBy)}`)
   return conditions.join(' and ')
@@ -131,7 +154,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
  * may be anywhere in the case's key; for the many resolved ones it has to be a prefix.
  */
 export function narrow(filter: CaseFilter, values: Values): string | null {
-  const { key, run, assignee, blockedBy } = filter
+  const { key, run, assignee, blockedBy, department, text } = filter
   if (run !== undefined) return `select d.id from dirsync.dead_letter d where ${wasIn(run, values)}`
   if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${values.add(blockedBy)}`
   if (key) {
@@ -146,7 +169,33 @@ export function narrow(filter: CaseFilter, values: Values): string | null {
   }
   if (assignee && assignee !== UNASSIGNED)
     return `select d.id from dirsync.dead_letter d where d.assignee = ${values.add(assignee)}`
+  if (text)
+    return `select distinct v.dead_letter_id as id from dirsync.dead_letter_event v where ${hasWords(text, values)}`
+  if (department) {
+    const place = values.add(department)
+    return `(select d.id from dirsync.employee e
+             join dirsync.dead_letter d on d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
+             where e.dept_code = ${place})
+            union
+            (select d.id from dirsync.dead_letter d where lower(d.entity_key collate "C") = lower(${place} collate "C"))`
+  }
   return null
+}
+
+function ago(time: string, values: Values): string {
+  return `now() - ${values.add(periodMs(time))} * interval '1 millisecond'`
+}
+
+function hasWords(text: string, values: Values): string {
+  return `${PERSONS_WORDS} and v.note ilike ${values.add(`%${text.replace(/[\\%_]/g, '\\$&')}%`)}`
+}
+
+function ofDepartment(code: string, values: Values): string {
+  const place = values.add(code)
+  return `(d.entity = 'department' and d.entity_key = ${place}
+           or d.entity = 'employee' and exists (
+             select from dirsync.employee e
+             where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key and e.dept_code = ${place}))`
 }
 
 function hasKey(key: string, values: Values): string {

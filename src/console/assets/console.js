@@ -283,5 +283,9 @@ function draw(plot) {
 }
 
 addEventListener('DOMContentLoaded', () => show(document))
-document.addEventListener('htmx:after:swap', () => show(document))
+document.addEventListener('htmx:after:swap', () => {
+  show(document)
+  // The row that the keys are at is still there, unless it has left the list.
+  row?.classList.add('at')
+})
 if (document.readyState !== 'loading') show(document)

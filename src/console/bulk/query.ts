@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Paged } from '../../lib/cursor.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
+import { filterFor } from '../../sync/case-filter.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
 import { ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
@@ -40,7 +41,7 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
   if (which === 'ids' && ids.length === 0)
     throw new Problem('invalid', t('cases.needs_cases'), { field: 'ids' })
-  const of = which === 'ids' ? { ids } : { filter: filter ?? {} }
+  const of = which === 'ids' ? { ids } : { filter: filterFor(ask.viewer.name, filter ?? {}) }
   switch (action) {
     case 'retry':
       return { of, action }

@@ -1,13 +1,24 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { JOB_OPERATIONS } from '../../queue/job.ts'
-import { FIELDS, filterQuery } from '../../sync/case-filter.ts'
+import { FIELDS, filterQuery, MINE, UNASSIGNED } from '../../sync/case-filter.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
 import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Shown, tableOf } from '../shown.ts'
-import { empty, type Field, field, figure, head, live, section, since, table } from '../ui/parts.ts'
+import {
+  empty,
+  type Field,
+  field,
+  figure,
+  head,
+  live,
+  type Sort,
+  section,
+  since,
+  table,
+} from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
@@ -24,30 +35,30 @@ import {
   short,
 } from './parts.ts'
 import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
+import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
 
 type Group = CaseGroups['groups'][number]
-type Listed = CaseList & { input: ListInput; categories: string[]; groups: Group[] }
+type Listed = CaseList & { input: ListInput; categories: string[]; users: string[]; groups: Group[] }
 
 /** More causes than this are shown on a page of their own. */
 const CAUSES_ABOVE = 5
 const FORM = 'act'
 
-/** Open cases: grouped by cause first, then one by one. */
+/** The filters, the causes of what is open, and the cases one by one. The list follows what happens; ticks stay. */
 export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { t } = ask
   const { items, count, input, groups } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
-  const list = html`${filterForm(ask, listed)}
-    ${ask.may('reviewer') && items.length > 0 ? actForm(ask, listed) : ''}
-    ${drawBlocks(ask, casesShown(ask, listed, input).blocks)}`
-  return html`${head(t('cases.title'), {
-    aside: html`<span class="soft">${countText(ask, listed, input)}${
-      isFiltered || count === 0
-        ? ''
-        : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
-    }</span>`,
-  })}
+  const list = html`${ask.may('reviewer') && items.length > 0 ? actForm(ask, listed) : ''}
+    ${live(ask, 'list', ['cases'], drawBlocks(ask, casesShown(ask, listed, input).blocks))}`
+  const counted = html`<span class="soft">${countText(ask, listed, input)}${
+    isFiltered || count === 0
+      ? ''
+      : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
+  }</span>`
+  return html`${head(t('cases.title'), { aside: live(ask, 'count', ['cases'], counted) })}
   ${caseTabs(ask, 'list')}
+  ${filterForm(ask, listed)}
   ${
     groups.length === 0
       ? ''
@@ -116,6 +127,7 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
   const { items } = result
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const [first] = items
+  const sort = (...orders: [CaseOrder, CaseOrder]) => sortBy(ask, input, orders)
   return {
     title: t('cases.title'),
     aside: countText(ask, result, input),
@@ -124,7 +136,7 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
         items,
         [
           { title: t('cases.number'), kind: 'number', only: 'shell', of: row => row.id },
-          { title: t('cases.key'), kind: 'main', of: keyWords },
+          { title: t('cases.key'), kind: 'main', of: keyWords, sort: sort('key', 'key_backwards') },
           { title: t('cases.what'), gives: true, of: itemOf },
           { title: t('cases.cause'), of: cause },
           { title: t('cases.state'), gives: true, of: row => caseStatus(row.state) },
@@ -137,8 +149,24 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
                 text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
               },
           },
-          { title: t('cases.age'), of: row => ({ since: row.first_failed_at }) },
-          { title: t('cases.failures'), kind: 'number', spare: true, of: row => row.occurrences },
+          {
+            title: t('cases.age'),
+            of: row => ({ since: row.first_failed_at }),
+            sort: sort('oldest', 'newest'),
+          },
+          {
+            title: t('cases.last_failed'),
+            spare: true,
+            of: row => ({ since: row.last_failed_at }),
+            sort: sort('latest', 'earliest'),
+          },
+          {
+            title: t('cases.failures'),
+            kind: 'number',
+            spare: true,
+            of: row => row.occurrences,
+            sort: sort('most', 'fewest'),
+          },
           {
             title: t('cases.next_try'),
             spare: true,
@@ -165,6 +193,22 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
   }
 }
 
+/** The list in the first of the orders of a column, or in the second where it is in the first. */
+function sortBy(ask: Ask, input: ListInput, orders: readonly [CaseOrder, CaseOrder]): Sort | undefined {
+  const [first, second] = orders
+  if (orderFor(input, first) !== first) return undefined
+  const { pathname, searchParams } = new URL(ask.url, 'http://console')
+  const present = orderOf(input)
+  searchParams.delete('cursor')
+  searchParams.set('order', present === first ? second : first)
+  return {
+    to: `${pathname}?${searchParams}`,
+    is: orders.includes(present)
+      ? ({ asc: 'ascending', desc: 'descending' } as const)[CASE_ORDERS[present].direction]
+      : null,
+  }
+}
+
 /** How many match. */
 function countText({ t }: Ask, { count, more }: CaseList, input: ListInput): string {
   const isFiltered = Object.keys(filterOf(input)).length > 0
@@ -177,16 +221,23 @@ const AGES = ['1h', '1d', '3d', '1w', '4w'] as const
 const OPERATIONS = [...JOB_OPERATIONS, ...MIRRORS.map(mirrorOperation)]
 
 /** Filter form. It sends a GET, so that the address can be bookmarked; rarely used filters are folded away. */
-function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
+function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
   const { t, language } = ask
   const any = { value: '', text: t('cases.any') }
-  const chosen = (values: readonly string[] | undefined) => values?.join(',') ?? ''
   const withPresent = (choices: Field['choices'] = [], present: string) =>
     present === '' || choices.some(({ value }) => value === present)
       ? choices
       : [...choices, { value: present, text: short(present) }]
-  const states = chosen(input.states)
-  const causes = chosen(input.categories)
+  const states = input.states?.join(',') ?? ''
+  const age = (name: 'olderThan' | 'youngerThan'): Field => ({
+    name,
+    label: t(`cases.f.${name}`),
+    value: input[name],
+    choices: withPresent(
+      [any, ...AGES.map(value => ({ value, text: t(`cases.age_${value}`) }))],
+      input[name] ?? '',
+    ),
+  })
   const often: Field[] = [
     {
       name: 'key',
@@ -212,28 +263,31 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
     {
       name: 'categories',
       label: t('cases.f.categories'),
-      value: causes,
-      choices: withPresent(
-        [any, ...categories.map(value => ({ value, text: short(categoryName(ask, value)) }))],
-        causes,
-      ),
+      placeholder: t('cases.any'),
+      several: input.categories ?? [],
+      choices: [...new Set([...categories, ...(input.categories ?? [])])].map(value => ({
+        value,
+        text: short(categoryName(ask, value)),
+      })),
     },
-    {
-      name: 'olderThan',
-      label: t('cases.f.olderThan'),
-      value: input.olderThan,
-      choices: withPresent(
-        [any, ...AGES.map(value => ({ value, text: t(`cases.age_${value}`) }))],
-        input.olderThan ?? '',
-      ),
-    },
+    { name: 'department', label: t('cases.f.department'), value: input.department, maxlength: 100 },
     {
       name: 'assignee',
       label: t('cases.f.assignee'),
       value: input.assignee,
-      maxlength: 200,
-      placeholder: t('cases.f.assignee_hint'),
+      choices: withPresent(
+        [
+          any,
+          { value: MINE, text: t('cases.mine') },
+          { value: UNASSIGNED, text: t('cases.nobody') },
+          ...users.map(value => ({ value, text: value })),
+        ],
+        input.assignee ?? '',
+      ),
     },
+    age('olderThan'),
+    age('youngerThan'),
+    { name: 'text', label: t('cases.f.text'), type: 'search', value: input.text, maxlength: 200 },
   ]
   const rarely: Field[] = [
     { name: 'code', label: t('cases.f.code'), type: 'number', value: input.code, min: 0 },
@@ -267,16 +321,11 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
     { name: 'enterprise', label: t('cases.f.enterprise'), value: input.enterprise, maxlength: 100 },
     { name: 'run', label: t('cases.f.run'), type: 'number', value: input.run, min: 1 },
     { name: 'blockedBy', label: t('cases.f.blockedBy'), value: input.blockedBy, maxlength: 120 },
-    {
-      name: 'order',
-      label: t('cases.f.order'),
-      value: orderOf(input),
-      choices: (['latest', 'oldest'] as const).map(value => ({ value, text: t(`cases.order_${value}`) })),
-    },
   ]
-  const isUnfolded = rarely.some(({ name, value }) => name !== 'order' && value !== undefined)
+  const isUnfolded = rarely.some(({ value }) => value !== undefined)
   const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', orderOf(input)]])
   return html`<form class="filters" action="/cases" method="get">
+    ${input.order === undefined ? '' : field({ name: 'order', type: 'hidden', value: input.order })}
     ${often.map(field)}
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
       <div class="filters">${rarely.map(field)}</div></details>
@@ -292,7 +341,7 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
 /**
  * One form for ticked cases and for all that match; it leads to a preview. CSS shows the fields of the chosen action.
  */
-function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {
+function actForm({ t, viewer }: Ask, { input, count, more, users }: Listed): SafeHtml {
   const periods = SNOOZE_PERIODS.map(value => ({ value, text: t(`cases.for_${value}`) }))
   return html`<form class="act" method="post" action="/bulk" id="${FORM}" aria-label="${t('cases.act')}">
     <input type="hidden" name="filter" value="${String(filterQuery(filterOf(input)))}">
@@ -320,6 +369,7 @@ function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {
       label: t('cases.assign_to'),
       value: viewer.name,
       maxlength: 200,
+      offered: users,
     })}</div>
     <div class="for-comment">${field({ name: 'text', label: t('cases.comment_text'), maxlength: 2000 })}</div>
     <p class="field"><button class="main">${t('cases.preview')}</button> <small class="soft">${t('cases.preview_hint')}</small></p>

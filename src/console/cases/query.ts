@@ -1,17 +1,30 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { type CaseFilter, FIELDS } from '../../sync/case-filter.ts'
+import { type CaseFilter, FIELDS, filterFor } from '../../sync/case-filter.ts'
+import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { DeadLetter } from './dead-letter.ts'
-import { CaseGroup, countCases, groupCases, listCasesPage } from './read.ts'
+import {
+  CASE_ORDERS,
+  CaseGroup,
+  type CaseOrder,
+  countCases,
+  groupCases,
+  listCasesPage,
+  orderFor,
+} from './read.ts'
 
 /** Filter, order and position of a list, as an address holds them. */
 export const FilterInput = z.strictObject(FIELDS).partial()
 export const ListInput = FilterInput.extend({
   order: z
-    .enum(['latest', 'oldest'])
+    .enum(Object.keys(CASE_ORDERS) as [CaseOrder, ...CaseOrder[]])
     .optional()
-    .describe('`latest`: latest failure first; `oldest`: oldest case first, the default with `olderThan`'),
+    .describe(
+      '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first ' +
+        'failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key. With resolved or ' +
+        'ignored cases those by the latest failure alone',
+    ),
   cursor,
   limit: pageSize,
 })
@@ -34,13 +47,14 @@ export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListIn
 }
 
 /** A search for old cases starts with the oldest, so that it need not read all newer ones first. */
-export function orderOf({ order, olderThan }: Pick<ListInput, 'order' | 'olderThan'>): 'latest' | 'oldest' {
-  return order ?? (olderThan === undefined ? 'latest' : 'oldest')
+export function orderOf(input: Omit<ListInput, 'limit'>): CaseOrder {
+  const { order, olderThan } = input
+  return orderFor(input, order ?? (olderThan === undefined ? 'latest' : 'oldest'))
 }
 
-export async function readCaseList(pool: Pool, input: ListInput): Promise<CaseList> {
+export async function readCaseList(pool: Pool, { viewer }: Ask, input: ListInput): Promise<CaseList> {
   const { cursor: after = null, limit } = input
-  const filter = filterOf(input)
+  const filter = filterFor(viewer.name, filterOf(input))
   const [page, counted] = await Promise.all([
     listCasesPage(pool, filter, { after, limit, order: orderOf(input) }),
     countCases(pool, filter),
@@ -64,3 +78,12 @@ export async function presentCategories(pool: Pool): Promise<string[]> {
 
 /** Columns of an exported list, in their order. */
 export const CSV_COLUMNS = DeadLetter.keyof().options
+
+/** The users who may decide about cases, to choose an assignee from. */
+export async function assignableUsers(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>({
+    name: 'console assignable users',
+    text: `select name from dirsync.console_user where disabled_at is null and role <> 'viewer' order by name limit 1000`,
+  })
+  return rows.map(({ name }) => name)
+}

@@ -6,14 +6,15 @@ import {
   MOMENT_AND_ID,
   momentKey,
   momentOfKey,
+  onePage,
   type Paged,
-  pageByMoment,
 } from '../../lib/cursor.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import {
   type CaseFilter,
   caseMatches,
   includesClosed,
+  LOWER_KEY,
   narrow,
   statesOf,
   Values,
@@ -27,21 +28,56 @@ import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
  * all: each page is read from an index, and counts come from the tally.
  */
 
-/** `latest`: by the last failure, the latest first; `oldest`: by the first failure, the oldest first. */
-export type CaseOrder = 'latest' | 'oldest'
+const MOMENT = {
+  position: MOMENT_AND_ID,
+  key: momentKey,
+  value: momentOfKey,
+}
+
+/**
+ * The orders that an index keeps. Those by the latest failure are for all cases, the others for cases that are neither
+ * resolved nor ignored.
+ */
+const BY = {
+  last_failed: { sql: 'd.last_failed_at', ...MOMENT },
+  first_failed: { sql: 'd.first_failed_at', ...MOMENT },
+  failures: {
+    sql: 'd.occurrences',
+    position: MOMENT_AND_ID,
+    key: (column: string) => column,
+    value: (place: string) => `${place}::integer`,
+  },
+  key: {
+    sql: LOWER_KEY,
+    position: z.tuple([z.string(), z.int().nonnegative()]),
+    key: (column: string) => column,
+    value: (place: string) => `${place}::text`,
+  },
+} as const
+
+export const CASE_ORDERS = {
+  latest: { by: 'last_failed', direction: 'desc' },
+  earliest: { by: 'last_failed', direction: 'asc' },
+  oldest: { by: 'first_failed', direction: 'asc' },
+  newest: { by: 'first_failed', direction: 'desc' },
+  most: { by: 'failures', direction: 'desc' },
+  fewest: { by: 'failures', direction: 'asc' },
+  key: { by: 'key', direction: 'asc' },
+  key_backwards: { by: 'key', direction: 'desc' },
+} as const satisfies Record<string, { by: keyof typeof BY; direction: 'asc' | 'desc' }>
+export type CaseOrder = keyof typeof CASE_ORDERS
+
+/** The order in which the cases of a filter can be listed: one that an index keeps for them. */
+export function orderFor(filter: CaseFilter, order: CaseOrder): CaseOrder {
+  return includesClosed(filter) && CASE_ORDERS[order].by !== 'last_failed' ? 'latest' : order
+}
 
 interface PageOptions {
   /** `next` of the preceding page; absent: the first page. */
   after?: string | null | undefined
   limit: number
-  /** `oldest` is for cases that are neither resolved nor ignored; others are listed by their latest failure. */
   order?: CaseOrder | undefined
 }
-
-const ORDERS = {
-  latest: { column: 'last_failed_at', direction: 'desc', behind: '<' },
-  oldest: { column: 'first_failed_at', direction: 'asc', behind: '>' },
-} as const
 
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
@@ -57,33 +93,36 @@ export async function listCasesPage(
   filter: CaseFilter,
   { after, limit, order = 'latest' }: PageOptions,
 ): Promise<Paged<DeadLetter>> {
-  const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
+  const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
+  const { sql, position, key, value } = BY[by]
   const values = new Values()
   const conditions = [caseMatches(filter, values)]
-  const position = decodeCursor(MOMENT_AND_ID, after)
-  if (position) {
-    const [moment, id] = position
-    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(values.add(moment))}, ${values.add(id)})`)
+  const last = decodeCursor<typeof position>(position, after)
+  if (last) {
+    const [at, id] = last
+    const behind = direction === 'asc' ? '>' : '<'
+    conditions.push(`(${sql}, d.id) ${behind} (${value(values.add(at))}, ${values.add(id)})`)
   }
   const most = values.add(limit + 1)
   const found = (which = 'true') =>
-    `select d.id, d.${column} as at from dirsync.dead_letter d
-     where ${[which, ...conditions].join(' and ')} order by d.${column} ${direction}, d.id ${direction} limit ${most}`
+    `select d.id, ${sql} as at from dirsync.dead_letter d
+     where ${[which, ...conditions].join(' and ')} order by ${sql} ${direction}, d.id ${direction} limit ${most}`
 
-  const few = await fewOf(db, filter)
-  const lanes = few === null ? lanesOf(filter, column, values) : null
+  const few = await fewOf(db, filter, by)
+  const lanes = few === null ? lanesOf(filter, by, values) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
   const page = lane ?? found(`d.id = any (${values.add(few)})`)
-  const { rows } = await db.query<DeadLetter & { cursor_moment: number }>(
+  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
     `with page as materialized (
        select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
      )
-     select d.*, ${momentKey('page.at')} as cursor_moment
+     select d.*, ${key('page.at')} as cursor_key
      from page join dirsync.dead_letter d on d.id = page.id
      order by page.at ${direction}, page.id ${direction}`,
     values.all,
   )
-  return pageByMoment(rows, limit)
+  const { items, next } = onePage(rows, limit, row => [row.cursor_key, row.id])
+  return { items: items.map(({ cursor_key: _, ...row }) => row), next }
 }
 
 const EXPORT_PAGE = 500
@@ -97,10 +136,10 @@ export function everyCase(
   return everyPage(after => listCasesPage(db, filter, { after, limit: EXPORT_PAGE, order }))
 }
 
-/** The ids of a superset of the matching cases; null unless they are few. */
-async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
+/** The ids of a superset of the matching cases; null unless they are few, or an index keeps them in the order. */
+async function fewOf(db: Pool, filter: CaseFilter, by?: keyof typeof BY): Promise<number[] | null> {
   const values = new Values()
-  const narrowed = narrow(filter, values)
+  const narrowed = narrow(filter, values) ?? ofCauses(filter, by, values)
   if (narrowed === null) return null
   const { rows } = await db.query<{ ids: number[] }>(
     `select coalesce(array_agg(id::float8), '{}') as ids from (${narrowed} limit ${FEW + 1}) few`,
@@ -110,12 +149,17 @@ async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
   return ids.length > FEW ? null : ids
 }
 
+/** SQL: the cases of the causes, where no index keeps those of a cause in the order. */
+function ofCauses(filter: CaseFilter, by: keyof typeof BY | undefined, values: Values): string | null {
+  if (by !== 'failures' && by !== 'key') return null
+  if (!filter.categories && filter.code === undefined) return null
+  const { each, has } = lanesOf(filter, 'last_failed', values)
+  return `select d.id from ${each} join dirsync.dead_letter d on ${has}`
+}
+
 /** SQL: the parts of the table that one index each keeps in order, and which cases `d` belong to them. */
-function lanesOf(
-  filter: CaseFilter,
-  column: 'last_failed_at' | 'first_failed_at',
-  values: Values,
-): { each: string; has: string } {
+function lanesOf(filter: CaseFilter, by: keyof typeof BY, values: Values): { each: string; has: string } {
+  if (by === 'failures' || by === 'key') return { each: '(select) lane', has: UNRESOLVED }
   const { categories, code } = filter
   const closed = includesClosed(filter)
   if (!closed && (categories || code !== undefined))
@@ -127,7 +171,7 @@ function lanesOf(
               group by 1, 2 having sum(n) > 0) lane`,
       has: `d.category = lane.category and coalesce(d.platform_code, 0) = lane.code and ${UNRESOLVED}`,
     }
-  if (column === 'first_failed_at') return { each: '(select) lane', has: UNRESOLVED }
+  if (by === 'first_failed') return { each: '(select) lane', has: UNRESOLVED }
   const states = statesOf(filter)
   const each = `unnest(${values.add(states)}::text[]) as lane (state)`
   if (closed && categories && states.every(state => !openStates.has(state)))

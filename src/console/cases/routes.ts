@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { filterFor } from '../../sync/case-filter.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
@@ -15,6 +16,7 @@ import { caseShown } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
 import { casesShown, groupsBody, listBody } from './list-view.ts'
 import {
+  assignableUsers,
   CaseGroups,
   CaseList,
   CSV_COLUMNS,
@@ -70,17 +72,18 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'Cases by filters, page by page; without `state`, those that are neither resolved nor ignored',
       query: ListInput,
       result: CaseList,
-      run: (_ask, { input }) => readCaseList(pool, input),
+      run: (ask, { input }) => readCaseList(pool, ask, input),
       shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
-        const [categories, { groups }] = await Promise.all([
+        const [categories, users, { groups }] = await Promise.all([
           presentCategories(pool),
+          assignableUsers(pool),
           isStart ? readCaseGroups(pool) : { groups: [] },
         ])
         return {
           title: ask.t('cases.title'),
-          body: listBody(ask, { ...result, input, categories, groups }),
+          body: listBody(ask, { ...result, input, categories, users, groups }),
         }
       },
     }),
@@ -106,7 +109,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       columns: CSV_COLUMNS,
       async *rows(ask, { input }) {
         const { order: _, ...filter } = input
-        for await (const row of everyCase(pool, filter, orderOf(input))) {
+        for await (const row of everyCase(pool, filterFor(ask.viewer.name, filter), orderOf(input))) {
           const { message, remedy } = failureTexts(ask.language, row)
           yield { ...row, message, remedy }
         }

@@ -167,6 +167,13 @@ export interface Column<Row> {
   cell(row: Row): Part | null
   /** `number`: right-aligned figures; `main`: identifies the row, and holds its link; `spare`: hidden on a phone. */
   kind?: 'number' | 'main' | 'spare'
+  sort?: Sort | undefined
+}
+
+/** Where the head of a column leads: to the same list in its order; `is`: how the list is sorted by it now. */
+export interface Sort {
+  to: string
+  is: 'ascending' | 'descending' | null
 }
 
 /**
@@ -195,10 +202,16 @@ export function table<Row>(
       tick
         ? html`<th class="tick"><input type="checkbox" aria-label="${tick.all}" data-tick-all="${tick.name}" hidden></th>`
         : ''
-    }${columns.map(({ title, kind }) => html`<th scope="col" class="${kind ?? ''}">${title}</th>`)}</tr></thead>
+    }${columns.map(
+      ({ title, kind, sort }) =>
+        html`<th scope="col" class="${kind ?? ''}"${sort?.is ? html` aria-sort="${sort.is}"` : ''}>${
+          sort ? html`<a class="sort" href="${sort.to}">${title}</a>` : title
+        }</th>`,
+    )}</tr></thead>
     <tbody>${rows.map(row => {
       const ticked = tick?.value(row) ?? null
-      return html`<tr>${
+      // By its id a row is found again when the list is refreshed, and keeps its tick.
+      return html`<tr${tick && ticked !== null ? html` id="${tick.name}-${ticked}"` : ''}>${
         tick
           ? html`<td class="tick">${
               ticked === null
@@ -270,6 +283,10 @@ export interface Field {
   value?: string | number | undefined
   /** If given, the field is a list to choose from. */
   choices?: readonly { value: string; text: string }[]
+  /** The chosen ones of the choices, of which any number can be. */
+  several?: readonly string[]
+  /** Values that are offered while one types. */
+  offered?: readonly string[]
   required?: boolean
   hint?: string
   placeholder?: string
@@ -281,7 +298,9 @@ export interface Field {
 
 let fields = 0
 
-export function field({ label, hint, choices, type = 'text', value, ...rest }: Field): SafeHtml {
+export function field({ several: chosen, ...given }: Field): SafeHtml {
+  if (chosen) return several(given, chosen)
+  const { label, hint, choices, offered, type = 'text', value, ...rest } = given
   if (type === 'hidden') return html`<input type="hidden" name="${rest.name}" value="${value ?? ''}">`
   fields = (fields + 1) % 1_000_000
   const id = `f${fields}`
@@ -296,10 +315,25 @@ export function field({ label, hint, choices, type = 'text', value, ...rest }: F
       )}</select>`
     : type === 'textarea'
       ? html`<textarea id="${id}" rows="3"${attributes}${hinted}>${value ?? ''}</textarea>`
-      : html`<input id="${id}" type="${type}" value="${value ?? ''}"${attributes}${hinted}>`
+      : html`<input id="${id}" type="${type}" value="${value ?? ''}"${attributes}${hinted}${
+          offered
+            ? html` list="${id}l"><datalist id="${id}l">${offered.map(name => html`<option value="${name}">`)}</datalist>`
+            : html`>`
+        }`
   return html`<p class="field"><label for="${id}">${label ?? rest.name}</label>${input}${
     hint ? html`<small id="${id}h">${hint}</small>` : ''
   }</p>`
+}
+
+/** Check boxes in a list that unfolds. */
+function several({ name, label = name, choices = [], placeholder = '' }: Field, chosen: readonly string[]) {
+  const names = choices.filter(({ value }) => chosen.includes(value)).map(({ text }) => text)
+  const text = names.join(', ') || placeholder
+  return html`<div class="field"><span class="label">${label}</span><details class="menu several"><summary aria-label="${label}: ${text}">${text}</summary>
+    <div class="menu-body" role="group" aria-label="${label}">${choices.map(
+      ({ value, text }) =>
+        html`<label><input type="checkbox" name="${name}" value="${value}"${chosen.includes(value) ? html` checked` : ''}> ${text}</label>`,
+    )}</div></details></div>`
 }
 
 /** A filter form above a list. It sends a GET, so that the address can be bookmarked. */

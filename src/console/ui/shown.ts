@@ -107,12 +107,13 @@ function factsHtml(ask: Ask, known: NonNullable<NoticeBlock['facts']>): SafeHtml
 
 function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: TableBlock): SafeHtml {
   const last = columns.findLastIndex(({ only }) => only !== 'shell')
-  const shown = columns.flatMap(({ title, spare, kind = spare && ('spare' as const), only }, i) =>
+  const shown = columns.flatMap(({ title, spare, kind = spare && ('spare' as const), only, sort }, i) =>
     only === 'shell'
       ? []
       : [
           {
             title,
+            sort,
             ...(kind ? { kind } : {}),
             cell: ({ cells, note }: (typeof rows)[number]) => {
               const words =

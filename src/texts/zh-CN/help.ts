@@ -141,12 +141,18 @@ export const help: Readonly<Record<string, string>> = {
   'of this enterprise': '此企业的',
   'with this beginning of the key, or part of it from three characters on':
     '键值以此开头，或包含此内容（三个字符起）',
-  'assigned to this person; -: to no one': '指派给此人的；- 表示未指派',
+  'of this department (code), or of employees whom the platform shows in this department':
+    '属于此部门（编码），或平台上属于此部门的员工',
+  'assigned to this person; @me: to the caller; -: to no one':
+    '指派给此人的；@me 表示调用者本人，- 表示未指派',
+  'that failed first within this time: 12h, 3d, 2w': '首次失败距今不超过：12h、3d、2w',
+  'with this text in a comment, or in the reason of an ignore or snooze':
+    '备注、忽略或暂缓的原因中含有此文字',
+  '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key. With resolved or ignored cases those by the latest failure alone':
+    '`latest`、`earliest`：按最近一次失败；`oldest`（使用 `olderThan` 时的默认值）、`newest`：按首次失败；`most`、`fewest`：按失败次数；`key`、`key_backwards`：按键值。含已解决或已忽略的异常项时，只能按最近一次失败排序',
   'that failed first or last in this run': '首次或最近一次在此任务中失败的',
   'that failed first so long ago: 12h, 3d, 2w': '首次失败距今已有这么久：12h、3d、2w',
   'that wait for a change of this key': '等待此键值变更的',
-  '`latest`: latest failure first; `oldest`: oldest case first, the default with `olderThan`':
-    '`latest`：最近失败的在前；`oldest`：最早的在前，与 `olderThan` 同用时为默认',
   'show everything about one': '查看一条的全部内容',
   'number of the dead letter': '异常项编号',
   'try some again now, or all of one category': '立即重试若干条，或某一类别的全部',

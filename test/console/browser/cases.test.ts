@@ -7,11 +7,14 @@ import { duringFile } from '../../helpers/during.ts'
 import {
   expectFitsPhone,
   expectPagesAccessible,
+  isSame,
   LANGUAGES,
+  mark,
   openBrowser,
   PHONE,
   screenshot,
   startConsoleService,
+  userOf,
   visit,
 } from './browser.ts'
 
@@ -143,9 +146,9 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await page.getByRole('button', { name: 'Assign to me' }).click()
   await page.getByText(new RegExp(`Case ${id} is assigned to \\S+\\.`)).waitFor()
   await page.locator('summary', { hasText: 'Assign' }).click()
-  await page.getByLabel('Assign to').fill('mei')
+  await page.getByLabel('Assign to').fill(userOf('operator'))
   await page.getByRole('button', { name: 'Assign', exact: true }).click()
-  await page.getByText(`Case ${id} is assigned to mei.`).waitFor()
+  await page.getByText(`Case ${id} is assigned to ${userOf('operator')}.`).waitFor()
   await page.locator('summary', { hasText: 'Comment' }).click()
   await page.getByLabel('Comment').fill('Called him: new number on Monday.')
   await page.getByRole('button', { name: 'Comment' }).click()
@@ -158,19 +161,74 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await screenshot(page, 'case-snoozed')
 
   await page.goto('/cases')
-  await page.getByLabel('Assignee', { exact: true }).fill('mei')
+  await page.getByLabel('Assignee', { exact: true }).selectOption(userOf('operator'))
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('1 case matches').waitFor()
   await page.getByRole('link', { name: 'hands-1' }).waitFor()
-  expect(new URL(page.url()).searchParams.get('assignee')).toBe('mei')
+  expect(new URL(page.url()).searchParams.get('assignee')).toBe(userOf('operator'))
 
   const { rows } = await company.db.query(
     `select state, assignee, extract(epoch from snooze_until - now())::int as seconds
      from dirsync.dead_letter where id = $1`,
     [id],
   )
-  expect(rows).toMatchObject([{ state: 'snoozed', assignee: 'mei' }])
+  expect(rows).toMatchObject([{ state: 'snoozed', assignee: userOf('operator') }])
   expect(rows[0].seconds / 86_400).toBeCloseTo(3, 1)
+})
+
+test('several categories, a department and a word are filtered by, and a column is sorted by its head', async () => {
+  await plant(2, { prefix: 'many-', category: 'no_permission' })
+  const [base] = await plant(1, { prefix: 'base-', category: 'base_department' })
+  await plant(1, { prefix: 'else-', category: 'invalid_mobile_area' })
+  await company.db.query(
+    `insert into dirsync.employee (userid, dept_code) values ('many-1', 'D-7'), ('many-2', 'D-7'), ('else-1', 'D-7')`,
+  )
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  const keys = () => page.locator('#list td.main').allInnerTexts()
+  await page.goto('/cases')
+  await page.locator('summary', { hasText: 'any' }).click()
+  await page.getByLabel('no permission').check()
+  await page.getByLabel('root department').check()
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('3 cases match').waitFor()
+  await page.getByRole('link', { name: 'Key' }).click()
+  await page.locator('th[aria-sort=ascending]').waitFor()
+  expect(await keys()).toEqual(['base-1', 'many-1', 'many-2'])
+  await page.getByRole('link', { name: 'Key' }).click()
+  await page.locator('th[aria-sort=descending]').waitFor()
+  expect(await keys()).toEqual(['many-2', 'many-1', 'base-1'])
+  await page.getByLabel('Department', { exact: true }).fill('D-7')
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('2 cases match').waitFor()
+  expect(await keys()).toEqual(['many-2', 'many-1'])
+  await company.db.query(`select dirsync.comment($1, 'asked the vendor')`, [base])
+  await page.goto('/cases')
+  await page.getByLabel('Comment or reason').fill('the VENDOR')
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('1 case matches').waitFor()
+  expect(await keys()).toEqual(['base-1'])
+})
+
+test('the list follows what happens; ticks stay with their cases, and the focus where it is', async () => {
+  const [first, second] = await plant(2, { prefix: 'live-', category: 'invalid_name' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases?categories=invalid_name')
+  await mark(page)
+  await page.getByLabel(`Case ${first}`, { exact: true }).check()
+  await page.getByRole('link', { name: 'live-2' }).focus()
+  const [third] = await plant(1, { prefix: 'new-', category: 'invalid_name' })
+  await page.getByText('3 cases match').waitFor()
+  await page.getByRole('link', { name: 'new-1' }).waitFor()
+  const ticked = await page
+    .locator('td.tick input:checked')
+    .evaluateAll(boxes => boxes.map(box => Number(box.getAttribute('value'))))
+  expect(ticked).toEqual([first])
+  expect(await page.evaluate('document.activeElement.innerText')).toBe('live-2')
+  await company.db.query(`select dirsync.ignore($1, 'agreed')`, [second])
+  await page.getByText('2 cases match').waitFor()
+  await page.getByLabel(`Case ${third}`, { exact: true }).check()
+  expect(await page.getByLabel(`Case ${first}`, { exact: true }).isChecked()).toBe(true)
+  expect(await isSame(page)).toBe(true)
 })
 
 test('all 1,000 that match a filter are ignored with a reason, and no other case is touched', async () => {
@@ -314,7 +372,7 @@ test('a viewer reads everything and is offered no change', async () => {
   await page.getByRole('heading', { name: `Case ${id}` }).waitFor()
   expect(await page.locator('main form[method=post]').count()).toBe(0)
   await page.goto('/cases')
-  expect(await page.locator('main form[method=post], main input[type=checkbox]').count()).toBe(0)
+  expect(await page.locator('main form[method=post], main td input[type=checkbox]').count()).toBe(0)
 })
 
 describe.each(LANGUAGES)('in %s', language => {

@@ -46,7 +46,8 @@ async function found(filter: CaseFilter, order?: CaseOrder): Promise<string[]> {
 describe('a filter', () => {
   const address =
     'states=open,blocked&categories=duplicate_mobile&code=1002218007&entity=employee&operation=update-employee' +
-    '&field=mobile&enterprise=C1&key=e10&assignee=-&run=7&olderThan=3d&blockedBy=e9'
+    '&field=mobile&enterprise=C1&key=e10&department=D1&assignee=-&run=7&olderThan=3d&youngerThan=4w' +
+    '&text=called&blockedBy=e9'
 
   test('is read from an address, and is one again', () => {
     const filter = caseFilterSchema.parse(Object.fromEntries(new URLSearchParams(address)))
@@ -59,9 +60,12 @@ describe('a filter', () => {
       field: 'mobile',
       enterprise: 'C1',
       key: 'e10',
+      department: 'D1',
       assignee: '-',
       run: 7,
       olderThan: '3d',
+      youngerThan: '4w',
+      text: 'called',
       blockedBy: 'e9',
     })
     expect(decodeURIComponent(filterQuery(filter).toString())).toBe(address)
@@ -100,6 +104,18 @@ describe('a list of cases', () => {
     expect(await found({}, 'oldest')).toEqual(['e3', 'e2', 'e1'])
     expect(await found({ states: ['resolved', 'ignored', 'open'] })).toEqual(['e1', 'e2', 'e4', 'e5'])
     expect(await found({ states: ['resolved'] }, 'oldest')).toEqual(['e5'])
+    expect(await found({}, 'newest')).toEqual(['e1', 'e2', 'e3'])
+    expect(await found({}, 'earliest')).toEqual(['e3', 'e2', 'e1'])
+    await planted(10, { entity_key: 'E10', occurrences: 7, state: 'blocked' })
+    expect(await found({}, 'most')).toEqual(['E10', 'e3', 'e1', 'e2'])
+    expect(await found({}, 'fewest')).toEqual(['e2', 'e1', 'e3', 'E10'])
+    expect(await found({}, 'key')).toEqual(['e1', 'E10', 'e2', 'e3'])
+    expect(await found({ categories: ['duplicate_mobile'] }, 'key_backwards')).toEqual([
+      'e3',
+      'e2',
+      'E10',
+      'e1',
+    ])
   })
 
   test.each<[CaseFilter, string[]]>([
@@ -108,7 +124,7 @@ describe('a list of cases', () => {
     [{ categories: ['left_hr', 'duplicate_mobile'], states: ['resolved', 'ignored'] }, ['e12', 'e13']],
     [{ code: 1002218007 }, ['e3']],
     [{ code: 1002218007, states: ['resolved'] }, ['e12']],
-    [{ entity: 'department' }, ['e4']],
+    [{ entity: 'department' }, ['D1']],
     [{ operation: 'bind-openid' }, ['e5']],
     [{ field: 'email' }, ['e6']],
     [{ enterprise: 'C1' }, ['e7']],
@@ -123,12 +139,20 @@ describe('a list of cases', () => {
     [{ assignee: UNASSIGNED, states: ['snoozed'] }, ['e3']],
     [{ run: 7 }, ['e1', 'e2']],
     [{ olderThan: '10d' }, ['E10', 'e11']],
+    [{ youngerThan: '3d', olderThan: '1d' }, ['e1', 'e2']],
+    [{ youngerThan: '13d', states: ['resolved', 'ignored'] }, ['e12']],
+    [{ department: 'D1' }, ['e1', 'D1']],
+    [{ department: 'D1', states: ['ignored'] }, ['e13']],
+    [{ department: 'd1' }, []],
+    [{ text: 'MONDAY' }, ['e1', 'e2']],
+    [{ text: '100%' }, ['e2']],
+    [{ text: 'duplicate' }, []],
     [{ blockedBy: 'e1' }, ['e11']],
   ])('is filtered by %j', async (filter, expected) => {
     await planted(1, { first_run_id: 7, last_run_id: 9 })
     await planted(2, { category: 'left_hr', last_run_id: 7 })
     await planted(3, { platform_code: 1002218007, state: 'snoozed' })
-    await planted(4, { entity: 'department', state: 'blocked' })
+    await planted(4, { entity: 'department', entity_key: 'D1', state: 'blocked' })
     await planted(5, { operation: 'bind-openid', state: 'blocked' })
     await planted(6, { field: 'email', state: 'blocked' })
     await planted(7, { enterprise_code: 'C1', state: 'blocked' })
@@ -138,6 +162,15 @@ describe('a list of cases', () => {
     await planted(11, { blocked_by: 'e1' })
     await planted(12, { state: 'resolved', platform_code: 1002218007 })
     await planted(13, { state: 'ignored' })
+    for (const [userid, dept_code] of Object.entries({ e1: 'D1', e2: 'D2', e13: 'D1', D1: 'D9' }))
+      await plant(store, 'employee', { userid, dept_code, platform_state: 'in_service' })
+    await store.pool.query(
+      `insert into dirsync.dead_letter_event (dead_letter_id, event, note)
+       select d.id, v.event, v.note
+       from (values ('e1', 'commented', 'called on Monday'), ('e2', 'snoozed', 'until monday, 100% sure'),
+                    ('e3', 'opened', 'duplicate_mobile')) v (key, event, note)
+       join dirsync.dead_letter d on d.entity_key = v.key`,
+    )
     expect(await found(filter)).toEqual(expected)
     expect(await countCases(store.pool, filter)).toEqual({ count: expected.length, more: false })
   })
@@ -148,12 +181,19 @@ describe('a list of cases', () => {
     [{ categories: ['duplicate_mobile', 'left_hr'] }, 'latest'],
     [{ key: 'e' }, 'latest'],
     [{ states: ['open', 'resolved'] }, 'latest'],
+    [{ states: ['open', 'resolved'] }, 'earliest'],
+    [{}, 'newest'],
+    [{}, 'most'],
+    [{ categories: ['duplicate_mobile', 'left_hr'] }, 'fewest'],
+    [{}, 'key'],
+    [{ categories: ['duplicate_mobile', 'left_hr'] }, 'key_backwards'],
   ])(
     '%j, %s first, is read page by page, each case once, also those of one moment',
     async (filter, order) => {
       for (let n = 1; n <= 23; n += 1)
         await planted(n, {
           category: n % 3 ? 'duplicate_mobile' : 'left_hr',
+          occurrences: 1 + (n % 4),
           ...(n > 9 && n < 15
             ? {
                 first_failed_at: '2026-01-01 00:00:00.000001Z',
