@@ -83,7 +83,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'prune',
-    does: 'deletes attempts, calls, dry runs, decided plans and messages after 30 days, closed dead letters and alerts after 180',
+    does: 'deletes attempts, calls, dry runs, unused plans and messages after 30 days, decided plans, closed dead letters and alerts after 180',
     schedule: '15 4 * * *',
     async run({ pool, logger }) {
       logger.info(await pruneHistory(pool), 'history pruned')

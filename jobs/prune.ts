@@ -31,6 +31,8 @@ const OLD = {
                and exists (select from dirsync.payment_order o
                            where o.enterprise_code = t.enterprise_code and o.userid = t.entity_key))`,
   sync_run: `
+    -- What people decided stays, and what was sent of it.
+    part_of is null and not exists (select from dirsync.plan_decision d where d.run_id = t.id) and (
     finished_at < now() - interval '180 days'
       -- The sanity gate and the watermark still need the last full reading of each source.
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
@@ -40,10 +42,12 @@ const OLD = {
     or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')
       and finished_at < now() - interval '30 days'
     or (kind = 'changes' and keys <> '{}' or kind = 'retry') and planned = 0
-      and finished_at < now() - interval '1 day'`,
+      and finished_at < now() - interval '1 day')`,
   planned_work: `
     exists (select from dirsync.sync_run r
-            where r.id = t.run_id and r.finished_at < now() - interval '30 days')`,
+            where r.id = t.run_id
+              and r.finished_at < now() - case when exists (select from dirsync.plan_decision d where d.run_id = r.id)
+                                               then interval '180 days' else interval '30 days' end)`,
   dry_run: `finished_at < now() - interval '30 days'`,
   job_tick: `
     due_at < now() - interval '1 day'

@@ -86,7 +86,7 @@ const DETAILS = `
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
     order by coalesce(s.name, h.scope), s.name is null, since, h.scope
   ), held_runs as (
-    select id as run, kind, hr_source as source, coalesce(planned, 0) as planned, coalesce(planned_at, requested_at) as since
+    select id as run, kind, hr_source as source, coalesce(undecided, planned, 0) as planned, coalesce(planned_at, requested_at) as since
     from dirsync.sync_run where state = 'held' and finished_at is null
   ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
     union all ${suspectsAmong('departments', `kind = 'departments'`)}

@@ -156,6 +156,8 @@ const GRANTS = [
     'comment(bigint, text)',
     'approve(bigint)',
     'reject(bigint, text)',
+    'approve_part(bigint, jsonb, text)',
+    'reject_part(bigint, jsonb, text)',
     'cancel(bigint, text)',
     'pause(text)',
     'resume()',

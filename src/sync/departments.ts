@@ -12,7 +12,7 @@ import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
 import { beginRetry, unwantedDepartmentCases } from './retries.ts'
-import { type CheckedPlan, noWork, planFigures } from './run.ts'
+import { type CheckedPlan, heldInParts, noWork, planFigures } from './run.ts'
 import { missingEmployees, type RunLimits, trips } from './safety.ts'
 
 /** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
@@ -41,10 +41,20 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
+  const parts = await heldInParts(db, source.name, true)
   const facts = await traced('read HR', () => departmentFacts(db, source, limits))
-  const { total, deletions, wanted } = facts
+  const { total, deletions, wanted, doubt } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
-  if (state !== 'held' && why !== null) return noWork(state, why, total)
+  const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
+  const undecided = async (held: number) => {
+    const stored = parts.includes(held) ? await storedDeletions(db, held) : []
+    return { stored, wanted: stored.filter(one => doubt !== null || isWanted.has(nameOf(one))) }
+  }
+  const countUndecided = async (held: number) => {
+    const { stored, wanted } = await undecided(held)
+    return { count: wanted.length, changed: stored.length - wanted.length }
+  }
+  if (state !== 'held' && why !== null) return { ...noWork(state, why, total), undecided: countUndecided }
   const work = deletions.map(
     ({ enterpriseCode, deptCode, wave }): Work => ({
       operation: 'delete-department',
@@ -70,9 +80,10 @@ export async function planDepartments(
     store: id => storeDeletions(db, id, work),
     changedSince: async held => {
       const stored = new Set((await storedDeletions(db, held)).map(nameOf))
-      const now = new Set(work.map(nameOf))
+      const now = new Set([...work, ...(await undecided(held)).wanted].map(nameOf))
       return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
     },
+    undecided: countUndecided,
   }
 }
 
@@ -259,6 +270,13 @@ export async function rememberDepartments(
   )
 }
 
+/** Condition on a department `d`: nobody has decided yet about its deletion, in a plan that is decided in parts. */
+const UNDECIDED = `exists (
+  select from dirsync.sync_run r
+  join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code and w.decision_id is null
+  where r.state = 'held' and r.undecided > 0)`
+
 /** Every department of some enterprises with its employees, in HR (counted by the caller) and as known of the platform. */
 export async function knownDepartments(
   db: ClientBase | Pool,
@@ -268,7 +286,8 @@ export async function knownDepartments(
   const { rows } = await db.query<KnownDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
-            d.deleted_at is not null as deleted, d.parked_at is not null or d.rejected_run is not null as parked,
+            d.deleted_at is not null as deleted,
+            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as parked,
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
@@ -293,7 +312,7 @@ async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Prom
   )
 }
 
-/** The deletions in the stored plan of a held run, for some enterprises. @param codes null: all */
+/** The undecided deletions in the stored plan of a held run, for some enterprises. @param codes null: all */
 export async function storedDeletions(
   db: ClientBase,
   runId: number,
@@ -302,7 +321,8 @@ export async function storedDeletions(
   const { rows } = await db.query<Work>(
     `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
      from dirsync.planned_work
-     where run_id = $1 and operation = 'delete-department' and ($2::text[] is null or enterprise_code = any ($2))`,
+     where run_id = $1 and operation = 'delete-department' and decision_id is null
+       and ($2::text[] is null or enterprise_code = any ($2))`,
     [runId, codes],
   )
   return rows

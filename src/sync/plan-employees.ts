@@ -12,6 +12,7 @@ import { addWork, awaitPlan, PRIORITY, type Work } from './outbox.ts'
 import {
   compare,
   countChangedSince,
+  countUndecided,
   type Difference,
   markHeld,
   stageRows,
@@ -20,7 +21,15 @@ import {
   writeEmployeePlan,
 } from './plan-tables.ts'
 import { beginRetryOf } from './retries.ts'
-import { type CheckedPlan, heldRun, noWork, type PlannedRun, planFigures, type Run } from './run.ts'
+import {
+  type CheckedPlan,
+  heldInParts,
+  heldRun,
+  noWork,
+  type PlannedRun,
+  planFigures,
+  type Run,
+} from './run.ts'
 import {
   type Breaker,
   duplication,
@@ -56,6 +65,7 @@ export async function planEverybody(
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, whole),
     changedSince: held => countChangedSince(db, held),
+    undecided: held => countUndecided(db, held),
   }
 }
 
@@ -68,13 +78,14 @@ export interface EmployeePlan extends PlannedRun {
 /**
  * Plans a `changes` or `full` run inside the caller's transaction: HR streamed and hashed, staged, joined, checked. Only
  * temporary tables are written; `applyEmployeePlan` writes a plan that may run.
+ * @param run.id default: it is a preview, during which others may decide about held runs
  * @param scope which source `hr` is, where there are several: only its own enterprises are checked and planned
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planEmployees(
   db: ClientBase,
   hr: Pick<HrSource, 'inspect' | 'scan'>,
-  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsAll'>>,
+  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsAll' | 'id'>>,
   limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'readAllEveryMs'>,
   signal: AbortSignal,
   scope: SourceScope = WHOLE,
@@ -100,7 +111,8 @@ export async function planEmployees(
   const read = async (since: Date | null) => {
     const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
     const readAll = since === null
-    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes }
+    const parts = await heldInParts(db, scope.name, run.id !== undefined)
+    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, parts }
     return {
       ...scanned,
       readAll,
@@ -161,11 +173,17 @@ function looksOdd(
 /** Employees in `difference` whose last change a person rejected, with the reason; HR has changed them once more. Null: none. */
 async function rejectedBefore(db: ClientBase): Promise<Said | null> {
   const { rows } = await db.query<{ count: number; run: number; actor: string; reason: string | null }>(
-    `select count(*)::int as count, r.id as run, r.decision_reason as reason, r.decided_by as actor
+    `select count(*)::int as count, r.id as run, o.reason, o.actor
      from difference d
      join dirsync.employee e on e.enterprise_code = d.enterprise_code and e.userid = d.userid
      join dirsync.sync_run r on r.id = e.held_run
-     where e.rejected and d.fresh group by r.id order by r.id desc limit 3`,
+     left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
+       and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
+     left join dirsync.plan_decision p on p.id = w.decision_id
+     cross join lateral (
+       select case when p.id is null then r.decision_reason else p.why end as reason,
+              coalesce(p.decided_by, r.decided_by, '') as actor) o
+     where e.rejected and d.fresh group by r.id, 3, 4 order by r.id desc, 1 desc limit 3`,
   )
   const said = rows.map(({ count, run, actor, reason }) => {
     const person = personOf(actor).name
@@ -255,7 +273,8 @@ export async function planTriggered(
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
-  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes }
+  const parts = await heldInParts(db, source.name, true)
+  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, parts }
   const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
     compare(db, staged, wanted),
   )
@@ -281,6 +300,7 @@ export async function planTriggered(
     },
     mark: id => markHeld(db, id, { readAll: false, codes }),
     changedSince: held => countChangedSince(db, held),
+    undecided: held => countUndecided(db, held),
   }
 }
 

@@ -38,7 +38,9 @@ const STAGED = `create temp table staged (
  *     active, hash    as in `staged`; null where HR has no row
  *     previous_hash   employee.source_hash: the row in the last plan that passed
  *     counted         was an active employee before (of a comparison alone)
- *     resting         a person rejected this very row of HR, or its absence: nothing is planned (of a comparison alone)
+ *     resting         a person rejected this very row of HR, or its absence, or has yet to decide about it in a plan that is
+ *                     decided in parts: nothing is planned (of a comparison alone)
+ *     undecided       the latter: the held run (of a comparison alone)
  *     unknown         there is no such row in `employee` yet
  *     fresh           no plan has seen this row of HR, or its absence, yet
  *     reason          why there is work: new, changed, left, vanished or asked; skipped: a full run leaves it out;
@@ -177,6 +179,7 @@ function rowsOf(table: string, codes: SourceScope['codes']): string {
  * @param options.readAll every HR row is staged, so that missing employees have vanished
  * @param options.replans whether rows of the outbox wait for a plan; checking each would cost a look-up per HR row
  * @param options.codes the enterprises of the rows; null: all
+ * @param options.parts held runs that are decided in parts
  */
 export async function compare(
   db: ClientBase,
@@ -187,19 +190,21 @@ export async function compare(
     readAll: boolean
     replans: boolean
     codes: SourceScope['codes']
+    parts: readonly number[]
   },
 ): Promise<Difference> {
-  const { everything, maxAgeMs, readAll, replans, codes } = options
+  const { everything, maxAgeMs, readAll, replans, codes, parts } = options
   const [employees, tally] = [rowsOf('dirsync.employee', codes), rowsOf('dirsync.tally', codes)]
   const waits = `(${replans ? WAITS_FOR_A_PLAN : 'false'})`
-  const rests = 'coalesce(e.rejected and s.hash is not distinct from e.held_hash, false)'
+  const rests =
+    '(u.run is not null or coalesce(e.rejected and s.hash is not distinct from e.held_hash, false))'
   await db.query(
     `${DIFFERENCE}
      select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
             coalesce(s.userid, e.userid) as userid,
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
             e.active and e.vanished_at is null as counted,
-            ${rests} as resting,
+            ${rests} as resting, u.run as undecided,
             not ${rests} and not (s.userid is null and ${ONLY_HELD})
               and (s.hash is distinct from e.source_hash or e.vanished_at is not null
                    or s.userid is null and e.vanished_at is null) as fresh,
@@ -227,6 +232,7 @@ export async function compare(
      from staged s
      ${readAll ? 'full' : 'left'} join ${employees} e
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
+     left join lateral (${undecidedAmong(parts)}) u on true
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
        or s.hash is distinct from e.source_hash
        or (s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
@@ -277,6 +283,17 @@ export async function compare(
 /** Condition on an employee `e`: known only from a plan that was held. */
 const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
   and e.platform_state = 'unknown')`
+
+/** SQL: the run among these whose plan has the employee `s` or `e`, not decided yet, unless HR has restored the old row. */
+function undecidedAmong(runs: readonly number[]): string {
+  if (runs.length === 0) return 'select null::bigint as run'
+  return `select w.run_id as run from dirsync.planned_work w
+    where w.run_id in (${runs.join(', ')}) and w.operation = 'update-employee' and w.decision_id is null
+      and w.enterprise_code = coalesce(s.enterprise_code, e.enterprise_code)
+      and w.entity_key = coalesce(s.userid, e.userid)
+      and (w.reason = 'asked' or s.hash is distinct from e.source_hash or e.vanished_at is not null)
+    limit 1`
+}
 
 /** Condition on an employee `e`: a worker found another HR row than the plan saw, and the work waits for a new plan. */
 const WAITS_FOR_A_PLAN = `exists (
@@ -500,13 +517,32 @@ export async function restoreEmployeePlan(
   return onlyRow(rows).leftOut
 }
 
+/** Undecided rows of a held run that is decided in parts: those that differ by `difference`, and those with another row in HR. */
+export async function countUndecided(
+  db: ClientBase,
+  heldRun: number,
+): Promise<{ count: number; changed: number }> {
+  const { rows } = await db.query<{ count: number; changed: number }>(
+    `select count(d.userid)::int as count,
+            (count(*) filter (where w.reason <> 'asked' and (d.userid is null or d.hash is distinct from w.source_hash)))::int
+              as changed
+     from dirsync.planned_work w
+     left join difference d on d.undecided = w.run_id and d.enterprise_code = w.enterprise_code
+       and d.userid = w.entity_key
+     where w.run_id = $1 and w.reason is not null and w.decision_id is null`,
+    [heldRun],
+  )
+  return onlyRow(rows)
+}
+
 /** How many rows HR has changed since the plan of a held run was stored, by `difference`. */
 export async function countChangedSince(db: ClientBase, heldRun: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n
-     from (select * from dirsync.planned_work where run_id = $1 and reason is distinct from 'asked') w
+     from (select * from dirsync.planned_work
+           where run_id = $1 and reason is distinct from 'asked' and decision_id is null) w
      full join (select * from difference
-                where reason not in ('asked', 'skipped') or reason is null and fresh) d
+                where reason not in ('asked', 'skipped') or reason is null and (fresh or undecided = $1)) d
        on d.enterprise_code = w.enterprise_code and d.userid = w.entity_key
      where w.entity_key is null or d.userid is null or d.hash is distinct from w.source_hash`,
     [heldRun],

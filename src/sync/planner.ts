@@ -35,6 +35,7 @@ import {
   reclaimOrphanedRuns,
   recordApproved,
   recordPlan,
+  returnPart,
   supersede,
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
@@ -113,6 +114,7 @@ export class Planner {
     try {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
+          await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
           const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
@@ -174,14 +176,19 @@ export class Planner {
       const held = [run.message ?? []].flat().filter(what => !('key' in what && SINCE_HELD.has(what.key)))
       return checkLater(pool, run.id, [...held, message('said.not_checked', { reason })])
     }
-    await recordPlan(pool, run.id, { state, message: reason }).catch(error => {
+    const record = async (db: ClientBase) => {
+      await recordPlan(db, run.id, { state, message: reason })
+      if (run.approved) await returnPart(db, run.id)
+    }
+    await transaction(pool, record).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error
     })
   }
 
   /**
    * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
-   * already HR is checked again: if its rows look right now, another run takes its place; else its plan stays as it is.
+   * already HR is checked again: if its rows look right now, another run takes its place; else its plan stays as it is. One that
+   * is decided in parts stays while HR has any of its undecided rows; other work passes it by.
    */
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options
@@ -196,11 +203,18 @@ export class Planner {
       if (held !== null) return stayHeld(db, run, held, planned, (await plan.changedSince?.(held)) ?? 0)
       await traced('write plan', async () => plan.store?.(run.id))
     } else if (planned.state === 'running') {
+      const open = held === null ? null : await plan.undecided?.(held)
+      const stays = held !== null && open !== undefined && open !== null && open.count > 0
+      if (stays && wasHeld) {
+        await keepHeld(db, held, null, open.changed)
+        return { ...planned, state: 'held' }
+      }
       const id = wasHeld ? await beginRun(db, run.id) : run.id
       await traced('write plan', () => plan.apply(id))
-      if (held !== null) await supersede(db, held, id)
+      if (held !== null && !stays) await supersede(db, held, id)
       await recordPlan(db, id, planned)
       if (passedForAll(run)) await recheckHeldRuns(db, run.source)
+      if (stays) await keepHeld(db, held, null, open.changed)
       return planned
     } else if (wasHeld) {
       await keepHeld(db, run.id, [planned.message ?? [], message('said.plan_stays')], null)

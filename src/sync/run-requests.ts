@@ -6,6 +6,7 @@ import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import {
   askForAll,
   heldRun,
+  isHeldWhole,
   OF_EVERYBODY,
   planningMs,
   type RunKind,
@@ -52,9 +53,14 @@ async function requestScheduledRunOf(
   logger: Logger,
 ): Promise<number> {
   const held = kind === 'changes' ? await heldRun(pool, ['changes', 'full'], source) : null
-  const unfinished = held ?? (await unfinishedRun(pool, kind, source))
-  if (unfinished?.state === 'held') await recheckHeldRun(pool, unfinished.id)
-  const goesOn = unfinished && (unfinished.state !== 'running' || kind !== 'changes')
+  const unfinished = isHeldWhole(held) ? held : await unfinishedRun(pool, kind, source)
+  if (unfinished && isHeldWhole(unfinished)) await recheckHeldRun(pool, unfinished.id)
+  // One that is decided in parts holds up nothing but these.
+  const isPassed =
+    unfinished?.state === 'held'
+      ? !isHeldWhole(unfinished)
+      : unfinished?.state === 'running' && kind === 'changes'
+  const goesOn = unfinished && !isPassed
   if (!goesOn) return requestRun(pool, kind, [], by, source)
   logger.info(
     { runId: unfinished.id, state: unfinished.state, ...(source && { source }) },
@@ -77,10 +83,11 @@ export async function requestReplan(
   const { rows } = await db.query<{
     id: number | null
     state: RunState | null
+    undecided: number | null
     checked: boolean
     rested: boolean
   }>(
-    `select r.id, r.state,
+    `select r.id, r.state, r.undecided,
             r.id is not null and r.planned_at is not null and r.state not in ('failed', 'cancelled')
               and w.since < coalesce(r.checked_at, r.started_at) as checked,
             coalesce(now() >= coalesce(r.checked_at, r.planned_at, r.finished_at, r.requested_at)
@@ -100,7 +107,8 @@ export async function requestReplan(
   if (latest.state === 'requested' || latest.state === 'planning') return latest.id
   if (latest.checked) return null
   if (!latest.rested) return 'early'
-  if (latest.state !== 'held') return requestRun(db, 'changes', [], 'replan', name)
+  if (latest.state !== 'held' || latest.undecided !== null)
+    return requestRun(db, 'changes', [], 'replan', name)
   await recheckHeldRun(db, latest.id as number)
   return null
 }
@@ -190,12 +198,12 @@ export class HrChanges {
       return RESTS * (await planningMs(pool, named))
     }
     const unfinished = await unfinishedRun(pool, 'changes', scope.name)
-    if (unfinished?.state === 'held') await recheckHeldRun(pool, unfinished.id)
+    if (unfinished && isHeldWhole(unfinished)) await recheckHeldRun(pool, unfinished.id)
     // Deleted rows have no time to find them by. The poller never names them: it sees existing rows.
     const readAll = anything || by === 'trigger'
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits =
-      unfinished?.state === 'held' ||
+      isHeldWhole(unfinished) ||
       (unfinished?.state === 'requested' && (!readAll || (await askForAll(pool, unfinished.id))))
     const id =
       unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, readAll)

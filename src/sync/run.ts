@@ -24,6 +24,9 @@ export const RUN_TRANSITIONS = [
   { from: ['planning'], event: 'cannot be planned', to: 'failed', by: 'recordPlan' },
   { from: ['held'], event: 'is approved', to: 'requested', by: 'decide' },
   { from: ['held'], event: 'is rejected', to: 'rejected', by: 'decide' },
+  { from: ['new'], event: 'sends a part of a held one', to: 'requested', by: 'decide_part' },
+  { from: ['held'], event: 'its last part is approved', to: 'running', by: 'decide_part' },
+  { from: ['held'], event: 'its last part is rejected', to: 'rejected', by: 'decide_part' },
   { from: ['held'], event: 'a later plan passes', to: 'superseded', by: 'supersede' },
   { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
   { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
@@ -83,6 +86,8 @@ export interface Run {
   maxAgeMs: number | null
   inScope: number | null
   planned: number | null
+  /** Of a run that is decided in parts: rows of its plan that are not decided yet. */
+  undecided: number | null
   plan: PlanSummary | null
   result: RunResult | null
   message: Said | null
@@ -125,7 +130,7 @@ const COLUMNS = `id, kind,
   case when kind = 'retry' then keys::float8[] else '{}' end as cases,
   state, hr_source as source, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
   finished_at as "finishedAt", wants_all as "wantsAll", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
-  in_scope as "inScope", planned, plan, result, message`
+  in_scope as "inScope", planned, undecided, plan, result, message`
 
 /** Kinds of runs that read HR as a whole: with several sources, each has runs of its own. */
 export const KINDS_BY_SOURCE = ['changes', 'full', 'departments'] as const satisfies readonly RunKind[]
@@ -283,6 +288,11 @@ export interface CheckedPlan {
   mark?(held: number): Promise<void>
   /** How many rows differ from the stored plan of a held run. */
   changedSince?(held: number): Promise<number>
+  /**
+   * Of a held run that is decided in parts: how many undecided rows still differ in HR, and how many have another row there than
+   * the stored plan.
+   */
+  undecided?(held: number): Promise<{ count: number; changed: number }>
 }
 
 /** The figures of a plan whose work has one reason. @param keys of the entities, as people name them */
@@ -335,6 +345,11 @@ export async function recordApproved(db: ClientBase, id: number, what: Said | nu
   if (rowCount === 0) throw new RunTakenBack(id)
 }
 
+/** A run that should send a part of a held one never began: that part is undecided again. */
+export async function returnPart(db: ClientBase, id: number): Promise<void> {
+  await db.query('select dirsync.return_part($1)', [id])
+}
+
 // While a run is held
 
 /** Has HR checked again for a held run: it may have been fixed meanwhile. The stored plan stays as it is. */
@@ -352,9 +367,15 @@ export async function recheckHeldRun(db: Pool, id: number): Promise<void> {
 export async function recheckHeldRuns(db: ClientBase, source: string): Promise<void> {
   await db.query(
     `update dirsync.sync_run set recheck_at = now()
-     where state = 'held' and finished_at is null and kind in ('changes', 'full') and hr_source = $1`,
+     where state = 'held' and finished_at is null and undecided is null and kind in ('changes', 'full')
+       and hr_source = $1`,
     [source],
   )
+}
+
+/** Whether a run is held as a whole: until a person decides, HR is checked again instead of another run. */
+export function isHeldWhole(run: Pick<Run, 'state' | 'undecided'> | null): boolean {
+  return run?.state === 'held' && run.undecided === null
 }
 
 /** The held run of everything of a source, of one of the kinds, except `except`; null without one. */
@@ -374,28 +395,46 @@ export async function heldRun(
   return rows[0] ?? null
 }
 
-/** A plan that passed supersedes a held one. */
+/** A plan that passed supersedes a held one, with all of it that is not decided. */
 export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
+  const took = message('said.took_place', { run: by })
   await db.query(
-    `update dirsync.sync_run set state = 'superseded', finished_at = now(), recheck_at = null, message = $2
+    `update dirsync.sync_run
+     set state = 'superseded', finished_at = now(), recheck_at = null,
+         message = case when undecided is null then $2 else $3 end::jsonb
      where id = $1 and state = 'held'`,
-    [held, toStore([message('said.took_place', { run: by }), message('said.nothing_sent')])],
+    [held, toStore([took, message('said.nothing_sent')]), toStore([took, message('said.rest_not_sent')])],
   )
 }
 
 /**
+ * The held runs of a source whose plans are decided in parts: what is not decided yet is sent by no plan.
+ * @param lock holds all its held runs until the end of the transaction, so that nobody decides between the comparison and what
+ * is written of it
+ */
+export async function heldInParts(db: ClientBase, source: string, lock: boolean): Promise<number[]> {
+  const { rows } = await db.query<{ id: number; undecided: number | null }>(
+    `select id, undecided from dirsync.sync_run
+     where state = 'held' and finished_at is null and hr_source = $1 order by id ${lock ? 'for no key update' : ''}`,
+    [source],
+  )
+  return rows.filter(({ undecided }) => undecided !== null).map(({ id }) => id)
+}
+
+/**
  * HR was checked again and still looks harmful: the stored plan stays, and its run says what has changed since.
+ * @param what null: its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
  */
 export async function keepHeld(
   db: ClientBase,
   held: number,
-  what: Said,
+  what: Said | null,
   changedSince: number | null,
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
-     set recheck_at = null, checked_at = now(), message = $2,
+     set recheck_at = null, checked_at = now(), message = coalesce($2, message),
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
@@ -426,7 +465,9 @@ export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: num
      from dirsync.sync_run r
      left join (select run_id from dirsync.tally where source = 'pending'
                 group by run_id having sum(n) > 0) t on t.run_id = r.id
-     where r.state = 'running' and r.finished_at is null and r.kind <> all ($1)`,
+     where r.state = 'running' and r.finished_at is null and r.kind <> all ($1)
+       -- One that was decided in parts ends with the last of them.
+       and not exists (select from dirsync.sync_run p where p.part_of = r.id and p.finished_at is null)`,
     [MIRRORS],
   )
   const ended: number[] = []

@@ -63,6 +63,24 @@ test('a stored plan goes 30 days after its run has ended, and not while it is he
   expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
 })
 
+test('what people decided about a plan stays for ever, its rows for 180 days', async () => {
+  const decided = async (days: number) => {
+    const run_id = await plantRun(store, { state: 'rejected', finished_at: ago(days) })
+    await plant(store, 'plan_decision', {
+      run_id,
+      ...{ approved: false, filter: {}, planned: 1, reasons: {}, decided_by: 'mei' },
+    })
+    await plant(store, 'planned_work', { run_id, operation: 'update-employee', entity_key: 'e1' })
+    return run_id
+  }
+  const runs = [await decided(400), await decided(179)]
+  const part = await plantRun(store, { state: 'done', finished_at: ago(400), part_of: runs[0] })
+  await pruneHistory(store.pool)
+  expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
+  expect(await left('plan_decision', 'run_id')).toEqual(runs)
+  expect(await left('sync_run', 'id')).toEqual([...runs, part])
+})
+
 test('messages of alerts go after 30 days, alerts that are over after 180, with what was told', async () => {
   const message = { channel: 'ops', kind: 'alerts', content: {}, state: 'sent' }
   await plant(

@@ -135,6 +135,18 @@ describe('the functions make the transitions of the table', () => {
     ['recordApproved', { state: 'planning' }, run => inTransaction(db => recordApproved(db, run, null))],
     ['decide', { state: 'held' }, call('approve')],
     ['decide', { state: 'held' }, call('reject')],
+    ...['approve_part', 'reject_part'].map((decision): [string, { state: string }, Act] => [
+      'decide_part',
+      { state: 'held' },
+      async run => {
+        await store.pool.query(
+          `insert into dirsync.planned_work (run_id, operation, entity_key, reason)
+           values ($1, 'update-employee', 'e1', 'changed')`,
+          [run],
+        )
+        await store.pool.query(`select dirsync.${decision}($1, '{"key": "e1"}')`, [run])
+      },
+    ]),
     ['supersede', { state: 'held' }, run => inTransaction(db => supersede(db, run, run + 1))],
     ...['held', 'requested', 'planning'].map((state): [string, { state: string; hr_source: string }, Act] => [
       'endRunsOfOthers',

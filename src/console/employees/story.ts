@@ -114,9 +114,14 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
         `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
                 withheld, vanished_at, acknowledged_at, queried_at,
                 ${employeeStatus('e')} as status,
-                (select jsonb_build_object('run', r.id, 'decided_by', r.decided_by, 'decided_at', r.decided_at,
-                                           'reason', r.decision_reason)
-                 from dirsync.sync_run r where r.id = held_run) as held
+                (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
+                                           'decided_at', coalesce(d.decided_at, r.decided_at),
+                                           'reason', case when d.id is null then r.decision_reason else d.why end)
+                 from dirsync.sync_run r
+                 left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
+                   and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
+                 left join dirsync.plan_decision d on d.id = w.decision_id
+                 where r.id = e.held_run) as held
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),
       read<EmployeeStory['pending'][number]>(

@@ -292,6 +292,7 @@ export const saidTexts = {
   'said.held_already': 'Run {run} was held with such a plan already.',
   'said.took_place': 'A later plan passed: run {run} took its place.',
   'said.nothing_sent': 'Nothing of this plan was sent.',
+  'said.rest_not_sent': 'What nobody had decided about by then was not sent.',
   'said.source_gone': 'Its HR source is not among those of the settings any more.',
   'said.taken_back': 'What waited to be sent was taken back.',
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
@@ -704,6 +705,13 @@ export const saidTexts = {
   'said.run_was_rejected': 'run {run} was rejected by {name} at {time}',
   'said.run_was_cancelled': 'run {run} was cancelled by {name} at {time}',
   'said.no_held_run': 'there is no held run {run}',
+  'said.no_such_filter': 'a plan cannot be filtered by {names}',
+  'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
+  'said.part_is_empty': 'no undecided row of the plan of run {run} matches',
+  'said.part_decided':
+    '{count} of these rows are not undecided rows of the plan of run {run}: another person may have been faster',
+  'said.older_planner':
+    'run {run} is decided in parts, which the version of this process does not know: it plans nothing until then',
   'said.no_run': 'there is no run {run}',
   'said.run_is_held': 'run {run} is held, so nothing of it is under way: reject it instead',
   'said.run_is_over': 'run {run} is {run_state}, so nothing of it is under way',

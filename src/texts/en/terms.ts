@@ -264,6 +264,8 @@ export const terms = {
   'command.comment': 'comment',
   'command.approve': 'approve a held run',
   'command.reject': 'reject a held run',
+  'command.approve_part': 'approve a part of a held run',
+  'command.reject_part': 'reject a part of a held run',
   'command.cancel': 'cancel a run',
   'command.pause': 'pause all calls',
   'command.resume': 'resume all calls',

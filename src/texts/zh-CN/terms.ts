@@ -249,6 +249,8 @@ export const terms = {
   'command.comment': '备注',
   'command.approve': '批准同步任务',
   'command.reject': '驳回同步任务',
+  'command.approve_part': '批准计划的一部分',
+  'command.reject_part': '驳回计划的一部分',
   'command.cancel': '取消同步任务',
   'command.pause': '暂停全部调用',
   'command.resume': '恢复全部调用',

@@ -1,0 +1,423 @@
+-- Decisions about a part of a held run's plan, and what was decided, kept for ever.
+
+-- Decided in parts: each approved part is carried out by a run of its own, with a copy of its planned rows. What
+-- is not decided yet is sent by no plan. The columns are added without rewriting a table.
+alter table dirsync.sync_run add column part_of bigint;
+comment on column dirsync.sync_run.part_of is
+  'The held run of whose plan this run carries out the part that a person approved; null: it has a plan of its '
+  'own.';
+alter table dirsync.sync_run add column undecided integer;
+comment on column dirsync.sync_run.undecided is
+  'Rows of the stored plan that nobody has decided about; null: it was not decided in parts. While it is held and '
+  'they are more than 0, they are sent by no plan.';
+create index sync_run_part_of on dirsync.sync_run (part_of) where part_of is not null;
+
+-- What people decided about the plans of held runs: all of it, or a part. Kept for ever, as are these runs.
+create table dirsync.plan_decision (
+  id          bigint generated always as identity primary key,  -- Number of the decision.
+  run_id      bigint not null references dirsync.sync_run on delete cascade,  -- The held run.
+  approved    boolean not null,  -- False: rejected.
+  -- The part: reason, department, field, enterprise, key (the beginning of a user id or department code), odd,
+  -- keys (whole ones, as enterprise/key where there are several); {}: everything that was not decided yet.
+  filter      jsonb not null,
+  -- The run that carries out an approved part; null: nothing was approved, or the held run does it itself.
+  part_run    bigint,
+  planned     integer not null,  -- How many rows of the plan were decided.
+  -- The same by reason, by changed field, and by department (the 50 with most); fields and departments are
+  -- empty where HR had not been read for them.
+  reasons     jsonb not null,
+  fields      jsonb not null default '{}',  -- Rows by changed field.
+  departments jsonb not null default '{}',  -- Rows by department.
+  decided_by  text not null,                -- Who decided, as command.requested_by.
+  decided_at  timestamptz not null default now(),  -- When it was decided.
+  why         text                          -- The reason given; null: none.
+);
+create index plan_decision_run on dirsync.plan_decision (run_id, id);
+
+alter table dirsync.planned_work add column decision_id bigint;
+comment on column dirsync.planned_work.decision_id is
+  'The decision about this row, where the plan was decided in parts (see plan_decision); null: not decided, or the '
+  'whole plan was.';
+alter table dirsync.planned_work add column odd boolean not null default false;
+comment on column dirsync.planned_work.odd is
+  'True where few rows of the plan have the same reason and changed fields: at most a tenth of the largest such '
+  'group. Known once HR has been read for it (see plan_reading).';
+create index planned_work_odd on dirsync.planned_work (run_id, entity_key collate "C", enterprise_code)
+  where odd and reason is not null;
+create index planned_work_decision
+  on dirsync.planned_work (run_id, decision_id, entity_key collate "C", enterprise_code)
+  where decision_id is not null;
+create index planned_work_undecided on dirsync.planned_work (run_id, entity_key collate "C", enterprise_code)
+  where decision_id is null and reason is not null;
+-- A field that few rows of a plan change is found without reading the plan.
+create index planned_work_fields on dirsync.planned_work using gin (fields) where reason is not null;
+
+-- A planner of an earlier version would send what is not decided yet. So would a later one that forgets to ask.
+create function dirsync.refuse_unaware_plan() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  held bigint;
+begin
+  if coalesce(current_setting('dirsync.knows_parts', true), '') = 'on' then
+    return new;
+  end if;
+  select r.id into held from dirsync.sync_run r
+  where r.state = 'held' and r.finished_at is null and r.undecided > 0 and r.hr_source = new.hr_source
+    and (r.kind = 'departments') = (new.kind = 'departments')
+  limit 1;
+  if held is not null then
+    perform dirsync.refuse('55000', 'said.older_planner', jsonb_build_object('run', held));
+  end if;
+  return new;
+end $$;
+comment on function dirsync.refuse_unaware_plan is
+  'Refuses plans of processes that do not know plans decided in parts, while there is one of the same HR source.';
+create trigger refuse_unaware before update of state on dirsync.sync_run
+for each row when (not new.approved and new.kind in ('changes', 'full', 'departments')
+                   and (old.state = 'planning' and new.state = 'running'
+                        or old.state = 'held' and new.state = 'superseded'))
+execute function dirsync.refuse_unaware_plan();
+
+create function dirsync.request_changes_after(held dirsync.sync_run) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  insert into dirsync.sync_run (kind, requested_by, hr_source)
+  select 'changes', dirsync.actor(), held.hr_source
+  where held.kind in ('changes', 'full')
+    and not exists (select from dirsync.sync_run r
+                    where r.kind = 'changes' and r.keys = '{}' and r.state = 'requested' and not r.approved
+                      and r.hr_source = held.hr_source and r.id <> held.id)
+$$;
+comment on function dirsync.request_changes_after is
+  'Requests the run that checks what HR changed while a run was held: it has waited long enough.';
+
+create function dirsync.expect_held(run bigint) returns dirsync.sync_run
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was dirsync.sync_run;
+begin
+  select * into was from dirsync.sync_run r where r.id = run for no key update;
+  if was.state is distinct from 'held' then
+    perform dirsync.refuse_decided(was);
+    perform dirsync.refuse('P0002', 'said.no_held_run', jsonb_build_object('run', run),
+      hint => 'select id, kind, dirsync.in_language(''en'', message) from dirsync.sync_run '
+              'where state = ''held''');
+  end if;
+  return was;
+end $$;
+comment on function dirsync.expect_held is
+  'Locks a held run, so that no one else and no plan decides about it meanwhile. Fails if it is not held.';
+
+create function dirsync.reject_planned(run bigint, decision bigint) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  -- No one has seen what HR has changed since the plan was stored: the next plan checks it.
+  with planned as materialized (
+    select e.enterprise_code, e.userid from dirsync.employee e
+    join dirsync.planned_work w
+      on w.run_id = run and w.operation = 'update-employee' and w.enterprise_code = e.enterprise_code
+     and w.entity_key = e.userid and (decision is null or w.decision_id = decision)
+    where e.held_run = run and e.held_hash is not distinct from w.source_hash
+    order by 1, 2 for update of e
+  )
+  update dirsync.employee e set rejected = true
+  from planned p where p.enterprise_code = e.enterprise_code and p.userid = e.userid;
+  update dirsync.department d set rejected_run = run
+  from dirsync.planned_work w
+  where w.run_id = run and w.operation = 'delete-department' and (decision is null or w.decision_id = decision)
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
+$$;
+comment on function dirsync.reject_planned is
+  'Marks the employees and departments of a rejected plan, or of a rejected part of it: they rest until HR '
+  'changes them.';
+
+-- What the last decision leaves of a run: the runs of its parts go on; without any, nothing is sent.
+create function dirsync.decide_part(run bigint, approve boolean, filter jsonb, reason text) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was      dirsync.sync_run;
+  said     text := dirsync.text_of(reason, 'reason', 2000);
+  part     jsonb := coalesce(jsonb_strip_nulls(filter), '{}');
+  keys     text[];
+  decision bigint;
+  carries  bigint;
+  decided  integer;
+  rest     integer;
+  names    text;
+  sends    boolean;
+begin
+  select string_agg(k, ', ') into names from jsonb_object_keys(part) as o (k)
+  where k <> all ('{reason,department,field,enterprise,key,odd,keys}');
+  -- A filter that is misspelt would decide about more than was meant.
+  if names is not null then
+    perform dirsync.refuse('22023', 'said.no_such_filter', jsonb_build_object('names', names),
+      hint => 'reason, department, field, enterprise, key, odd, keys');
+  end if;
+  if part ? 'keys' then
+    select array_agg(distinct k) into keys from jsonb_array_elements_text(part -> 'keys') as a (k);
+    keys := coalesce(keys, '{}');
+  end if;
+  was := dirsync.expect_held(run);
+
+  insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, decided_by, why)
+  values (run, approve, part, 0, '{}', dirsync.actor(), said) returning id into decision;
+  update dirsync.planned_work w
+  set decision_id = decision,
+      -- Once it is sent, the memory no longer tells what was changed.
+      acknowledged = case when approve and w.reason = 'changed' and w.fields is null
+                          then (select e.acknowledged from dirsync.employee e
+                                where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key)
+                          else w.acknowledged end
+  where w.run_id = run and w.reason is not null and w.decision_id is null
+    and (part ->> 'reason' is null or w.reason = part ->> 'reason')
+    and (part ->> 'department' is null or w.department = part ->> 'department')
+    and (part ->> 'field' is null or part ->> 'field' = any (w.fields))
+    and (part ->> 'enterprise' is null or w.enterprise_code = part ->> 'enterprise')
+    and (part ->> 'key' is null or starts_with(w.entity_key, part ->> 'key'))
+    and (part ->> 'odd' is null or w.odd = (part ->> 'odd')::boolean)
+    and (keys is null or concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key) = any (keys));
+  get diagnostics decided = row_count;
+  if keys is not null and decided < cardinality(keys) then
+    perform dirsync.refuse('DS409', 'said.part_decided',
+      jsonb_build_object('count', cardinality(keys) - decided, 'run', run),
+      hint => 'Look at it again before you decide.');
+  end if;
+  if decided = 0 then
+    perform dirsync.refuse('P0002', 'said.part_is_empty', jsonb_build_object('run', run));
+  end if;
+  perform dirsync.note_command(
+    case when part <> '{}' then case when approve then 'approve_part' else 'reject_part' end
+         when approve then 'approve' else 'reject' end, run,
+    jsonb_build_object('run', run, 'filter', nullif(part, '{}'), 'planned', decided, 'reason', said));
+
+  if approve then
+    carries := nextval(pg_get_serial_sequence('dirsync.sync_run', 'id'));
+  end if;
+  update dirsync.plan_decision d
+  set planned = decided, part_run = carries,
+      reasons = (select jsonb_object_agg(f.reason, f.n)
+                 from (select w.reason, count(*) as n from dirsync.planned_work w
+                       where w.run_id = run and w.decision_id = decision group by 1) f),
+      fields = coalesce((select jsonb_object_agg(f.field, f.n)
+                         from (select u.field, count(*) as n
+                               from dirsync.planned_work w cross join unnest(w.fields) as u (field)
+                               where w.run_id = run and w.decision_id = decision group by 1) f), '{}'),
+      departments = coalesce((select jsonb_object_agg(f.department, f.n)
+                              from (select w.department, count(*) as n from dirsync.planned_work w
+                                    where w.run_id = run and w.decision_id = decision
+                                      and w.department is not null
+                                    group by 1 order by 2 desc, 1 limit 50) f), '{}')
+  where d.id = decision;
+
+  if approve then
+    -- As of the plan: it has read nothing of HR since.
+    insert into dirsync.sync_run
+      (id, kind, keys, max_age, hr_source, requested_by, started_at, planned_at, approved, decided_by, decided_at,
+       decision_reason, read_all, mapping, in_scope, planned, plan, part_of)
+    overriding system value
+    select carries, was.kind, was.keys, was.max_age, was.hr_source, dirsync.actor(), was.started_at,
+           was.planned_at, true, dirsync.actor(), now(), said, was.read_all, was.mapping, was.in_scope, decided,
+           jsonb_build_object(
+             'reasons', d.reasons, 'total', was.plan -> 'total',
+             'sample', (select coalesce(jsonb_agg(concat_ws('/', nullif(s.enterprise_code, ''), s.entity_key)), '[]')
+                        from (select w.enterprise_code, w.entity_key from dirsync.planned_work w
+                              where w.run_id = run and w.decision_id = decision
+                              order by w.entity_key collate "C", w.enterprise_code limit 20) s)),
+           run
+    from dirsync.plan_decision d where d.id = decision;
+    insert into dirsync.planned_work
+      (run_id, operation, enterprise_code, entity_key, reason, active, source_hash, previous_hash, wave, department,
+       fields, acknowledged, odd)
+    select carries, w.operation, w.enterprise_code, w.entity_key, w.reason, w.active, w.source_hash,
+           w.previous_hash, w.wave, w.department, w.fields, w.acknowledged, w.odd
+    from dirsync.planned_work w where w.run_id = run and w.decision_id = decision;
+  else
+    perform dirsync.reject_planned(run, decision);
+  end if;
+
+  -- Rows without work are only remembered: the next plan does that.
+  if was.undecided is null then
+    delete from dirsync.planned_work w where w.run_id = run and w.reason is null;
+    select count(*) into rest from dirsync.planned_work w where w.run_id = run and w.decision_id is null;
+  else
+    rest := was.undecided - decided;
+  end if;
+  sends := exists (select from dirsync.plan_decision d where d.run_id = run and d.approved);
+  if rest > 0 then
+    update dirsync.sync_run r set undecided = rest where r.id = run;
+  else
+    update dirsync.sync_run r
+    set state = case when sends then 'running' else 'rejected' end, approved = sends,
+        finished_at = case when not sends then now() end, undecided = 0, recheck_at = null,
+        decided_by = dirsync.actor(), decided_at = now(), decision_reason = said
+    where r.id = run;
+  end if;
+  -- Nothing but what is undecided waits any more.
+  if was.undecided is null or rest = 0 then
+    perform dirsync.request_changes_after(was);
+  end if;
+  perform pg_notify('dirsync', 'run');
+  return coalesce(carries, run);
+end $$;
+comment on function dirsync.decide_part is
+  'Approves or rejects the rows of a held run''s plan that match a filter and are not decided yet; the others '
+  'stay held. Returns the number of the run that sends an approved part, else that of the held run.';
+
+-- A rejection lasts until HR changes the rows in question; whatever else waited for the decision goes on.
+create or replace function dirsync.decide(run bigint, approve boolean, reason text) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was  dirsync.sync_run;
+  said text := dirsync.text_of(reason, 'reason', 2000);
+begin
+  was := dirsync.expect_held(run);
+  if was.undecided is not null then
+    perform dirsync.decide_part(run, approve, '{}', said);
+    return run;
+  end if;
+  perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
+                               jsonb_build_object('run', run, 'reason', said));
+  insert into dirsync.plan_decision
+    (run_id, approved, filter, planned, reasons, fields, departments, decided_by, why)
+  select run, approve, '{}', coalesce(was.planned, 0), coalesce(was.plan -> 'reasons', '{}'),
+         coalesce((select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}'),
+         coalesce((select jsonb_object_agg(f ->> 'department', f -> 'n')
+                   from jsonb_array_elements(p.departments) f), '{}'),
+         dirsync.actor(), said
+  from (select) one left join dirsync.plan_reading p on p.run_id = run;
+  if not approve then
+    perform dirsync.reject_planned(run, null);
+  end if;
+  update dirsync.sync_run r
+  set state = case when approve then 'requested' else 'rejected' end, approved = approve, recheck_at = null,
+      decided_by = dirsync.actor(), decided_at = now(), decision_reason = said,
+      finished_at = case when approve then null else now() end
+  where r.id = run;
+  perform dirsync.request_changes_after(was);
+  perform pg_notify('dirsync', 'run');
+  return run;
+end $$;
+comment on function dirsync.decide is 'Approves or rejects a held run, or what of it is not decided yet.';
+
+create function dirsync.refuse_empty_part(filter jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if coalesce(jsonb_strip_nulls(filter), '{}') = '{}' then
+    perform dirsync.refuse('22023', 'said.part_needs_filter',
+      hint => 'select dirsync.approve_part(12, ''{"department": "D1"}'')');
+  end if;
+end $$;
+comment on function dirsync.refuse_empty_part is
+  'Fails without a filter: the whole plan is decided by approve and reject.';
+
+create function dirsync.approve_part(run bigint, filter jsonb, reason text default null) returns bigint
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select dirsync.refuse_empty_part(filter);
+  select dirsync.decide_part(run, true, filter, reason)
+$$;
+comment on function dirsync.approve_part is
+  'Lets a part of a held run''s plan go on: exactly the rows that match are sent, the others stay held. '
+  'approve_part(12, ''{"department": "D1", "field": "mobile"}''), or by "reason", "enterprise", "key" (the '
+  'beginning of a user id), "odd", "keys" (["e1", "e2"]). Returns the number of the run that sends it.';
+
+create function dirsync.reject_part(run bigint, filter jsonb, reason text default null) returns bigint
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select dirsync.refuse_empty_part(filter);
+  select dirsync.decide_part(run, false, filter, reason)
+$$;
+comment on function dirsync.reject_part is
+  'Rejects a part of a held run''s plan: the rows that match are not sent until HR changes them, the others stay '
+  'held. The filter is that of approve_part. Returns the number of the run.';
+
+create function dirsync.return_part(run bigint) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  with held as materialized (
+    select r.id from dirsync.sync_run r
+    where r.id = (select p.part_of from dirsync.sync_run p where p.id = run) and r.state = 'held'
+    for no key update
+  ), back as (
+    update dirsync.planned_work w set decision_id = null
+    from held h, dirsync.plan_decision d
+    where d.run_id = h.id and d.part_run = run and w.run_id = h.id and w.decision_id = d.id
+    returning 1
+  )
+  update dirsync.sync_run r set undecided = r.undecided + (select count(*) from back)::integer
+  from held h where r.id = h.id
+$$;
+comment on function dirsync.return_part is
+  'Makes an approved part of a held run''s plan undecided again, because the run that should send it never began.';
+
+create or replace function dirsync.cancel(run bigint, reason text default null) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  was  dirsync.sync_run;
+  said text := dirsync.text_of(reason, 'reason', 2000);
+begin
+  -- The held run first, as everyone who decides about a part locks it first.
+  perform from dirsync.sync_run r
+  where r.id = (select c.part_of from dirsync.sync_run c where c.id = run) for no key update;
+  select * into was from dirsync.sync_run r where r.id = run for no key update;
+  if was.state = 'held' then
+    perform dirsync.refuse('P0002', 'said.run_is_held', jsonb_build_object('run', run),
+      hint => format('select dirsync.reject(%s, ''reason'')', run));
+  end if;
+  if was.state is null then
+    perform dirsync.refuse('P0002', 'said.no_run', jsonb_build_object('run', run));
+  end if;
+  if was.state not in ('requested', 'planning', 'running') then
+    if was.state in ('rejected', 'cancelled') then
+      perform dirsync.refuse_decided(was);
+    end if;
+    perform dirsync.refuse('P0002', 'said.run_is_over',
+      jsonb_build_object('run', run, 'run_state', was.state),
+      hint => 'select id, kind, state from dirsync.sync_run where finished_at is null');
+  end if;
+  perform dirsync.note_command('cancel', run, jsonb_build_object('run', run, 'reason', said));
+
+  perform dirsync.take_back(run);
+  delete from dirsync.mirror_task t where t.run_id = run;
+  -- A running run ends with the work in hand; a mirror has none that needs to be waited for.
+  update dirsync.sync_run r
+  set cancelled_at = now(), decided_by = dirsync.actor(), decided_at = now(), decision_reason = said,
+      state = case when was.state = 'running' and r.kind not in ('orders', 'accounts', 'taxpayers')
+                   then 'running' else 'cancelled' end,
+      finished_at = case when was.state = 'running' and r.kind not in ('orders', 'accounts', 'taxpayers')
+                         then null else now() end
+  where r.id = run;
+  -- What was decided in parts is sent by their runs.
+  perform dirsync.cancel(c.id, said) from dirsync.sync_run c
+  where c.part_of = run and c.finished_at is null and c.cancelled_at is null;
+  if was.state in ('requested', 'planning') then
+    perform dirsync.return_part(run);
+  end if;
+  perform dirsync.end_lost_retries();
+  perform pg_notify('dirsync', 'run');
+  return run;
+end $$;
+
+-- Counted once, when a run ends: sync_run keeps it. Of a run that was decided in parts, that of its parts.
+create or replace function dirsync.run_result(run bigint) returns jsonb
+language sql stable as $$
+  with runs as materialized (
+    select run as id union select id from dirsync.sync_run where part_of = run
+  ), last_attempt as (
+    select distinct on (operation, enterprise_code, entity_key, detail) outcome
+    from dirsync.attempt where run_id in (select id from runs)
+    order by operation, enterprise_code, entity_key, detail, id desc
+  ), outcomes as (
+    select outcome, count(*) as n from last_attempt group by outcome
+  ), calls as (
+    select c.key as operation, sum(c.value::int) as n, sum((a.waited_ms ->> c.key)::bigint) as waited_ms,
+           sum((a.rate_limited ->> c.key)::int) as rate_limited
+    from dirsync.attempt a, jsonb_each_text(a.calls) c where a.run_id in (select id from runs) group by c.key
+  ), cases as (
+    select category, count(*) as n from dirsync.dead_letter
+    where last_run_id in (select id from runs) and state not in ('resolved', 'ignored') group by category
+  )
+  select jsonb_build_object(
+    'outcomes', coalesce((select jsonb_object_agg(outcome, n) from outcomes), '{}'),
+    'calls', coalesce((select jsonb_object_agg(operation, n) from calls), '{}'),
+    'waitedMs', coalesce((select jsonb_object_agg(operation, waited_ms) from calls
+                          where waited_ms is not null), '{}'),
+    'rateLimited', coalesce((select jsonb_object_agg(operation, rate_limited) from calls
+                             where rate_limited > 0), '{}'),
+    'deadLetters', coalesce((select jsonb_object_agg(category, n) from cases), '{}'))
+$$;

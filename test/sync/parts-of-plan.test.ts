@@ -1,0 +1,329 @@
+import { describe, expect, test } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
+import { beginRun, finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
+import { requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { until } from '../helpers/company.ts'
+import { worded } from '../texts/worded.ts'
+import { PlanUnderTest } from './plan-under-test.ts'
+import { SILENT } from './store-under-test.ts'
+
+const under = new PlanUnderTest()
+const hr = (text: string) => under.hr.query(text)
+const run = async (id: number) => worded((await readRun(under.store.pool, id)) as Run)
+
+/** Six moves, two of which change the mobile too, are held; e6 to e9 are in sync. */
+async function held(): Promise<number> {
+  await under.inSync(10)
+  await hr(`update person set name = 'other' where userid < 'e6';
+    update person set mobile = '13900000000' || substr(userid, 2) where userid in ('e4', 'e5')`)
+  const { id, state } = await under.plan()
+  expect(state).toBe('held')
+  return id
+}
+
+const keys = (...userids: string[]) => ({ keys: userids })
+const approve = (id: number, part: object) =>
+  under.store.value<number>('select dirsync.approve_part($1, $2)', [id, part])
+const reject = (id: number, part: object) =>
+  under.store.value<number>(`select dirsync.reject_part($1, $2, 'not so')`, [id, part])
+
+/** Plans everything that waits, as the scheduler does. */
+async function planAll(): Promise<void> {
+  for (;;) {
+    const id = await under.store.value<number | null>(
+      `select min(id) from dirsync.sync_run
+       where state = 'requested' or state = 'held' and recheck_at <= now()`,
+    )
+    if (id === null) return
+    await under.planRequested(id)
+  }
+}
+
+/** A tick of the cron job. */
+async function tick(): Promise<void> {
+  await requestScheduledRun(under.store.pool, 'changes', 'cron', SILENT)
+  await planAll()
+}
+
+/** Everybody but those in sync: their state, and the held run. */
+async function waiting(): Promise<Record<string, string>> {
+  const rows = await under.store.rows<{ userid: string; status: string }>(
+    `select userid, status from dirsync.employee where status <> 'in_sync' order by 1`,
+  )
+  return Object.fromEntries(rows.map(({ userid, status }) => [userid, status]))
+}
+
+describe('a part of a held plan', () => {
+  test('that is approved is sent, the rest stays held whatever the breaker says of it', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1', 'e2', 'e3'))
+    await planAll()
+    expect(await run(part)).toMatchObject({ state: 'running', approved: true, planned: 4 })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+    await under.acknowledge()
+    expect(await run(part)).toMatchObject({ state: 'done' })
+    // Two rows are few enough for the breaker.
+    for (const _ of [1, 2]) await tick()
+    await under.plan('full')
+    await under.acknowledge('e4', 'e5')
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 2 })
+    expect(await waiting()).toEqual({ e4: 'held', e5: 'held' })
+  })
+
+  test('that is rejected rests, and the run ends with the last decision', async () => {
+    const id = await held()
+    await reject(id, keys('e4', 'e5'))
+    await tick()
+    expect(await under.pending()).toEqual([])
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 4 })
+    expect(await waiting()).toEqual({
+      ...{ e0: 'held', e1: 'held', e2: 'held', e3: 'held' },
+      ...{ e4: 'rejected', e5: 'rejected' },
+    })
+    await under.store.pool.query('select dirsync.approve($1)', [id])
+    await planAll()
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+    await finishRuns(under.store.pool)
+    expect(await run(id)).toMatchObject({ state: 'running' })
+    await under.acknowledge()
+    await finishRuns(under.store.pool)
+    expect(await run(id)).toMatchObject({ state: 'done', undecided: 0 })
+    await tick()
+    expect(await waiting()).toEqual({ e4: 'rejected', e5: 'rejected' })
+    expect(
+      await under.store.rows(
+        'select approved, filter, planned, reasons, why from dirsync.plan_decision order by id',
+      ),
+    ).toEqual([
+      { approved: false, filter: keys('e4', 'e5'), planned: 2, reasons: { changed: 2 }, why: 'not so' },
+      { approved: true, filter: {}, planned: 4, reasons: { changed: 4 }, why: null },
+    ])
+  })
+
+  test('ends the run as rejected when no part was approved', async () => {
+    const id = await held()
+    await reject(id, keys('e4', 'e5'))
+    await reject(id, { key: 'e' })
+    expect(await run(id)).toMatchObject({ state: 'rejected', finishedAt: expect.any(Date) })
+    await planAll()
+    expect(await under.pending()).toEqual([])
+  })
+
+  test('holds up no other change of HR, unless that trips the breaker too', async () => {
+    const id = await held()
+    await approve(id, keys('e0'))
+    await planAll()
+    await under.acknowledge()
+    await hr(`update person set name = 'other' where userid = 'e9'`)
+    await tick()
+    expect(await under.pending()).toEqual(['e9'])
+    await under.acknowledge()
+    await hr(`update person set name = 'third' where userid in ('e6', 'e7', 'e8')`)
+    await tick()
+    expect(await under.pending()).toEqual([])
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 5 })
+    await approve(id, { key: 'e' })
+    await planAll()
+    expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5'])
+    // The others are held with a plan of their own.
+    const [{ plan }] = (await under.store.rows(`select plan from dirsync.sync_run where state = 'held'`)) as [
+      Run,
+    ]
+    expect(plan).toMatchObject({ sample: ['e6', 'e7', 'e8'] })
+  })
+
+  test('stays held when HR changes the row again, and is over when HR restores it', async () => {
+    const id = await held()
+    await reject(id, keys('e0', 'e1', 'e2', 'e3'))
+    await hr(`update person set name = 'third' where userid = 'e4'`)
+    await tick()
+    expect(await under.pending()).toEqual([])
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 2, plan: { changed_since: 1 } })
+    await hr(`update person set name = 'n' || substr(userid, 2), mobile = 13800000000 + substr(userid, 2)::int
+      where userid in ('e4', 'e5')`)
+    await tick()
+    expect(await run(id)).toMatchObject({
+      state: 'superseded',
+      message: expect.stringContaining('What nobody had decided about by then was not sent.'),
+    })
+    expect(await waiting()).toEqual({ e0: 'rejected', e1: 'rejected', e2: 'rejected', e3: 'rejected' })
+    expect(await under.pending()).toEqual([])
+  })
+
+  test('that was approved is not sent with another row than the plan saw', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1'))
+    // Before its run begins, another plan has passed a newer row.
+    await under.store.pool.query(
+      `update dirsync.employee set source_hash = gen_random_uuid() where userid = 'e1'`,
+    )
+    await under.planRequested(part)
+    expect(await under.pending()).toEqual(['e0'])
+  })
+
+  test('that was approved is sent though its planner died', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1'))
+    await under.store.pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [part])
+    expect(await under.planRequested(part)).toMatchObject({ state: 'running' })
+    expect(await under.pending()).toEqual(['e0', 'e1'])
+  })
+
+  test('whose run fails is undecided again', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1'))
+    const { pool } = under.store
+    const slow = await pool.connect()
+    try {
+      await slow.query('begin')
+      await slow.query(`select from dirsync.employee where userid = 'e1' for update`)
+      const planned = under.planRequested(part)
+      await until(async () => {
+        const { rowCount } = await pool.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where wait_event_type = 'Lock' and query like '%from dirsync.employee e%'`,
+        )
+        return rowCount === 1
+      })
+      await planned.catch(() => {})
+      await slow.query('rollback')
+    } finally {
+      slow.release()
+    }
+    await planAll()
+    expect(await run(part)).toMatchObject({ state: 'failed' })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 6 })
+    expect(await under.pending()).toEqual([])
+    await approve(id, keys('e0', 'e1'))
+    await planAll()
+    expect(await under.pending()).toEqual(['e0', 'e1'])
+  })
+
+  test('is undecided again when its run is cancelled before it begins', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1'))
+    await under.store.pool.query('select dirsync.cancel($1)', [part])
+    expect(await run(id)).toMatchObject({ undecided: 6 })
+    await tick()
+    expect(await under.pending()).toEqual([])
+    expect(await waiting()).toMatchObject({ e0: 'held', e1: 'held' })
+    await approve(id, keys('e0'))
+    await planAll()
+    expect(await under.pending()).toEqual(['e0'])
+  })
+
+  test('is taken back with the run that was decided in parts', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1', 'e2'))
+    await reject(id, { key: 'e' })
+    await planAll()
+    expect(await run(id)).toMatchObject({ state: 'running' })
+    await under.store.pool.query('select dirsync.cancel($1)', [id])
+    for (const _ of [1, 2]) await finishRuns(under.store.pool)
+    expect(await under.pending()).toEqual([])
+    expect([(await run(part)).state, (await run(id)).state]).toEqual(['cancelled', 'cancelled'])
+  })
+
+  test('of departments: what is not decided is deleted by no later run', async () => {
+    const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
+    const source = under.source(EMPLOYEES, 'select dept_code, parent_code, active, closed_at from department')
+    await under.inSync(3, EMPLOYEES)
+    await hr(
+      `insert into department select 'D' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const { id } = await under.plan('departments', { source })
+    await under.planRequested(await approve(id, keys('D1')), source)
+    expect(await under.pending()).toEqual(['D1'])
+    await under.store.pool.query('delete from dirsync.pending')
+    await under.store.pool.query(`update dirsync.department set deleted_at = now() where dept_code = 'D1'`)
+    expect(await under.plan('departments', { source })).toMatchObject({ state: 'running', planned: 0 })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 2 })
+    await reject(id, keys('D2'))
+    expect(await under.plan('departments', { source })).toMatchObject({ planned: 0 })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 1 })
+  })
+})
+
+describe('decisions about parts', () => {
+  test('meet a plan that is being made: they wait for it, and it undoes none of them', async () => {
+    const id = await held()
+    await reject(id, keys('e5'))
+    const { pool } = under.store
+    const slow = await pool.connect()
+    try {
+      // The plan has compared, and waits to write.
+      await slow.query('begin')
+      await slow.query(`select from dirsync.employee where userid = 'e9' for update`)
+      await hr(`update person set name = 'other' where userid = 'e9'`)
+      const planned = under.plan()
+      const waits = async (pattern: string) =>
+        until(async () => {
+          const { rowCount } = await pool.query(
+            `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
+            [pattern],
+          )
+          return rowCount === 1
+        })
+      await waits('%from dirsync.employee e%')
+      const decided = reject(id, keys('e4'))
+      await waits('%reject_part%')
+      await slow.query('rollback')
+      await Promise.all([planned, decided])
+    } finally {
+      slow.release()
+    }
+    await tick()
+    expect(await under.pending()).toEqual(['e9'])
+    expect(await waiting()).toMatchObject({ e3: 'held', e4: 'rejected', e5: 'rejected' })
+  })
+
+  test('of which only one counts', async () => {
+    const id = await held()
+    const both = await Promise.allSettled([approve(id, keys('e0', 'e1')), reject(id, keys('e1', 'e2'))])
+    const lost = both.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+    expect(lost.map(({ reason }) => reason.code)).toEqual(['DS409'])
+    expect(await run(id)).toMatchObject({ undecided: 4 })
+  })
+
+  test.each([
+    [{ dept: 'D1' }, '22023', 'a plan cannot be filtered by dept'],
+    [{}, '22023', 'say which part'],
+    [{ department: 'nowhere' }, 'P0002', 'no undecided row'],
+    [keys(), 'P0002', 'no undecided row'],
+    [keys('e0', 'e9'), 'DS409', '1 of these rows are not undecided'],
+  ])('are refused for %j', async (part, code, text) => {
+    const id = await held()
+    await expect(approve(id, part)).rejects.toMatchObject({ code, message: expect.stringContaining(text) })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: null })
+    expect(await under.store.rows('select from dirsync.plan_decision')).toEqual([])
+  })
+
+  test('hold back a planner of an earlier version, which would send the rest', async () => {
+    const id = await held()
+    await approve(id, keys('e0', 'e1', 'e2', 'e3'))
+    await planAll()
+    await under.acknowledge()
+    const { pool } = under.store
+    // What version 1.0.0 does: a run of its own, and the held one superseded.
+    const other = await requestRun(pool, 'full', [], 'cron')
+    await pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [other])
+    await expect(
+      pool.query(`update dirsync.sync_run set state = 'running' where id = $1`, [other]),
+    ).rejects.toThrow(`run ${id} is decided in parts`)
+    const superseding = transaction(pool, async db => {
+      await beginRun(db, id)
+      await db.query(`update dirsync.sync_run set state = 'superseded' where id = $1`, [id])
+    })
+    await expect(superseding).rejects.toThrow(`run ${id} is decided in parts`)
+  })
+
+  test('name who rejected a row, when HR changes it once more', async () => {
+    const id = await held()
+    await reject(id, keys('e3', 'e4', 'e5'))
+    await hr(`update person set name = 'third' where userid in ('e3', 'e4', 'e5')`)
+    await recheckHeldRun(under.store.pool, id)
+    await planAll()
+    const { message } = await run(id)
+    expect(message).toContain(`3 of them were rejected before, with run ${id} by postgres (not so).`)
+  })
+})
