@@ -1,6 +1,7 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
+import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastify from 'fastify'
 import fp from 'fastify-plugin'
@@ -13,12 +14,12 @@ import { message } from '../texts/message.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
 import { explainProblems, problemDocument, problemTexts } from './api/problems.ts'
 import { apiReference, describeApi } from './api/routes.ts'
-import { askOf, tasteOf } from './ask.ts'
+import { askOf, type Refused, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { authPlugin } from './auth/plugin.ts'
-import { mayAs, OPEN } from './auth/viewer.ts'
-import { isApi, type Kit, type Notice } from './endpoint.ts'
-import { readFrame } from './frame.ts'
+import { mayAs, OPEN, type Viewer } from './auth/viewer.ts'
+import { isApi, type Kit, type Notice, type Page } from './endpoint.ts'
+import { entryOf, plainFrame, readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
 import { PageNames } from './names.ts'
@@ -79,7 +80,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     ...(options.proxies.length > 0 ? { trustProxy: [...options.proxies] } : {}),
-    frameworkErrors: (error, request, reply) => tell(request, reply.headers(headers), error, logger),
+    frameworkErrors: (error, request, reply) => tell(request, reply.headers(headers), error, options),
   })
   app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (_request, reply) => {
@@ -96,7 +97,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   // Set before anything is registered, because a plugin's routes keep the handler that was current when they were
   // added.
-  app.setErrorHandler((error, request, reply) => tell(request, reply, error, logger))
+  app.setErrorHandler((error, request, reply) => tell(request, reply, error, options))
   demandAccess(app)
   const methods = new Methods(app)
   app.register(cookie)
@@ -114,13 +115,14 @@ export function buildApp(options: AppOptions): FastifyInstance {
 
 /** Everything that runs once the caller is identified. */
 async function guard(app: FastifyInstance, options: AppOptions, methods: Methods): Promise<void> {
-  const { services, publicUrl, readOnly, readiness, logger, live } = options
+  const { services, publicUrl, readOnly, readiness, live } = options
   const shares = new Shares()
   const names = services.config.CONSOLE_NAMES ? new PageNames(services.people) : null
   const kit: Kit = {
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
-      return askOf(request, request.viewer, { pool: services.pool, readOnly })
+      const refused = refusals.get(String(request.headers[REFUSED]))
+      return askOf(request, request.viewer, { pool: services.pool, readOnly, refused })
     },
     pageOf,
     async send(request, reply, ask, page, current) {
@@ -160,11 +162,11 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     if (allowed.length > 0) {
       reply.header('allow', allowed.join(', '))
       const values = { method: request.method, methods: allowed.join(', ') }
-      return tell(request, reply, new Problem('no_such_method', '', { values }), logger)
+      return tell(request, reply, new Problem('no_such_method', '', { values }), options)
     }
     if (isApi(request))
-      return tell(request, reply, new Problem('not_found', message('said.no_route')), logger)
-    if (wantsHtml(request)) return tell(request, reply, new Problem('not_found'), logger)
+      return tell(request, reply, new Problem('not_found', message('said.no_route')), options)
+    if (wantsHtml(request)) return tell(request, reply, new Problem('not_found'), options)
     return answer(reply, 404, 'NOT_FOUND', 'There is no such page.')
   })
 
@@ -350,9 +352,14 @@ function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate):
 // Errors
 
 /** Reports an error to a person as a page, or to a program as JSON. */
-function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
+async function tell(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+  options: AppOptions,
+): Promise<FastifyReply> {
   const problem = problemOf(error)
-  if (problem.kind === 'internal') report(request, error, logger)
+  if (problem.kind === 'internal') report(request, error, options.logger)
   if (problem.retryAfter !== undefined) reply.header('retry-after', String(problem.retryAfter))
   reply.code(problem.status)
   if (isApi(request) || problem.kind === 'unauthorized')
@@ -360,9 +367,69 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
   const taste = tasteOf(request)
   const texts = problemTexts(problem, taste, request.id)
   if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${texts.title}.`)
+  const again = problem.kind === 'invalid' && (await formAgain(request, problem))
+  if (again) return reply.type('text/html; charset=utf-8').send(again)
   const back = isChange(request) ? cameFrom(request) : null
   const body = problemBody(taste.t, { ...texts, back })
-  return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title: texts.title, body })))
+  const { title } = texts
+  const page = request.viewer
+    ? await framed(request, request.viewer, { title, body }, problem, options)
+    : bare(taste, { title, body })
+  return reply.type('text/html; charset=utf-8').send(String(page))
+}
+
+/** Kinds of problems about which the database is not asked. */
+const WITHOUT_FIGURES: ReadonlySet<Problem['kind']> = new Set(['database', 'too_many'])
+
+/** An error page within the frame, so that the reader can go on from there. */
+async function framed(
+  request: FastifyRequest,
+  viewer: Viewer,
+  page: Page,
+  { kind }: Problem,
+  { services, version, readOnly }: AppOptions,
+): Promise<SafeHtml> {
+  const ask = askOf(request, viewer, { pool: services.pool, readOnly })
+  const own = { notice: null, version, current: entryOf(request.url) }
+  const plain = () => plainFrame(ask, own)
+  const frame = WITHOUT_FIGURES.has(kind) ? plain() : await readFrame(services, ask, own).catch(plain)
+  return layout(ask, page, frame)
+}
+
+// Refused input: the page of its form is made again, within this process, and the form shows what was typed and what is wrong
+
+const REFUSED = 'x-dirsync-refused'
+/** By a number that nobody can guess. */
+const refusals = new Map<string, Refused>()
+
+/** The page with the form whose input was refused; undefined if it is not known or cannot be shown. */
+async function formAgain(request: FastifyRequest, { errors }: Problem): Promise<string | undefined> {
+  const { headers, server, socket } = request
+  const isFilter = !isChange(request)
+  const page = isFilter ? withoutErrors(request, errors) : cameFrom(request)
+  if (page === null || !request.viewer || headers[REFUSED] !== undefined) return undefined
+  const id = randomUUID()
+  const [to = ''] = request.url.split('?')
+  refusals.set(id, { isFilter, to, values: Object(isFilter ? request.query : request.body), errors })
+  try {
+    const passed = Object.entries(headers).filter(([name]) => !/^content-|^transfer-|^hx-/.test(name))
+    const answer = await server.inject({
+      url: page,
+      ...(socket.remoteAddress ? { remoteAddress: socket.remoteAddress } : {}),
+      headers: { ...Object.fromEntries(passed), [REFUSED]: id },
+    })
+    return answer.statusCode === 200 ? answer.body : undefined
+  } finally {
+    refusals.delete(id)
+  }
+}
+
+/** The address without the values that are wrong; null if there are none in it. */
+function withoutErrors({ url }: FastifyRequest, errors: Problem['errors']): string | null {
+  const { pathname, searchParams } = new URL(url, 'http://console')
+  const wrong = errors.map(({ path }) => String(path[0])).filter(name => searchParams.has(name))
+  for (const name of wrong) searchParams.delete(name)
+  return wrong.length === 0 ? null : `${pathname}?${searchParams}`
 }
 
 function report(request: FastifyRequest, error: unknown, logger: Logger): void {

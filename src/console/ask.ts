@@ -6,6 +6,7 @@ import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
 import { Marks } from './marks.ts'
+import type { FieldError } from './problem.ts'
 
 /** Colour schemes; `auto` follows the operating system. */
 export const THEMES = ['auto', 'light', 'dark'] as const
@@ -35,6 +36,19 @@ export interface Ask extends Taste {
   /** True if this console cannot change anything. */
   readonly readOnly: boolean
   may(role: AccessRole): boolean
+  /** The input that was refused, for its form to show again. */
+  readonly refused?: Refused
+}
+
+/** Input that was refused. */
+export interface Refused {
+  /** Whether it was part of an address: the page is shown without it. */
+  readonly isFilter: boolean
+  /** Where its form was sent, without the query. */
+  readonly to: string
+  /** As it was typed. */
+  readonly values: Readonly<Record<string, unknown>>
+  readonly errors: readonly FieldError[]
 }
 
 /** Cookies that hold preferences. They hold no secrets, and pages work without them. */
@@ -68,7 +82,7 @@ function zoneOf(name: string | undefined): string {
 export function askOf(
   request: FastifyRequest,
   viewer: Viewer,
-  { pool, readOnly }: { pool: Pool; readOnly: boolean },
+  { pool, readOnly, refused }: { pool: Pool; readOnly: boolean; refused?: Refused | undefined },
 ): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
   const asker = { actor: `${via}:${viewer.name}`, address: request.ip }
@@ -81,6 +95,7 @@ export function askOf(
     now: new Date(),
     marks: new Marks(),
     readOnly,
+    ...(refused ? { refused } : {}),
     may: role => !readOnly && mayAs(viewer.role, role),
   }
 }

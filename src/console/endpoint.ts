@@ -177,7 +177,7 @@ export interface Next {
  * @param definition.secret the answer holds a secret or personal data. It cannot be kept, so an Idempotency-Key is refused, as
  * it is for looks, which would only be repeated
  * @param definition.page shows the answer at once, instead of `next` (for actions that read much and change nothing)
- * @param definition.refused the form again with what was typed, for invalid input; absent: an error page
+ * @param definition.refused the form again, for invalid input of which more is shown; absent: the page that held it, see app.ts
  */
 export function action<
   Result extends z.ZodType,

@@ -68,6 +68,15 @@ export const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${
 /** SQL: the rows of a table or common table expression, as JSON. */
 export const jsonRows = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
 
+/** SQL: until when the platform wants no calls at all, as the pacer and each worker know it; no row: it takes them. */
+export const PLATFORM_PAUSE = `
+  select paused_until, max(pause_reason) over () as pause_reason from (
+    select paused_until, pause_reason from dirsync.pacer where gate = 'platform'
+    union all
+    select heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms', null
+    from dirsync.process where pacer is not null and ${ALIVE}) pauses
+  where paused_until > now() order by paused_until desc limit 1`
+
 const FIGURES = `
   with outbox as (
     select operation, enqueued, since, sum(n) as count
@@ -158,9 +167,7 @@ export async function readPace(db: Pool): Promise<Pace> {
     // A worker knows the learnt rate as of its last call, so the table of learnt rates takes precedence.
     db.query<Omit<Pace, 'utilisation' | 'cap' | 'operations'>>(`
       with pacer as (
-        select pacer, heartbeat_at,
-               heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
-        from dirsync.process where pacer is not null and ${ALIVE}
+        select pacer, heartbeat_at from dirsync.process where pacer is not null and ${ALIVE}
       ), newest as (
         select case when pacer ->> 'set' is null
                     then coalesce(l.rate_per_second, nullif((pacer ->> 'ratePerSecond')::float8, 0))
@@ -173,11 +180,7 @@ export async function readPace(db: Pool): Promise<Pace> {
           on l.gate = case when pacer ->> 'set' is not null then 'platform@' || (pacer ->> 'set')
                            when (pacer ->> 'learnt')::boolean then 'platform' end
         order by heartbeat_at desc limit 1
-      ), pause as (
-        select paused_until, pause_reason from dirsync.pacer
-        where gate = 'platform' and paused_until > now()
-        union all select paused_until, null from pacer where paused_until > now()
-        order by paused_until desc limit 1
+      ), pause as (${PLATFORM_PAUSE}
       ), last_minute as (
         -- Of the minute before, the share that lies within 60 seconds from now.
         select sum(calls * case when minute = date_trunc('minute', now()) then 1
@@ -193,9 +196,7 @@ export async function readPace(db: Pool): Promise<Pace> {
              coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
              (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
-             p.paused_until,
-             coalesce(p.pause_reason, (select pause_reason from dirsync.pacer
-                                       where gate = 'platform' and paused_until > now())) as pause_reason
+             p.paused_until, p.pause_reason
       from (select) as one left join newest n on true left join pause p on true`),
     db.query<RateCapRow>(
       'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',

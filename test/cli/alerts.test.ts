@@ -75,7 +75,7 @@ describe('dirsync alerts', () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'ops')
     const { stdout, stderr } = await run()
-    expect(stdout).toMatch(/^Alerts\n {2}Nothing is wrong\. Checked \d+(\.\d)? sec ago\.\n$/)
+    expect(stdout).toMatch(/^Alerts\n {2}No alert is active\. Checked \d+(\.\d)? sec ago\.\n$/)
     expect(stderr).toBe('')
   })
 

@@ -165,7 +165,13 @@ export class ConsoleUnderTest {
   }
 
   /** Asks as the browser of a user who has signed in, with the text of a form. */
-  async browse(role: AccessRole, method: 'GET' | 'POST', url: string, form?: string) {
+  async browse(
+    role: AccessRole,
+    method: 'GET' | 'POST',
+    url: string,
+    form?: string,
+    headers: Record<string, string> = {},
+  ) {
     return this.app.inject({
       method,
       url,
@@ -175,6 +181,7 @@ export class ConsoleUnderTest {
         accept: 'text/html',
         'accept-language': 'en',
         ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...headers,
       },
       ...(form === undefined ? {} : { payload: form }),
     })

@@ -38,7 +38,7 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
   const { category, message, remedy } = failureTexts(ask.language, halt)
   return {
     notice: 'bad',
-    title: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
+    title: haltTitle(ask, halt.scope, category),
     what: halt.platform_code === null ? message : [message, ' (', { code: halt.platform_code }, ')'],
     todo: isPaused ? t('halts.paused.remedy') : remedy,
     facts: [
@@ -58,6 +58,11 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
           }),
     ],
   }
+}
+
+/** What is halted, and why. @param category in words */
+export function haltTitle(ask: Ask, scope: string, category: string): string {
+  return ask.t('halts.what', { scope: scopeText(ask, scope), category })
 }
 
 function nextProbe({ t, now }: Ask, { next_probe_at }: HaltReport): Words {

@@ -7,6 +7,7 @@ import { haltNotice } from '../halts/view.ts'
 import { holdoffNotice } from '../platform/view.ts'
 import { runColumns } from '../runs/list-view.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
+import { inSource } from '../state.ts'
 import {
   actionForm,
   bar,
@@ -39,7 +40,7 @@ export function overviewShown(ask: Ask, overview: OverviewResult): Shown {
     actions: isPaused ? [] : [pause()],
     topics: ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
     blocks: [
-      ...todoBlocks(ask, overview),
+      ...todoBlocks(ask, overview, ({ what }) => !IN_BAR.has(what)),
       overviewTiles(ask, overview),
       {
         columns: [
@@ -52,10 +53,17 @@ export function overviewShown(ask: Ask, overview: OverviewResult): Shown {
   }
 }
 
+/** What the bar above every page says already. */
+const IN_BAR: ReadonlySet<Todo['what']> = new Set(['no_worker', 'no_scheduler', 'halt', 'holdoff', 'held'])
+
 /** What needs a person, or that nothing does. */
-export function todoBlocks(ask: Ask, overview: OverviewResult): Block[] {
+export function todoBlocks(
+  ask: Ask,
+  overview: OverviewResult,
+  isShown: (todo: Todo) => boolean = () => true,
+): Block[] {
   const todos = todosOf(overview)
-  if (todos.length > 0) return todos.map(todo => todoNotice(ask, todo))
+  if (todos.length > 0) return todos.filter(isShown).map(todo => todoNotice(ask, todo))
   const { in_scope = 0, in_sync = 0, accepted = 0, rejected = 0 } = overview.employees
   const [tone, text]: [Tone, 'all_well' | 'decided' | 'at_work'] =
     in_sync === in_scope
@@ -225,11 +233,6 @@ function commandsOf(todo: Todo): string[] {
     case 'cases':
       return ['dead-letters list']
   }
-}
-
-/** A text about a run, with the name of its HR source if there are several. */
-function inSource({ hr_source }: { hr_source: string }, text: string): string {
-  return hr_source === '' ? text : `${hr_source}: ${text}`
 }
 
 /** Further alerts are only counted. */

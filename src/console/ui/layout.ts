@@ -1,8 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { inLanguage } from '../../texts/failures.ts'
 import { LANGUAGES, type Translate } from '../../texts/texts.ts'
-import { type Ask, type Taste, THEMES } from '../ask.ts'
+import { type Ask, type Refused, type Taste, THEMES } from '../ask.ts'
 import type { NavEntry, Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
+import { alert } from './parts.ts'
 
 /** The name of each language, in that language. */
 export const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
@@ -13,8 +15,10 @@ export interface Frame {
   deployment: string
   /** The navigation, with counts such as that of open cases. */
   entries: readonly { name: NavEntry; badge: number }[]
-  /** The entry that the page belongs to. */
-  current: NavEntry
+  /** The entry that the page belongs to, if it does. */
+  current: NavEntry | null
+  /** Why work stands still, if it does. */
+  bar: SafeHtml
   /** Shown once, about the action just taken. */
   notice: string | null
   version: string
@@ -49,16 +53,27 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         <p class="version">dirsync ${frame.version}<br>${t('common.times_in', { zone: ask.zone })}</p>
       </nav>
       <main id="content" tabindex="-1">
+        ${frame.bar}
         <p class="banner" role="status" data-when="stale" hidden>${t('common.stale')}</p>
         <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
         ${frame.notice === null ? '' : html`<p class="notice" role="status">${frame.notice}</p>`}
+        ${ask.refused ? refusedNotice(ask, ask.refused) : ''}
         ${page.body}
       </main>`,
   )
 }
 
-function navItem({ t }: Ask, { name, badge }: Frame['entries'][number], current: NavEntry): SafeHtml {
+/** Input that was refused is told above the page as well, since its form may be further down. */
+function refusedNotice({ t, language }: Ask, { isFilter, errors }: Refused): SafeHtml {
+  return alert(
+    'bad',
+    t(isFilter ? 'error.filter' : 'error.invalid'),
+    html`<ul>${errors.map(({ said }) => html`<li>${inLanguage(language, said)}</li>`)}</ul>`,
+  )
+}
+
+function navItem({ t }: Ask, { name, badge }: Frame['entries'][number], current: Frame['current']): SafeHtml {
   return html`<li><a href="/${name}"${name === current ? html` aria-current="page"` : ''}>${t(
     `nav.${name}`,
   )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`

@@ -1,8 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { shortened } from '../../lib/text.ts'
+import { inLanguage } from '../../texts/failures.ts'
 import { durationText, numbers, percentText } from '../../texts/figures.ts'
+import { changed, type Said } from '../../texts/message.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
-import type { Ask, Taste } from '../ask.ts'
+import type { Ask, Refused, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
 
 /*
@@ -294,20 +296,23 @@ export interface Field {
   min?: string | number
   max?: string | number
   step?: string | number
+  /** What is wrong with the value. */
+  error?: string
 }
 
 let fields = 0
 
 export function field({ several: chosen, ...given }: Field): SafeHtml {
   if (chosen) return several(given, chosen)
-  const { label, hint, choices, offered, type = 'text', value, ...rest } = given
+  const { label, hint, choices, offered, type = 'text', value, error, ...rest } = given
   if (type === 'hidden') return html`<input type="hidden" name="${rest.name}" value="${value ?? ''}">`
   fields = (fields + 1) % 1_000_000
   const id = `f${fields}`
   const attributes = Object.entries(rest).map(([name, given]) =>
     given === undefined || given === false ? '' : given === true ? html` ${name}` : html` ${name}="${given}"`,
   )
-  const hinted = hint ? html` aria-describedby="${id}h"` : ''
+  const notes = [...(error ? [`${id}e`] : []), ...(hint ? [`${id}h`] : [])]
+  const hinted = html`${notes.length > 0 ? html` aria-describedby="${notes.join(' ')}"` : ''}${error ? html` aria-invalid="true"` : ''}`
   const input = choices
     ? html`<select id="${id}"${attributes}${hinted}>${choices.map(
         choice =>
@@ -321,8 +326,46 @@ export function field({ several: chosen, ...given }: Field): SafeHtml {
             : html`>`
         }`
   return html`<p class="field"><label for="${id}">${label ?? rest.name}</label>${input}${
-    hint ? html`<small id="${id}h">${hint}</small>` : ''
-  }</p>`
+    error ? html`<small class="error" id="${id}e">${error}</small>` : ''
+  }${hint ? html`<small id="${id}h">${hint}</small>` : ''}</p>`
+}
+
+/** The fields of a form, as they were typed and with what is wrong, if its input was just refused. */
+function asTyped(ask: Ask, to: string, items: readonly Field[]): readonly Field[] {
+  const { refused } = ask
+  if (!refused || !isOf(refused, to, items)) return items
+  const { values } = refused
+  return items.map(item => {
+    const said = refused.errors.find(({ path }) => path[0] === item.name)?.said
+    const typed = values[item.name]
+    return {
+      ...item,
+      // Secrets are typed anew.
+      ...(item.type === 'password' || typeof typed !== 'string' ? {} : { value: typed }),
+      ...(said ? { error: refusalText(ask, said, item) } : {}),
+    }
+  })
+}
+
+/** Whether it was this form: others of the page may be sent to the same place, with other hidden values. */
+function isOf({ to: sentTo, values }: Refused, to: string, items: readonly Field[]): boolean {
+  const isSame = ({ type, name, value = '' }: Field) =>
+    type !== 'hidden' || values[name] === undefined || String(values[name]) === String(value)
+  return sentTo === to && items.every(isSame)
+}
+
+/** What is wrong with a value, which is called as its field is. */
+function refusalText({ language }: Ask, said: Said, { name, label = name }: Field): string {
+  const text = inLanguage(
+    language,
+    changed(said, ({ key, values = {} }) => ({
+      key,
+      values: Object.fromEntries(
+        Object.entries(values).map(([of, value]) => [of, value === name ? label : value]),
+      ),
+    })),
+  )
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** Check boxes in a list that unfolds. */
@@ -338,7 +381,7 @@ function several({ name, label = name, choices = [], placeholder = '' }: Field, 
 
 /** A filter form above a list. It sends a GET, so that the address can be bookmarked. */
 export function filters(ask: Ask, action: string, items: readonly Field[]): SafeHtml {
-  return html`<form class="filters" action="${action}" method="get">${items.map(field)}<p class="field"><button>${ask.t(
+  return html`<form class="filters" action="${action}" method="get">${asTyped(ask, action, items).map(field)}<p class="field"><button>${ask.t(
     'common.apply',
   )}</button> <a href="${action}">${ask.t('common.clear')}</a></p></form>`
 }
@@ -361,14 +404,15 @@ export interface ActionForm {
 /** An action: a button, or a form that unfolds. Works without JavaScript. */
 export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   if (!ask.may(options.role)) return html``
-  const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
+  const { fields = [], folded = fields.some(({ type }) => type !== 'hidden') } = options
+  const items = asTyped(ask, options.to, fields)
   const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${
     options.warning ? html`<p>${options.warning}</p>` : ''
   }${items.map(
     field,
   )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
   if (!folded) return form
-  return html`<details class="action"><summary class="button ${options.tone ?? ''}">${options.label}</summary><div class="action-body">${form}</div></details>`
+  return html`<details class="action"${items === fields ? '' : html` open`}><summary class="button ${options.tone ?? ''}">${options.label}</summary><div class="action-body">${form}</div></details>`
 }
 
 /** The reason for an action; it is kept in the audit. */

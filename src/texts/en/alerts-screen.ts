@@ -3,7 +3,7 @@ export const alertsScreen = {
   'alerts.title': 'Alerts',
   'alerts.now': 'Now',
   'alerts.history': 'History',
-  'alerts.all_quiet': 'Nothing is wrong.',
+  'alerts.all_quiet': 'No alert is active.',
   'alerts.all_kept_back':
     '{count, plural, one {# alert is firing} other {# alerts are firing}}, but no one is notified of {count, plural, one {it} other {them}}.',
   'alerts.firing': '{count, plural, one {# is firing} other {# are firing}}',

@@ -5,7 +5,7 @@ export const alertsScreen = {
   'alerts.title': '告警',
   'alerts.now': '当前',
   'alerts.history': '历史',
-  'alerts.all_quiet': '一切正常。',
+  'alerts.all_quiet': '没有告警。',
   'alerts.all_kept_back': '有 {count, plural, other {#}} 条告警仍在持续，但不通知任何人。',
   'alerts.firing': '{count, plural, other {#}} 条正在告警',
   'alerts.checked': '评估于{ago}。',

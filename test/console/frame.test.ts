@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { raiseHalt } from '../../src/sync/halts.ts'
+import { heartbeat } from '../../src/sync/process.ts'
+import { inWords } from '../../src/texts/message.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
+
+/* What stands around every page: the bar of what stands still, the navigation, and errors within it. */
+
+const console = new ConsoleUnderTest()
+
+const see = async (role: AccessRole, url: string) => (await console.browse(role, 'GET', url)).body
+/** The text of the bar, or of a list of it; empty while all is well. */
+const barOf = (body: string) =>
+  (/<ul class="state-bar">([\s\S]*?)<\/ul>/.exec(body)?.[1] ?? '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+const work = () =>
+  heartbeat(console.pool, {
+    ...{ id: '00000000-0000-4000-8000-000000000001', host: 'h', pid: 1, version: '1.2.3', pacer: null },
+    roles: ['scheduler', 'worker'],
+  })
+
+describe('the bar', () => {
+  afterEach(async () => {
+    await console.pool.query(
+      `delete from dirsync.halt; delete from dirsync.process; delete from dirsync.pacer; delete from dirsync.sync_run`,
+    )
+  })
+
+  test('is empty while all is well', async () => {
+    await work()
+    const body = await see('viewer', '/audit')
+    expect(barOf(body)).toBe('')
+    expect(body).toContain('data-live="halts runs processes platform"')
+  })
+
+  test('says on every page who paused, why, and how it ends, by role', async () => {
+    await work()
+    await console.ask('operator', 'POST', '/api/v1/pause', { reason: 'the vendor works on it' })
+    for (const url of ['/overview', '/alerts', '/cases', '/settings', '/nothing-here']) {
+      const bar = barOf(await see('operator', url))
+      expect(bar, url).toMatch(/^operator \(API\) paused all calls .*: the vendor works on it Resume calls$/)
+    }
+    const body = await see('viewer', '/audit')
+    expect(barOf(body)).toMatch(/Details$/)
+    expect(body).not.toContain('action="/resume"')
+  })
+
+  test('names halts, held runs, a hold-off and roles without a process, each with the way out', async () => {
+    const reason = {
+      category: 'enterprise_code',
+      platformCode: 1,
+      message: inWords('m'),
+      remedy: inWords('r'),
+    }
+    for (const scope of ['E1', 'E2', 'E3']) await raiseHalt(console.pool, { ...reason, scope }, 1000)
+    await console.pool.query(`
+      insert into dirsync.sync_run (kind, state, planned, requested_by) values ('changes', 'held', 70, 'test');
+      insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
+      values ('platform', now(), now() + interval '2 hours', 'HTTP 429')`)
+    const body = await see('operator', '/audit')
+    const bar = barOf(body)
+    expect(bar).toContain('No worker is running, so nothing is sent.')
+    expect(bar).toMatch(/Enterprise E1 is halted: .*What to do.*Enterprise E2.*and 1 more/)
+    expect(bar).not.toContain('E3')
+    expect(bar).toMatch(/The platform asked dirsync to wait\. HTTP 429 Calls continue by themselves in/)
+    expect(bar).toMatch(/Run \d+ is held: it would change 70 entries\. Look at its plan/)
+    expect(body).toMatch(/<a href="\/runs\/\d+\/plan">/)
+    expect(barOf(await see('viewer', '/audit'))).toMatch(/See its plan/)
+  })
+
+  test('leaves out a hold-off of some seconds, and the alerts claim no more than that none is active', async () => {
+    await work()
+    await console.pool.query(`
+      insert into dirsync.pacer (gate, next_at, paused_until) values ('platform', now(), now() + interval '5 seconds');
+      update dirsync.alert_check set checked_at = now()`)
+    expect(barOf(await see('viewer', '/alerts'))).toBe('')
+    await console.pool.query(`update dirsync.pacer set paused_until = now() + interval '1 hour'`)
+    const alerts = await see('viewer', '/alerts')
+    expect(barOf(alerts)).toContain('The platform asked dirsync to wait.')
+    expect(alerts).not.toContain('Nothing is wrong')
+  })
+})
+
+describe('an error is shown within the navigation to whoever is signed in', () => {
+  const navigation = '<nav class="side"'
+
+  test.each([
+    ['an unknown address', 'GET', '/nothing-here', 404, 'Page not found', null],
+    ['a case that does not exist', 'GET', '/cases/999999', 404, 'Page not found', 'cases'],
+    ['what another role may do', 'POST', '/pause', 403, 'Your role does not allow this', null],
+    ['what another role may see', 'GET', '/settings', 403, 'Your role does not allow this', null],
+  ] as const)('%s', async (_, method, url, status, title, entry) => {
+    const { statusCode, body } = await console.browse(
+      'viewer',
+      method,
+      url,
+      method === 'POST' ? '' : undefined,
+    )
+    expect(statusCode).toBe(status)
+    expect(body).toContain(`<h1>${title}</h1>`)
+    expect(body).toContain(navigation)
+    const current = /<a href="\/(\w+)" aria-current="page">/.exec(body)?.[1] ?? null
+    expect(current).toBe(entry)
+  })
+
+  test('but not to anyone else', async () => {
+    const { statusCode, body } = await console.app.inject({
+      url: '/nothing-here',
+      headers: { accept: 'text/html' },
+    })
+    expect(statusCode).toBe(404)
+    expect(body).not.toContain(navigation)
+  })
+})
+
+describe('input that is refused', () => {
+  const send = (url: string, from: string, form: string) =>
+    console.browse('operator', 'POST', url, form, { host: 'localhost', referer: `http://localhost${from}` })
+
+  test('is shown again in its form, on the page that held it, with what was typed and what is wrong', async () => {
+    const form = 'per_second=5&until=2020-01-01T00%3A00&reason=they+said+so'
+    const { statusCode, body } = await send('/platform/rate', '/platform', form)
+    expect(statusCode).toBe(422)
+    expect(body).toContain('<h1>Platform</h1>')
+    expect(body).toMatch(/<details class="action" open>[\s\S]*action="\/platform\/rate"/)
+    expect(body).toMatch(/name="per_second"[^>]*value="5"|value="5"[^>]*name="per_second"/)
+    expect(body).toContain('they said so</textarea>')
+    const [, id] = /aria-describedby="(f\d+e)[^"]*" aria-invalid="true"/.exec(body) ?? []
+    expect(body).toContain(
+      `<small class="error" id="${id}">Say until when: a time in the next 30 days.</small>`,
+    )
+    expect((await console.pool.query('select from dirsync.rate_cap')).rowCount).toBe(0)
+  })
+
+  test('is an error page where the browser does not say which page held it', async () => {
+    const { statusCode, body } = await console.browse('operator', 'POST', '/platform/rate', 'per_second=5')
+    expect(statusCode).toBe(422)
+    expect(body).toContain('<h1>This is not possible</h1>')
+  })
+
+  test('in a filter is left out of it, which the page says and shows', async () => {
+    const { statusCode, body } = await console.browse('admin', 'GET', '/audit?since=soon&who=test')
+    expect(statusCode).toBe(422)
+    expect(body).toMatch(/Left out of the filter:[\s\S]*since/)
+    expect(body).toMatch(/value="soon"[^>]*aria-invalid="true"/)
+    expect(body).toContain('value="test"')
+  })
+
+  test('of nobody’s is not shown to anyone who makes up its number', async () => {
+    const headers = { 'x-dirsync-refused': 'undefined' }
+    const { statusCode, body } = await console.browse('admin', 'GET', '/audit', undefined, headers)
+    expect(statusCode).toBe(200)
+    expect(body).not.toContain('aria-invalid')
+  })
+})
