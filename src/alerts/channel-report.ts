@@ -18,7 +18,7 @@ export const ChannelReport = z.object({
   last_sent_at: z.date().nullable(),
   failing_since: z.date().nullable(),
   last_answer: z.string().nullable().describe('What its server answered last'),
-  waiting: z.number().describe('Messages that wait to be sent'),
+  waiting: z.int().describe('Messages that wait to be sent'),
   testable: z.boolean().describe('Whether the process that answers has it among its settings'),
 })
 export type ChannelReport = z.infer<typeof ChannelReport>

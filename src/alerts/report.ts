@@ -62,7 +62,7 @@ export type KeptBack = z.infer<typeof KeptBack>
 
 /** An alert, with its texts in the language of the reader. */
 export const Alert = z.object({
-  id: z.number(),
+  id: z.int(),
   rule,
   subject: z.string().describe('What it is about, where a rule may find several things; otherwise empty'),
   severity,
@@ -73,7 +73,7 @@ export const Alert = z.object({
   facts: z.record(z.string(), z.union([z.string(), z.number(), z.null(), SaidText])),
   since: z.date(),
   raised_at: z.date().nullable(),
-  returns: z.number().describe(`How often it came back within ${CALM_MINUTES} minutes of being gone`),
+  returns: z.int().describe(`How often it came back within ${CALM_MINUTES} minutes of being gone`),
   gone_at: z
     .date()
     .nullable()
@@ -120,7 +120,7 @@ export type QuietHours = z.infer<typeof QuietHours>
 /** The latest call to HEARTBEAT_URL, for an external monitor that notices silence. */
 const Heartbeat = z.object({
   is_set: z.boolean().describe('Whether the process that answers has it among its settings'),
-  run: z.number().nullable().describe('The good run that it is called for; null: there was none'),
+  run: z.int().nullable().describe('The good run that it is called for; null: there was none'),
   called_at: z.date().nullable().describe('When the monitor took it; null: not yet'),
   answer: z.string().nullable().describe('What it answered last'),
 })
@@ -135,7 +135,7 @@ export const RuleReport = z.object({
   settings: z.array(z.object({ name: z.string(), value: z.number().nullable().describe('null: off') })),
   inhibited_by: z.array(rule).describe('While one of these fires, it is not told'),
   channels: z.array(z.string()).describe('Those that take alerts of its severity'),
-  firing: z.number().describe('Alerts of it that go on'),
+  firing: z.int().describe('Alerts of it that go on'),
   mutes: z.array(Mute),
 })
 export type RuleReport = z.infer<typeof RuleReport>
@@ -145,7 +145,7 @@ export const AlertsReport = z.object({
   checked_at: z.date().nullable().describe('When the rules were last checked; null: never'),
   is_checked: z.boolean().describe('false: not evaluated for two minutes'),
   alerts: z.array(Alert).describe('What goes on or is about to be raised: the worst first, then the newest'),
-  firing: z.number().describe('How many go on; at most 200 are listed'),
+  firing: z.int().describe('How many go on; at most 200 are listed'),
   channels: z.array(ChannelReport),
   rules: z.array(RuleReport),
   quiet_hours: QuietHours.nullable(),

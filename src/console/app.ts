@@ -201,7 +201,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
   )
   preferences(app)
   live.register(app)
-  describeApi(app, options.version)
+  describeApi(app, options.version, publicUrl)
   apiReference(app, kit)
   explainProblems(app)
   app.register(async described => {

@@ -7,9 +7,9 @@ import { storable } from '../lib/database.ts'
 import { type Message, message, saidBySchema } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
-import type { AccessRole } from './auth/viewer.ts'
+import { ACCESS_ROLES, type AccessRole } from './auth/viewer.ts'
 import type { ActionAnswer, IdempotencyKeys } from './idempotency.ts'
-import { Problem, problemOf } from './problem.ts'
+import { Problem, ProblemDocument, problemOf } from './problem.ts'
 import type { Shown } from './shown.ts'
 
 /*
@@ -131,15 +131,7 @@ export function read<
     ...(shown ? { shown } : {}),
     ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
-      const schema: FastifySchema = {
-        summary,
-        tags: [tag],
-        'x-role': role,
-        operationId: operationId('GET', path),
-        params,
-        querystring: query,
-        response: { 200: result },
-      }
+      const schema = operation('GET', definition, { params, querystring: query }, { 200: result })
       app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) =>
         reply.send(await definition.run(kit.askOf(request), askedOf(request))),
       )
@@ -171,6 +163,7 @@ export interface Next {
 
 /**
  * An action. It is recorded before it takes effect: `run` goes through Commands, or records it itself.
+ * @param definition.formerly its path in earlier versions, which still works
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
  * @param definition.starts what works on in the background, by its path: /api/v1 answers 202 with its Location
  * @param definition.creates what has come into being, by its path: /api/v1 answers 201 with its Location
@@ -191,6 +184,7 @@ export function action<
     starts?(result: z.output<Result>, asked: Input<Params, Body>): string
     creates?(result: z.output<Result>, asked: Input<Params, Body>): string
     secret?: true
+    formerly?: string
     looks?: Look
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
@@ -218,17 +212,13 @@ export function action<
     result,
     ...('next' in definition ? { next: definition.next } : {}),
     register(app, kit) {
-      const schema: FastifySchema = {
-        summary,
-        tags: [tag],
-        'x-role': role,
-        operationId: operationId('POST', path),
+      const input = {
         params,
         ...(definition.body ? { body } : {}),
         ...(takesKeys ? { headers: IDEMPOTENCY } : {}),
-        response: { [status]: result },
       }
-      app.post(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
+      const schema = operation('POST', definition, input, { [status]: result })
+      const answer = async (request: FastifyRequest, reply: FastifyReply) => {
         const key = request.headers['idempotency-key']
         if (key !== undefined && !takesKeys) throw new Problem('key_refused')
         const ask = kit.askOf(request)
@@ -245,11 +235,11 @@ export function action<
           key: String(key),
           request: digest(`${path} ${JSON.stringify([asked.params, asked.input])}`),
         }
-        const answer = key === undefined ? await work() : await kit.keys.once(once, work)
-        if (answer.location !== null) reply.header('location', answer.location)
-        return reply.code(answer.status).type('application/json').serializer(String).send(answer.body)
-      })
-      app.post(path, { schema: { hide: true }, config }, async (request, reply) => {
+        const told = key === undefined ? await work() : await kit.keys.once(once, work)
+        if (told.location !== null) reply.header('location', told.location)
+        return reply.code(told.status).type('application/json').serializer(String).send(told.body)
+      }
+      const show = async (request: FastifyRequest, reply: FastifyReply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         let done: z.output<Result>
@@ -267,7 +257,13 @@ export function action<
         const { to, notice } = definition.next(ask, done, asked)
         if (notice) kit.notify(reply, notice)
         return reply.redirect(to, 303)
-      })
+      }
+      const hidden = { schema: { hide: true }, config }
+      app.post(API + path, { schema, config, validatorCompiler: PARSED }, answer)
+      app.post(path, hidden, show)
+      if (definition.formerly === undefined) return
+      app.post(API + definition.formerly, hidden, answer)
+      app.post(definition.formerly, hidden, show)
     },
   }
 }
@@ -323,22 +319,8 @@ export function download<
         reply.type('text/csv; charset=utf-8').header('content-disposition', disposition)
         return reply.send(ReadableStream.from(text))
       }
-      app.get(
-        API + path,
-        {
-          schema: {
-            summary,
-            tags: [tag],
-            'x-role': role,
-            operationId: operationId('GET', path),
-            params,
-            querystring: query,
-          },
-          config,
-          validatorCompiler: PARSED,
-        },
-        handler,
-      )
+      const schema = operation('GET', definition, { params, querystring: query }, { 200: CSV })
+      app.get(API + path, { schema, config, validatorCompiler: PARSED }, handler)
       app.get(path, { schema: { hide: true }, config }, handler)
     },
   }
@@ -380,6 +362,31 @@ async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array
     text = ''
   }
   yield encoder.encode(text)
+}
+
+const CSV = { description: 'CSV in UTF-8', content: { 'text/csv': { schema: z.string() } } }
+const REFUSED = {
+  description: 'Refused, and why',
+  content: { 'application/problem+json': { schema: ProblemDocument } },
+}
+
+/** An operation of /api/v1 in the API's description. */
+function operation(
+  method: string,
+  { path, summary, tag, role }: Described,
+  input: Pick<FastifySchema, 'params' | 'querystring' | 'body' | 'headers'>,
+  response: Record<string, unknown>,
+): FastifySchema {
+  return {
+    summary,
+    description: `Takes the role ${role}${role === ACCESS_ROLES.at(-1) ? '' : ' or a higher one'}.`,
+    tags: [tag],
+    'x-role': role,
+    security: [{ token: [role] }],
+    operationId: operationId(method, path),
+    ...input,
+    response: { ...response, '4xx': REFUSED, '5xx': REFUSED },
+  }
 }
 
 /** Parses the input of an endpoint: path parameters, and the query or form. */
@@ -494,5 +501,8 @@ export const pageSize = z.coerce.number().int().min(1).max(200).default(50).desc
 
 /** A page of a list, and the cursor of the next one; null on the last page. */
 export function listOf<Item extends z.ZodType>(item: Item) {
-  return z.object({ items: z.array(item), next: z.string().nullable() })
+  return z.object({
+    items: z.array(item),
+    next: z.string().nullable().describe('The `cursor` of the next page; null: this is the last one'),
+  })
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 
@@ -33,6 +34,29 @@ export function isProblem(name: string): name is ProblemKind {
 export function problemStatus(kind: ProblemKind): number {
   return STATUS[kind]
 }
+
+/** How /api/v1 answers every request that it refuses (RFC 9457). */
+export const ProblemDocument = z.object({
+  type: z.string().describe('`/problems/<code>`: a page that explains this kind of problem'),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  instance: z.string().describe('This one answer; the same as `reference`, as a URN'),
+  code: z.enum(PROBLEMS),
+  reference: z.string().describe('Find it in the log of the console, as `requestId`'),
+  errors: z
+    .array(
+      z.object({
+        pointer: z.string().optional().describe('JSON Pointer of the value in the body'),
+        parameter: z.string().optional().describe('Name of the parameter in the address'),
+        header: z.string().optional().describe('Name of the header'),
+        detail: z.string(),
+        code: z.string().describe('Such as `missing`, `invalid_type`, `invalid_value`, `unrecognized_keys`'),
+      }),
+    )
+    .optional()
+    .describe('Of input that is refused: what is wrong with each value'),
+})
 
 /** What is wrong with one value of a request. */
 export interface FieldError {

@@ -142,9 +142,9 @@ export const TimeLeft = z.object({
   seconds: z.number().nullable().describe('Null unless it can be estimated'),
   calls_per_second: z.number().nullable(),
   paused_ms: z.number().nullable().describe('How long the platform asked for a pause'),
-  calls: z.number().describe('Calls that the run can make now'),
-  ahead: z.number().describe('Calls of more urgent work'),
-  later: z.number().describe('Entities that will be retried later'),
+  calls: z.int().describe('Calls that the run can make now'),
+  ahead: z.int().describe('Calls of more urgent work'),
+  later: z.int().describe('Entities that will be retried later'),
 })
 export type TimeLeft = z.infer<typeof TimeLeft>
 

@@ -120,7 +120,7 @@ describe('taking care of an alert', () => {
 
   test('is a form for operators, after which the page names who does it and why', async () => {
     await judged(console.pool)
-    const url = `/alerts/${await plantAlert(console.pool, 'clock')}/acknowledge`
+    const url = `/alerts/acknowledge/${await plantAlert(console.pool, 'clock')}`
     expect(await pageOf('viewer')).not.toContain(url)
     expect(await pageOf('operator')).toContain(`action="${url}"`)
     expect(await status()).toMatchObject([{ rule: 'clock', acknowledged_by: null }])
@@ -143,7 +143,7 @@ describe('taking care of an alert', () => {
     const over = await plantAlert(console.pool, 'tokens', { state: 'ended' })
     const take = async (alert: number) =>
       (
-        await console.ask('operator', 'POST', `/api/v1/alerts/${alert}/acknowledge`, {
+        await console.ask('operator', 'POST', `/api/v1/alerts/acknowledge/${alert}`, {
           reason: 'we are on it',
         })
       ).json()
@@ -160,7 +160,7 @@ describe('taking care of an alert', () => {
     expect(await take(999_999)).toMatchObject({ status: 404, detail: 'There is no alert 999999.' })
     const tooLong = { reason: 'x'.repeat(501) }
     expect(
-      (await console.ask('operator', 'POST', `/api/v1/alerts/${id}/acknowledge`, tooLong)).statusCode,
+      (await console.ask('operator', 'POST', `/api/v1/alerts/acknowledge/${id}`, tooLong)).statusCode,
     ).toBe(422)
   })
 })

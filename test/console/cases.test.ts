@@ -166,7 +166,7 @@ describe('a bulk action', () => {
     expect(stopped.json()).toEqual({ id: preview.id, was_preview: false })
     expect((await get(`/api/v1/bulk/${preview.id}`)).json()).toMatchObject({
       bulk: { state: 'stopped', done: 0 },
-      results: [{ entity_key: 'a', outcome: null, state: 'open' }],
+      items: [{ entity_key: 'a', outcome: null, state: 'open' }],
     })
     expect((await post(`/api/v1/bulk/${preview.id}/stop`)).statusCode).toBe(409)
   })
@@ -179,7 +179,7 @@ describe('a bulk action', () => {
     expect(response.statusCode).toBe(303)
     const page = (await get(`/api/v1${response.headers.location}`)).json()
     expect(page.bulk).toMatchObject({ total: 2, filter: { categories: ['left_hr'] }, state: 'preview' })
-    expect(page.results.map((result: { entity_key: string }) => result.entity_key)).toEqual(['a', 'b'])
+    expect(page.items.map((result: { entity_key: string }) => result.entity_key)).toEqual(['a', 'b'])
   })
 
   test.each([

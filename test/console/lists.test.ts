@@ -82,8 +82,8 @@ interface Listed {
 async function listed(address: string): Promise<Listed> {
   const answer = await console.ask('admin', 'GET', `/api/v1${address}`)
   expect(answer.statusCode, `${address} ${answer.body}`).toBe(200)
-  const { items, results = items, next } = answer.json()
-  return { items: results, next }
+  const { items, next } = answer.json()
+  return { items, next }
 }
 
 const queryOf = (address: string) => Object.fromEntries(new URL(address, 'http://console').searchParams)

@@ -64,6 +64,7 @@ test('what a viewer may not do takes the role that is written here', () => {
     operator: [
       'POST /pause',
       'POST /resume',
+      'POST /alerts/acknowledge/:id',
       'POST /alerts/:id/acknowledge',
       'POST /alerts/mute',
       'POST /alerts/unmute',

@@ -76,7 +76,7 @@ function cardActions(ask: Ask, alert: CurrentAlert, isOnRulePage: boolean): Safe
   const screen = screenOf(alert)
   const acknowledge = () =>
     actionForm(ask, {
-      to: `/alerts/${id}/acknowledge`,
+      to: `/alerts/acknowledge/${id}`,
       label: t('alerts.acknowledge'),
       role: 'operator',
       warning: t('alerts.acknowledge.meaning'),

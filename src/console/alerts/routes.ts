@@ -106,14 +106,15 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       shown: ruleShown,
     }),
     acknowledge: action({
-      path: '/alerts/:id/acknowledge',
+      path: '/alerts/acknowledge/:id',
+      formerly: '/alerts/:id/acknowledge',
       tag: 'alerts',
       role: 'operator',
       summary: 'Acknowledge an alert: no more reminders are sent until it is over',
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: z.object({
-        id: z.number(),
+        id: z.int(),
         acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
       }),
       run: async (ask, { params: { id }, input }) => {

@@ -41,9 +41,10 @@ export type ApiOperation = z.infer<typeof Operations>[string][string] & {
   status: string
 }
 
-/** The operations of the OpenAPI document, with the role that each needs. */
-export function operationsOf(document: { paths?: object }): ApiOperation[] {
-  return Object.entries(Operations.parse(document.paths ?? {})).flatMap(([path, methods]) =>
+/** The operations of the OpenAPI document, with the role that each needs. Their schemas are whole. */
+export function operationsOf(document: { paths?: object; components?: object }): ApiOperation[] {
+  const { schemas = {} } = Object(document.components)
+  return Object.entries(Operations.parse(whole(document.paths ?? {}, schemas))).flatMap(([path, methods]) =>
     Object.entries(methods).map(([name, operation]) => ({
       ...operation,
       method: name.toUpperCase(),
@@ -52,4 +53,14 @@ export function operationsOf(document: { paths?: object }): ApiOperation[] {
       status: Object.keys(operation.responses).find(status => status.startsWith('2')) ?? '200',
     })),
   )
+}
+
+/** A value with the schemas that it names in their places. */
+function whole(value: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(value)) return value.map(one => whole(one, schemas))
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref, ...rest } = value as { $ref?: string }
+  const named = $ref === undefined ? {} : whole(schemas[$ref.slice($ref.lastIndexOf('/') + 1)], schemas)
+  const entries = Object.entries(rest).map(([key, inner]) => [key, whole(inner, schemas)])
+  return { ...Object(named), ...Object.fromEntries(entries) }
 }

@@ -1,39 +1,19 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { inLanguage } from '../../texts/failures.ts'
 import { type Taste, tasteOf } from '../ask.ts'
 import { OPEN } from '../auth/viewer.ts'
-import { isProblem, PROBLEMS, Problem, type ProblemKind, problemStatus } from '../problem.ts'
+import {
+  isProblem,
+  PROBLEMS,
+  Problem,
+  type ProblemDocument,
+  type ProblemKind,
+  problemStatus,
+} from '../problem.ts'
 import { bare } from '../ui/layout.ts'
 import { code, empty, facts, table } from '../ui/parts.ts'
-
-/** How /api/v1 answers every request that it refuses (RFC 9457). */
-export const ProblemDocument = z
-  .object({
-    type: z.string().describe('`/problems/<code>`: a page that explains this kind of problem'),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string().optional(),
-    instance: z.string().describe('This one answer; the same as `reference`, as a URN'),
-    code: z.enum(PROBLEMS),
-    reference: z.string().describe('Find it in the log of the console, as `requestId`'),
-    errors: z
-      .array(
-        z.object({
-          pointer: z.string().optional().describe('JSON Pointer of the value in the body'),
-          parameter: z.string().optional().describe('Name of the parameter in the address'),
-          header: z.string().optional().describe('Name of the header'),
-          detail: z.string(),
-          code: z
-            .string()
-            .describe('Such as `missing`, `invalid_type`, `invalid_value`, `unrecognized_keys`'),
-        }),
-      )
-      .optional()
-      .describe('Of input that is refused: what is wrong with each value'),
-  })
-  .meta({ id: 'Problem' })
 
 /** A problem in the reader's words: as an error page says it, and as programs are told it. */
 export function problemTexts(

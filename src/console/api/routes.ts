@@ -1,12 +1,18 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { createJsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod'
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+  serializerCompiler,
+} from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { API, type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
+import { finishedDocument } from './document.ts'
 import { type ApiOperation, operationsOf } from './operations.ts'
+import { nameSchemas } from './schemas.ts'
 import { apiBody, operationBody } from './view.ts'
 
 export const screen: Screen = { name: 'api', endpoints: me }
@@ -52,20 +58,37 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
 }
 
 const DESCRIPTION = `Everything that the console shows and does. Send \`Authorization: Bearer\` with a token that
-\`dirsync tokens add\` printed. Errors are problem documents (RFC 9457). Lists have \`next\`: give it as \`cursor\` for the next page.
-What starts something takes an \`Idempotency-Key\`.`
+\`dirsync tokens add\` printed. What is refused is answered with a problem document (RFC 9457). Lists have \`items\` and \`next\`:
+give \`next\` as \`cursor\` for the next page. What starts work is answered 202, and what creates something 201, with a Location.
+Actions take an \`Idempotency-Key\`, unless they only look or answer with a secret: then the key is refused.`
 
 /** Answers hold only what their schema names. The same schemas describe them at /api/v1/openapi.json. */
-export function describeApi(app: FastifyInstance, version: string): void {
+export function describeApi(app: FastifyInstance, version: string, publicUrl: string | null): void {
+  nameSchemas()
   app.setSerializerCompiler(serializerCompiler)
   app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'dirsync', version, description: DESCRIPTION, license: { name: 'MIT' } },
-      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      info: {
+        title: 'dirsync',
+        version,
+        description: DESCRIPTION,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: publicUrl ?? '/' }],
+      components: {
+        securitySchemes: {
+          token: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A token with the role that an operation takes',
+          },
+        },
+      },
       security: [{ token: [] }],
     },
     transform: createJsonSchemaTransform({}),
+    transformObject: document => finishedDocument(createJsonSchemaTransformObject({})(document)),
     hideUntagged: true,
   })
   app.get(

@@ -123,7 +123,7 @@ function typeOf(schema: Schema): string {
   if (schema.enum) return (schema.enum as unknown[]).map(String).join(' | ')
   if (schema.const !== undefined) return String(schema.const)
   if (schema.type === 'array') return `${typeOf((schema.items ?? {}) as Schema)}[]`
-  const type = textOf(schema.type) || 'any'
+  const type = [schema.type ?? 'any'].flat().join(' | ')
   return schema.format ? `${type} (${textOf(schema.format)})` : type
 }
 

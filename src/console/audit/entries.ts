@@ -12,13 +12,13 @@ import type { Pool } from '../../lib/database.ts'
 
 /** Commands of people: `dirsync.command`, which is written before anything takes effect and never changed. */
 export const CommandRow = z.object({
-  id: z.number(),
+  id: z.int(),
   name: z.string().describe('As the function or the command that does it'),
   arguments: z.record(z.string(), z.unknown()),
   requested_by: z.string().describe('The database user, and whom the shell or the console named'),
   requested_at: z.date(),
-  run_id: z.number().nullable(),
-  dead_letter_id: z.number().nullable(),
+  run_id: z.int().nullable(),
+  dead_letter_id: z.int().nullable(),
   address: z.string().nullable().describe('Null: the machine of the database'),
   reason: z.string().nullable(),
 })

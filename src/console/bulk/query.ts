@@ -58,10 +58,10 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   }
 }
 
-const Counts = z.record(z.string(), z.number())
+const Counts = z.record(z.string(), z.int())
 
 export const BulkRow = z.object({
-  id: z.number(),
+  id: z.int(),
   action: z.enum(ACTIONS),
   filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were ticked one by one'),
   arguments: z.object({
@@ -71,13 +71,13 @@ export const BulkRow = z.object({
     text: z.string().optional(),
   }),
   state: z.enum(BULK_STATES),
-  total: z.number(),
+  total: z.int(),
   more: z.boolean().describe('true: more cases matched than one action can take; the rest is left out'),
   categories: Counts.describe('Cases by category, when the preview was made'),
   states: Counts.describe('Cases by state, when the preview was made'),
-  done: z.number(),
-  skipped: z.number(),
-  failed: z.number(),
+  done: z.int(),
+  skipped: z.int(),
+  failed: z.int(),
   requested_by: z.string(),
   reason: z.string().nullable(),
   created_at: z.date(),
@@ -89,8 +89,8 @@ export type BulkRow = z.infer<typeof BulkRow>
 
 export const BulkPage = z.object({
   bulk: BulkRow,
-  will_act: z.number().describe('How many of them could be acted on when the preview was made'),
-  results: z.array(BulkResult),
+  will_act: z.int().describe('How many of them could be acted on when the preview was made'),
+  items: z.array(BulkResult),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
 })
 export type BulkPage = z.infer<typeof BulkPage>
@@ -114,6 +114,6 @@ function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   )
 }
 
-export function bulkPage(bulk: Bulk, { items: results, next }: Paged<BulkResult>): BulkPage {
-  return { bulk: bulkRow(bulk), will_act: willAct(bulk), results, next }
+export function bulkPage(bulk: Bulk, { items, next }: Paged<BulkResult>): BulkPage {
+  return { bulk: bulkRow(bulk), will_act: willAct(bulk), items, next }
 }

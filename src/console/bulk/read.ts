@@ -52,7 +52,7 @@ export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
 
 /** The result of one case, with the case as it is now. */
 export const BulkResult = z.object({
-  dead_letter_id: z.number(),
+  dead_letter_id: z.int(),
   outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
   code: z
     .enum(['changed', 'closed', 'gone', 'error'])
@@ -61,7 +61,7 @@ export const BulkResult = z.object({
       'Why it was not done: changed since the preview, resolved or ignored, not kept any more, an error',
     ),
   message: SaidText.nullable().describe('changed: who changed it, how and when; error: the error'),
-  run_id: z.number().nullable(),
+  run_id: z.int().nullable(),
   at: z.date().nullable(),
   enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),
   entity: z.string().nullable(),

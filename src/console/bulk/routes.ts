@@ -37,14 +37,14 @@ export function bulk({ pool }: Services): Endpoint[] {
       summary: 'Preview an action on many cases: which cases, and what would happen. Changes nothing',
       body: BulkInput,
       result: z.object({
-        id: z.number().describe('Start or discard it within a day'),
-        total: z.number(),
+        id: z.int().describe('Start or discard it within a day'),
+        total: z.int(),
         more: z.boolean(),
-        will_act: z.number(),
-        will_skip: z.number(),
-        runs: z.number().describe('How many runs a retry makes'),
-        categories: z.record(z.string(), z.number()),
-        states: z.record(z.string(), z.number()),
+        will_act: z.int(),
+        will_skip: z.int(),
+        runs: z.int().describe('How many runs a retry makes'),
+        categories: z.record(z.string(), z.int()),
+        states: z.record(z.string(), z.int()),
       }),
       creates: ({ id }) => `/bulk/${id}`,
       async run(ask, { input }) {
@@ -100,7 +100,7 @@ export function bulk({ pool }: Services): Endpoint[] {
       role: 'reviewer',
       summary: 'Start a previewed action; it runs in the background',
       params,
-      result: z.object({ id: z.number() }),
+      result: z.object({ id: z.int() }),
       starts: ({ id }) => `/bulk/${id}`,
       run: (ask, { params: { id } }) => settle(ask, id, () => startBulk(pool, ask.asker, id)),
       next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
@@ -111,7 +111,7 @@ export function bulk({ pool }: Services): Endpoint[] {
       role: 'reviewer',
       summary: 'Stop an action after the cases in hand, or discard a preview',
       params,
-      result: z.object({ id: z.number(), was_preview: z.boolean() }),
+      result: z.object({ id: z.int(), was_preview: z.boolean() }),
       async run(ask, { params: { id } }) {
         await settle(ask, id, () => stopBulk(pool, ask.asker, id))
         const found = await readBulk(pool, id)

@@ -235,9 +235,9 @@ function outcomeTabs(ask: Ask, bulk: BulkRow, outcome: string | undefined): Safe
 
 const OUTCOME_TONES = { done: 'ok', skipped: 'off', failed: 'bad', waiting: 'wait' } as const
 
-function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
+function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
   const { t, language } = ask
-  type Row = BulkPage['results'][number]
+  type Row = BulkPage['items'][number]
   const key = ({ dead_letter_id, enterprise_code, entity_key, entity }: Row): Part =>
     entity_key === null
       ? `#${dead_letter_id}`
@@ -251,7 +251,7 @@ function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
     }`
   }
   return table(
-    results,
+    items,
     [
       { title: t('cases.key'), kind: 'main', cell: key },
       {

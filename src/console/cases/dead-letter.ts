@@ -5,14 +5,14 @@ import { SaidText } from '../../texts/failures.ts'
 
 /** One row of `dirsync.dead_letter`, named as its columns. */
 export const DeadLetter = z.object({
-  id: z.number(),
+  id: z.int(),
   enterprise_code: z.string(),
   entity: z.enum(['employee', 'department', 'mirror', 'enterprise']),
   entity_key: z.string(),
   operation: z.string(),
   field: z.string(),
   category: z.string(),
-  platform_code: z.number().nullable(),
+  platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
   message: SaidText,
   remedy: SaidText,
@@ -24,19 +24,19 @@ export const DeadLetter = z.object({
   state: z.enum(CASE_STATES),
   first_failed_at: z.date(),
   last_failed_at: z.date(),
-  occurrences: z.number(),
+  occurrences: z.int(),
   next_retry_at: z.date().nullable(),
   snooze_until: z.date().nullable(),
-  first_run_id: z.number().nullable(),
-  last_run_id: z.number().nullable(),
+  first_run_id: z.int().nullable(),
+  last_run_id: z.int().nullable(),
   resolution: z.string().nullable(),
   resolved_by: z.string().nullable(),
   resolved_at: z.date().nullable(),
   note: z.string().nullable(),
   version: z
-    .number()
+    .int()
     .describe('Send it back with a decision: if the case has changed since, the decision is refused'),
-  swap_id: z.number().nullable().describe('The same for all who want each other’s number'),
+  swap_id: z.int().nullable().describe('The same for all who want each other’s number'),
   assignee: z.string().nullable().describe('Who takes care of it'),
 })
 export type DeadLetter = z.infer<typeof DeadLetter>
@@ -46,7 +46,7 @@ export const DeadLetterEvent = z.object({
   at: z.date(),
   actor: z.string(),
   event: z.string(),
-  run_id: z.number().nullable(),
+  run_id: z.int().nullable(),
   note: z.union([z.string(), SaidText]).nullable(),
 })
 type DeadLetterEvent = z.infer<typeof DeadLetterEvent>

@@ -33,7 +33,7 @@ export type ListInput = z.output<typeof ListInput>
 export const CaseList = z.object({
   items: z.array(DeadLetter),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
-  count: z.number().describe('How many match, up to 10,000'),
+  count: z.int().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
 })
 export type CaseList = z.infer<typeof CaseList>

@@ -223,13 +223,13 @@ async function countFromTally(db: Pool, filter: CaseFilter): Promise<number | nu
 /** The cases that are neither resolved nor ignored and have the same cause. */
 export const CaseGroup = z.object({
   category: z.string(),
-  platform_code: z.number().nullable(),
-  count: z.number().describe('Cases that are neither resolved nor ignored'),
-  open: z.number(),
-  snoozed: z.number(),
-  waiting: z.number().describe('dirsync tries again by itself'),
-  retrying: z.number(),
-  failures: z.number().describe('How often all of them have failed'),
+  platform_code: z.int().nullable(),
+  count: z.int().describe('Cases that are neither resolved nor ignored'),
+  open: z.int(),
+  snoozed: z.int(),
+  waiting: z.int().describe('dirsync tries again by itself'),
+  retrying: z.int(),
+  failures: z.int().describe('How often all of them have failed'),
   oldest: z.date().describe('The first failure of the oldest'),
   newest: z.date().describe('The last failure of any'),
 })
@@ -300,8 +300,8 @@ type Blocker = z.infer<typeof Blocker>
 /** Everything stored about one case, and about related ones. */
 export const CaseStory = DeadLetter.extend({
   events: z.array(DeadLetterEvent).describe('Oldest first'),
-  attempts: z.array(Attempt.extend({ id: z.number() })).describe('The latest, newest first'),
-  swapped_with: z.array(z.number()).describe('The other cases of the swap'),
+  attempts: z.array(Attempt.extend({ id: z.int() })).describe('The latest, newest first'),
+  swapped_with: z.array(z.int()).describe('The other cases of the swap'),
   others: z.array(CaseLine).describe('Other unresolved cases of the same employee or department'),
   blocker: Blocker.nullable().describe('Who has to change first'),
 })

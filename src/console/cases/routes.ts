@@ -31,8 +31,8 @@ import {
 import { CaseStory, caseStory, everyCase } from './read.ts'
 
 const params = z.object({ id: rowNumber })
-const Done = z.object({ id: z.number() })
-const SetAside = Done.extend({ state: z.string(), until: z.date().nullable() })
+const Done = z.object({ id: z.int() })
+const SetAside = Done.extend({ state: z.string(), until: z.date().nullable() }).meta({ id: 'CaseSetAside' })
 
 export const screen: Screen = {
   name: 'cases',
@@ -131,7 +131,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
     }),
     retry: action({
       ...decide('retry', 'Try a case again at once', { version }),
-      result: z.object({ id: z.number(), run: z.number().describe('The run that tries it') }),
+      result: z.object({ id: z.int(), run: z.int().describe('The run that tries it') }),
       starts: ({ run }) => `/runs/${run}`,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => ({
@@ -170,7 +170,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
     }),
     assign: action({
       ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
-      result: z.object({ id: z.number(), assignee: z.string().nullable() }),
+      result: z.object({ id: z.int(), assignee: z.string().nullable() }),
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           const assignee = input.assignee || null

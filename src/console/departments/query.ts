@@ -88,15 +88,15 @@ export async function readDepartmentPage(
 // What a run would do
 
 export const DeletionsResult = z.object({
-  total: z.number().describe('Departments that are not deleted yet'),
-  count: z.number().describe('How many would be deleted'),
+  total: z.int().describe('Departments that are not deleted yet'),
+  count: z.int().describe('How many would be deleted'),
   held: z.boolean().describe('Whether the breaker would hold the run'),
   deletions: z
     .array(
       z.object({
         enterprise_code: z.string(),
         dept_code: z.string(),
-        wave: z.number().describe('Deletion order, from 0: a department is deleted after those below it'),
+        wave: z.int().describe('Deletion order, from 0: a department is deleted after those below it'),
       }),
     )
     .describe('At most 200 of them, in the order of deletion'),

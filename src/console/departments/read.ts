@@ -11,9 +11,9 @@ export const Department = z.object({
   closed_at: z.date().nullable(),
   missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
   deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
-  case_id: z.number().nullable().describe('The case of a deletion that the platform refused'),
-  employees: z.number().describe('Employees that the platform last listed in it; 1001: more than 1000'),
-  children: z.number().describe('Child departments that are not deleted; 1001: more than 1000'),
+  case_id: z.int().nullable().describe('The case of a deletion that the platform refused'),
+  employees: z.int().describe('Employees that the platform last listed in it; 1001: more than 1000'),
+  children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
   deletable_at: z
     .date()
     .nullable()

@@ -18,7 +18,7 @@ export const ListedEmployee = z.object({
     ),
   department: z.string().nullable(),
   acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
-  open_cases: z.number().describe('At most 100 are counted'),
+  open_cases: z.int().describe('At most 100 are counted'),
 })
 export type ListedEmployee = z.infer<typeof ListedEmployee>
 

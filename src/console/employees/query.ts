@@ -26,7 +26,7 @@ export const EmployeesQuery = z.object({
 })
 
 export const EmployeesResult = z.object({
-  counts: z.record(z.string(), z.number()).describe('Employees by status'),
+  counts: z.record(z.string(), z.int()).describe('Employees by status'),
   items: z.array(ListedEmployee),
   next: z.string().nullable(),
 })
@@ -66,7 +66,7 @@ const StepResult = z.object({
   text: z.enum(STEP_TEXTS),
   values: z.record(z.string(), z.union([z.string(), z.number(), SaidText])),
   remedy: SaidText.nullable(),
-  case_id: z.number().nullable(),
+  case_id: z.int().nullable(),
 })
 export type StepResult = z.infer<typeof StepResult>
 
@@ -96,7 +96,7 @@ export const EmployeeResult = EmployeeStory.extend({
   steps: z.array(StepResult).describe('What the last attempt came to'),
   run: z
     .object({
-      id: z.number(),
+      id: z.int(),
       state: z.string(),
       message: SaidText.nullable(),
       finished_at: z.date().nullable(),

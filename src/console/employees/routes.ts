@@ -80,7 +80,7 @@ export function employees(services: EmployeeServices) {
       summary: 'Starts a run for this employee',
       params,
       starts: ({ run }) => `/runs/${run}`,
-      result: z.object({ run: z.number(), key: z.string() }),
+      result: z.object({ run: z.int(), key: z.string() }),
       async run(ask, { params }) {
         const key = await resolveKey(services, params.key)
         const name = employeeLabel(key)

@@ -11,14 +11,14 @@ import { DeadLetter } from '../cases/dead-letter.ts'
 /** One attempt and its outcome. */
 export const Attempt = z.object({
   started_at: z.date(),
-  run_id: z.number().nullable(),
+  run_id: z.int().nullable(),
   operation: z.string(),
   detail: z.string(),
   outcome: z.string(),
   duration_ms: z.number(),
-  calls: z.record(z.string(), z.number()).describe('How often each operation of the platform was called'),
+  calls: z.record(z.string(), z.int()).describe('How often each operation of the platform was called'),
   fields: z.array(z.string()),
-  platform_code: z.number().nullable(),
+  platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
   error: SaidText.nullable(),
 })
@@ -35,7 +35,7 @@ export const EmployeeStory = z.object({
       status: z.enum(SHOWN_EMPLOYEE_STATUSES),
       held: z
         .object({
-          run: z.number(),
+          run: z.int(),
           decided_by: z.string().nullable(),
           decided_at: z.string().nullable(),
           reason: z.string().nullable(),
@@ -52,8 +52,8 @@ export const EmployeeStory = z.object({
     z.object({
       operation: z.string(),
       detail: z.string(),
-      run_id: z.number().nullable(),
-      attempts: z.number(),
+      run_id: z.int().nullable(),
+      attempts: z.int(),
       not_before: z.date().nullable().describe('null while it waits for a plan'),
       replan_at: z
         .date()
@@ -90,7 +90,7 @@ export const EmployeeStory = z.object({
         subject: z.string().nullable(),
         pay_amount: z.string().nullable(),
         refund_amount: z.string().nullable(),
-        status: z.number().nullable(),
+        status: z.int().nullable(),
         asset_code: z.string().nullable(),
       }),
     )

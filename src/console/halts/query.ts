@@ -7,12 +7,12 @@ import { SaidText } from '../../texts/failures.ts'
 export const HaltReport = z.object({
   scope: z.string().describe('`*`: everything; else the code of an enterprise'),
   category: z.string(),
-  platform_code: z.number().nullable(),
+  platform_code: z.int().nullable(),
   message: SaidText,
   remedy: SaidText,
   since: z.date(),
   raised_by: z.string().describe('dirsync, or the person who paused all calls'),
-  probes: z.number().describe('Probes that failed'),
+  probes: z.int().describe('Probes that failed'),
   next_probe_at: z.date().nullable().describe('null: not before a person resumes'),
   may_probe: z.boolean().describe('false: a person has paused all calls, and resuming ends it'),
 })
@@ -32,7 +32,7 @@ export async function listHalts(db: Pool): Promise<HaltReport[]> {
 export const Process = z.object({
   id: z.string(),
   host: z.string(),
-  pid: z.number(),
+  pid: z.int(),
   roles: z.array(z.string()),
   version: z.string(),
   started_at: z.date(),
@@ -46,7 +46,7 @@ export const Process = z.object({
   pacer: z
     .object({
       callsPerSecond: z.number().describe('Over the last ten seconds'),
-      waiting: z.number().describe('Calls that wait for the pacer'),
+      waiting: z.int().describe('Calls that wait for the pacer'),
       concurrency: z.number().describe('Calls that it makes at a time, at most'),
     })
     .nullable()

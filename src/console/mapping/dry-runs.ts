@@ -7,7 +7,7 @@ import { SaidText } from '../../texts/failures.ts'
 
 /** A dry run of another SELECT, as a list shows it. */
 export const DryRunLine = z.object({
-  id: z.number(),
+  id: z.int(),
   requested_by: z.string(),
   requested_at: z.date(),
   address: z.string().nullable(),
@@ -15,7 +15,7 @@ export const DryRunLine = z.object({
   state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
   phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('The current phase while it runs'),
   rows_read: z
-    .number()
+    .int()
     .describe('So far: every row is read twice with the SELECT and once with today’s mapping'),
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),

@@ -4,6 +4,7 @@ import type { NamedSource } from '../../hr/sources.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
+import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -32,11 +33,11 @@ export const MappingResult = z.object({
       source: z.string().describe('Its name in the SELECT'),
       type: z.string(),
       empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
-      broken: z.number().describe('Open cases of rows that break a rule in this column'),
+      broken: z.int().describe('Open cases of rows that break a rule in this column'),
     }),
   ),
   unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
-  rows: z.number().nullable().describe('Rows of the last good run that read all of them'),
+  rows: z.int().nullable().describe('Rows of the last good run that read all of them'),
   read_at: z.date().nullable(),
   history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
 })
@@ -88,7 +89,7 @@ export const TriedResult = z.object({
   fields: z
     .array(z.object({ field: z.string(), value: z.string().nullable(), problem: SaidText.nullable() }))
     .describe('Values are masked'),
-  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
+  problems: EmployeeResult.shape.problems,
 })
 export type TriedResult = z.infer<typeof TriedResult>
 
@@ -117,31 +118,31 @@ export const DryRunQuery = z.object({
   limit: pageSize,
 })
 
-const Counted = z.array(z.object({ field: z.string(), n: z.number() }))
+const Counted = z.array(z.object({ field: z.string(), n: z.int() }))
 
 export const DryRunResult = DryRunLine.extend({
   mapping: z.string(),
-  error_line: z.number().nullable().describe('The line of the error in the SELECT, from 1'),
-  error_column: z.number().nullable(),
+  error_line: z.int().nullable().describe('The line of the error in the SELECT, from 1'),
+  error_column: z.int().nullable(),
   summary: z
     .object({
-      rows: z.number(),
-      rows_today: z.number(),
-      in_scope: z.number(),
+      rows: z.int(),
+      rows_today: z.int(),
+      in_scope: z.int(),
       verdict: z
         .enum(['running', 'held', 'source_suspect'])
         .describe('The state that a run with it would reach'),
       verdict_message: SaidText.nullable(),
-      planned: z.record(z.string(), z.number()).describe('What it would plan, by reason'),
-      compared: z.record(z.string(), z.number()).describe('Employees by kind of difference'),
+      planned: z.record(z.string(), z.int()).describe('What it would plan, by reason'),
+      compared: z.record(z.string(), z.int()).describe('Employees by kind of difference'),
       columns: Counted.describe('Employees by field that changes'),
-      departments: z.array(z.object({ department: z.string(), n: z.number() })),
+      departments: z.array(z.object({ department: z.string(), n: z.int() })),
       broken: Counted.describe('Employees by column that breaks a rule'),
       broken_today: Counted,
       added_columns: z.array(z.string()),
       removed_columns: z.array(z.string()),
       empty: z.record(z.string(), z.number()).describe('Empty values per column, as a share of the rows'),
-      stored: z.number().describe('Employees whose differences are stored'),
+      stored: z.int().describe('Employees whose differences are stored'),
     })
     .nullable(),
   items: z.array(DryRunEntity),

@@ -106,7 +106,7 @@ function mapping(services: Services): Endpoint[] {
       summary: 'Finds out what another SELECT would change, without changing anything',
       body: SourceQuery.extend({ mapping: mappingText }),
       starts: ({ id }) => `/mapping/dry-runs/${id}`,
-      result: z.object({ id: z.number() }),
+      result: z.object({ id: z.int() }),
       run: (ask, { input }) => request(services, ask, input),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
       refused: async (ask, problem, { input }) => {
@@ -134,7 +134,7 @@ function mapping(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'Ends a dry run that is not over',
       params: DryRunParams,
-      result: z.object({ id: z.number() }),
+      result: z.object({ id: z.int() }),
       run: async (ask, { params }) => ({ id: await ask.commands.cancelDryRun(params.id) }),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
     }),

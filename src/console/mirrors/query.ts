@@ -17,15 +17,15 @@ import {
 } from './read.ts'
 
 const Run = z.object({
-  id: z.number(),
+  id: z.int(),
   state: z.string(),
   requested_at: z.date(),
   finished_at: z.date().nullable(),
   message: SaidText.nullable(),
-  parts: z.number().nullable().describe('How many parts it has to read'),
-  left: z.number().describe('How many of them are still to be read'),
-  rows_read: z.number().nullable(),
-  rows_changed: z.number().nullable(),
+  parts: z.int().nullable().describe('How many parts it has to read'),
+  left: z.int().describe('How many of them are still to be read'),
+  rows_read: z.int().nullable(),
+  rows_changed: z.int().nullable(),
 })
 
 const MirrorStatus = z.object({

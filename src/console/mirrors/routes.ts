@@ -83,7 +83,7 @@ function mirrors(services: Services): Endpoint[] {
       summary:
         'Read a mirror again, or return the run that already waits to do so; works for mirrors that are off, too',
       params: z.object({ mirror: z.enum(MIRRORS) }),
-      result: z.object({ run: z.number() }),
+      result: z.object({ run: z.int() }),
       starts: ({ run }) => `/runs/${run}`,
       run: async (ask, { params }) => {
         const [run = 0] = await ask.commands.resync(params.mirror)

@@ -25,7 +25,7 @@ const Row = z.object({
   requested_by: z.string(),
   sent_at: z.date(),
   settled_at: z.date().nullable().describe('When its outcome became known'),
-  platform_code: z.number().nullable(),
+  platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
   message: SaidText.nullable().describe('What is known about the outcome'),
   resolved_by: z.string().nullable(),
@@ -42,7 +42,7 @@ const RefundRow = Row.extend({
     .describe('What the order record showed before; null: it did not say'),
   notified_at: z.date().nullable(),
   trade_no: z.string().nullable(),
-  settle_attempts: z.number().describe('How often the order record was asked about it'),
+  settle_attempts: z.int().describe('How often the order record was asked about it'),
   next_settle_at: z.date().nullable(),
   left_to_person_at: z.date().nullable(),
 })
@@ -69,7 +69,9 @@ export const EntriesInput = z.object({
 export const MoneyInput = EntriesInput.extend({ kind: z.enum(KINDS).default('refunds') })
 export type MoneyInput = z.infer<typeof MoneyInput>
 
-const Counts = z.record(State, z.number()).describe('By state; 1001 stands for more than 1000')
+const Counts = z
+  .object(Object.fromEntries(ENTRY_STATES.map(state => [state, z.int()])) as Record<EntryState, z.ZodInt>)
+  .describe('By state; 1001 stands for more than 1000')
 
 export const MoneyList = z.object({
   counts: z.object({ refunds: Counts, topups: Counts }),

@@ -26,12 +26,14 @@ import { entryShown, moneyShown, pathOf } from './view.ts'
 
 const refundParams = z.object({ number: plainText(200) })
 const topUpParams = z.object({ code: plainText(200) })
-const Resolution = z.object({
-  as: z.enum(['accepted', 'rejected']).describe('accepted: it was carried out; rejected: it was not'),
-  reason: plainText(500)
-    .refine(text => text !== '')
-    .describe('How you know; kept in the audit'),
-})
+const Resolution = z
+  .object({
+    as: z.enum(['accepted', 'rejected']).describe('accepted: it was carried out; rejected: it was not'),
+    reason: plainText(500)
+      .refine(text => text !== '')
+      .describe('How you know; kept in the audit'),
+  })
+  .meta({ id: 'Resolution' })
 
 export const screen: Screen = {
   name: 'money',

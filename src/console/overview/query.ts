@@ -11,27 +11,27 @@ import { ListedRun } from '../runs/list.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
 
-const Counts = z.record(z.string(), z.number())
+const Counts = z.record(z.string(), z.int())
 
 /** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
   employees: Counts.describe('Employees in service according to HR, by status; in_scope is their sum'),
   share_in_sync: z.number().nullable().describe('0 to 1; null: no employees yet'),
   oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of sync'),
-  pending: z.object({ waiting: z.number(), enqueued: z.number(), postponed: z.number() }),
+  pending: z.object({ waiting: z.int(), enqueued: z.int(), postponed: z.int() }),
   halts: z.array(HaltReport),
   held_runs: z.array(
     z.object({
-      id: z.number(),
+      id: z.int(),
       kind: z.string(),
       hr_source: z.string().describe('Empty: there is only one HR source, or the run covers all of them'),
       requested_at: z.date(),
-      planned: z.number().nullable(),
+      planned: z.int().nullable(),
     }),
   ),
   latest_runs: z.array(ListedRun),
-  open_cases: z.array(z.object({ category: z.string(), count: z.number() })),
-  cases_that_wait: z.number().describe('Unresolved cases that dirsync retries by itself'),
+  open_cases: z.array(z.object({ category: z.string(), count: z.int() })),
+  cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({
     calls_per_second: z.number(),
     permitted_per_second: z.number().nullable(),

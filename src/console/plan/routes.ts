@@ -10,7 +10,7 @@ import { planShown } from './view.ts'
 /** The stored plan of a held run: view it, then approve or reject it. */
 export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
   const { pool, hr, config } = services
-  const decision = z.object({ run: z.number() })
+  const decision = z.object({ run: z.int() })
   return {
     one: read({
       path: '/runs/:id/plan',

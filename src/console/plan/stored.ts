@@ -37,21 +37,21 @@ export type PlanItem = z.infer<typeof PlanItem>
 
 /** A stored plan in figures. */
 export const PlanOverview = z.object({
-  run: z.number(),
+  run: z.int(),
   kind: z.string(),
   hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
   state: z.string(),
   message: SaidText.nullable().describe('Why it is held'),
-  in_scope: z.number().nullable(),
-  total: z.number().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
-  planned: z.number().nullable(),
+  in_scope: z.int().nullable(),
+  total: z.int().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
+  planned: z.int().nullable(),
   stored: z.boolean().describe('Only held runs keep their plans, until 30 days after their end'),
-  reasons: z.record(z.string(), z.number()),
+  reasons: z.record(z.string(), z.int()),
   leavers: z
-    .object({ left: z.number(), of: z.number() })
+    .object({ left: z.int(), of: z.int() })
     .nullable()
     .describe('Of a first run that is held because so many have left'),
-  changed_since: z.number().nullable().describe('Rows that HR has changed since; null: not known yet'),
+  changed_since: z.int().nullable().describe('Rows that HR has changed since; null: not known yet'),
   checked_at: z.date().nullable().describe('When HR was last checked again'),
   approved: z.boolean(),
   decided_by: z.string().nullable(),
@@ -60,14 +60,14 @@ export const PlanOverview = z.object({
   figures: z
     .object({
       state: z.enum(['running', 'done', 'failed', 'stopped']),
-      looked_at: z.number(),
-      changed_since: z.number().describe('Rows that had already changed in HR when they were read'),
+      looked_at: z.int(),
+      changed_since: z.int().describe('Rows that had already changed in HR when they were read'),
       message: SaidText.nullable().describe('Why HR could not be read'),
       finished_at: z.date().nullable(),
       fields: z
-        .array(z.object({ field: z.string(), n: z.number() }))
+        .array(z.object({ field: z.string(), n: z.int() }))
         .describe('Highest first; empty until it is done'),
-      departments: z.array(z.object({ department: z.string(), n: z.number() })).describe('The 50 largest'),
+      departments: z.array(z.object({ department: z.string(), n: z.int() })).describe('The 50 largest'),
     })
     .nullable()
     .describe('Counted in the background after the run was held'),

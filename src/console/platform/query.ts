@@ -5,9 +5,9 @@ import { readPlatform } from './read.ts'
 
 const Operation = z.object({
   operation: z.string(),
-  calls: z.number(),
-  rate_limited: z.number().describe('Refused as too fast; they are repeated'),
-  failed: z.number(),
+  calls: z.int(),
+  rate_limited: z.int().describe('Refused as too fast; they are repeated'),
+  failed: z.int(),
   mean_wait_ms: z.number().describe('For the pacer'),
   longest_wait_ms: z.number(),
   mean_duration_ms: z.number().describe('From the request to the answer'),
@@ -25,18 +25,18 @@ const Cap = z.object({
 /** The answer of `/api/v1/platform`. */
 export const PlatformResult = z.object({
   pace: z.object({
-    workers: z.number().describe('Living processes that make calls for runs'),
+    workers: z.int().describe('Living processes that make calls for runs'),
     calls_per_second: z.number().describe('Over the last ten seconds'),
-    calls_last_minute: z.number(),
+    calls_last_minute: z.int(),
     permitted_per_second: z
-      .number()
+      .int()
       .nullable()
       .describe('null: no worker is running, or the rate has not been learnt yet'),
     set_per_second: z.number().nullable().describe('PLATFORM_RATE_LIMIT; null: to be learnt'),
     learnt: z.boolean().describe('The rate was learnt, or lowered since the platform refused calls'),
     ceiling_per_second: z.number().nullable().describe('The rate at which the platform last refused calls'),
     utilisation: z.number().nullable().describe('0 to 1'),
-    waiting: z.number().describe('Calls that wait for the pacer'),
+    waiting: z.int().describe('Calls that wait for the pacer'),
     concurrency: z.number().nullable(),
     cap: Cap.nullable().describe('A lower rate that a person has set for a time'),
   }),
@@ -50,7 +50,7 @@ export const PlatformResult = z.object({
     .nullable()
     .describe('The access token; null: the next call creates one'),
   token_creations: z
-    .object({ last_hour: z.number(), permitted: z.number() })
+    .object({ last_hour: z.int(), permitted: z.int() })
     .describe("Against dirsync's fuse; the platform permits 60 within an hour"),
   holdoffs: z
     .array(z.object({ gate: z.string(), paused_until: z.date(), pause_reason: z.string().nullable() }))

@@ -51,27 +51,25 @@ interface RunFilter {
 
 /** One run in a list; its remaining time is read separately. */
 export const ListedRun = z.object({
-  id: z.number(),
+  id: z.int(),
   kind: z.string(),
   hr_source: z
     .string()
     .describe('The HR source that it is about; empty: there is only one, or it is about all'),
   state: z.string(),
-  named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
+  named: z.int().describe('How many employees, rows or cases it is about; 0: everything'),
   requested_by: z.string(),
   requested_at: z.date(),
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),
   cancelled_at: z.date().nullable(),
-  planned: z.number().nullable(),
-  left: z.number().describe('Entities that are still to be sent'),
-  reasons: z.record(z.string(), z.number()).describe('Of the plan: entities by reason'),
-  outcomes: z
-    .record(z.string(), z.number())
-    .describe('Last outcome per entity; empty until the run has ended'),
-  cases: z.number().describe('Cases that failed in it and were unresolved when it ended'),
-  calls: z.number(),
-  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
+  planned: z.int().nullable(),
+  left: z.int().describe('Entities that are still to be sent'),
+  reasons: z.record(z.string(), z.int()).describe('Of the plan: entities by reason'),
+  outcomes: z.record(z.string(), z.int()).describe('Last outcome per entity; empty until the run has ended'),
+  cases: z.int().describe('Cases that failed in it and were unresolved when it ended'),
+  calls: z.int(),
+  rows: z.object({ read: z.int(), changed: z.int() }).nullable().describe('Of a mirror'),
   message: SaidText.nullable(),
   time_left: TimeLeft.nullable(),
 })

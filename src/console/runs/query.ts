@@ -22,7 +22,7 @@ import {
   resultSoFar,
 } from './story.ts'
 
-const Counts = z.record(z.string(), z.number())
+const Counts = z.record(z.string(), z.int())
 
 // The list
 
@@ -98,15 +98,15 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
-  max_age_s: z.number().nullable(),
-  in_scope: z.number().nullable(),
+  max_age_s: z.int().nullable(),
+  in_scope: z.int().nullable(),
   total: z
-    .number()
+    .int()
     .nullable()
     .describe('Employees that the plan covers: those in scope, and those who leave it'),
   read_all: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
-    .number()
+    .int()
     .nullable()
     .describe('Employees left out because the platform confirmed them within max_age'),
   sample: z.array(z.string()),
@@ -114,9 +114,9 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   calls: z.array(
     z.object({
       operation: z.string(),
-      calls: z.number(),
+      calls: z.int(),
       waited_ms: z.number().nullable().describe('Mean time that a call waited for the pacer'),
-      rate_limited: z.number(),
+      rate_limited: z.int(),
     }),
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
@@ -125,7 +125,7 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   ),
   dead_letters: z.array(RunCase).describe('The first of these cases'),
   dead_letters_total: z
-    .number()
+    .int()
     .describe(`Cases that failed in it for the first or the last time, at most ${MOST_CASES_COUNTED}`),
   commands: z.array(RunCommand),
   before: RunFigures.nullable().describe('The previous finished run of the same kind'),
@@ -189,8 +189,8 @@ export function casesOf(run: { cases_by_category: Record<string, number> }): num
 // What can be started
 
 export const StartedRuns = z.object({
-  run: z.number(),
-  runs: z.array(z.number()).describe('All runs started: one per HR source, if there are several'),
+  run: z.int(),
+  runs: z.array(z.int()).describe('All runs started: one per HR source, if there are several'),
 })
 export type StartedRuns = z.infer<typeof StartedRuns>
 
@@ -204,7 +204,7 @@ export const STARTED = RUN_KINDS.filter(kind => kind !== 'retry')
 
 export const StartPageResult = z.object({
   kinds: z.array(z.string()),
-  employees: z.number().describe('Employees in service according to HR'),
+  employees: z.int().describe('Employees in service according to HR'),
   permitted_per_second: z.number().nullable(),
   roles_alive: Counts,
   sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),

@@ -114,7 +114,7 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'Cancel a run: withdraw its waiting work; calls in flight are finished',
       params: RunParams,
       body: z.object({ reason }),
-      result: z.object({ run: z.number() }),
+      result: z.object({ run: z.int() }),
       run: async (ask, { params, input }) => ({
         run: await decided(pool, params.id, ask.commands.cancel(params.id, input.reason)),
       }),

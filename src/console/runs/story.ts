@@ -128,16 +128,16 @@ export async function readRunStory(
 
 /** The figures by which two runs of a kind are compared. */
 export const RunFigures = z.object({
-  id: z.number(),
+  id: z.int(),
   state: z.string(),
   finished_at: z.date().nullable(),
-  in_scope: z.number().nullable(),
-  planned: z.number().nullable(),
+  in_scope: z.int().nullable(),
+  planned: z.int().nullable(),
   took_ms: z.number().nullable(),
-  calls: z.number().nullable(),
+  calls: z.int().nullable(),
   waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
-  rate_limited: z.number().nullable(),
-  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_CASES_COUNTED}`),
+  rate_limited: z.int().nullable(),
+  new_cases: z.int().describe(`Cases that failed for the first time in it, at most ${MOST_CASES_COUNTED}`),
 })
 export type RunFigures = z.infer<typeof RunFigures>
 
@@ -192,9 +192,9 @@ export async function resultSoFar(
 
 /** HR as a run found it, compared with the last good run before. */
 export const GateView = z.object({
-  rows: z.number(),
-  keyless: z.number().describe('Rows without a user id'),
-  before: z.object({ run: z.number(), at: z.date(), rows: z.number(), keyless: z.number() }).nullable(),
+  rows: z.int(),
+  keyless: z.int().describe('Rows without a user id'),
+  before: z.object({ run: z.int(), at: z.date(), rows: z.int(), keyless: z.int() }).nullable(),
   columns: z.array(
     z.object({
       column: z.string(),

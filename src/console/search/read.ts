@@ -7,7 +7,7 @@ import { searchEmployees } from '../employees/search.ts'
 export const SearchResult = z.object({
   cases: z.array(
     z.object({
-      id: z.number(),
+      id: z.int(),
       state: z.string(),
       category: z.string(),
       entity: z.string(),
@@ -15,7 +15,7 @@ export const SearchResult = z.object({
       field: z.string(),
     }),
   ),
-  runs: z.array(z.object({ id: z.number(), kind: z.string(), state: z.string(), requested_at: z.date() })),
+  runs: z.array(z.object({ id: z.int(), kind: z.string(), state: z.string(), requested_at: z.date() })),
   employees: z.array(
     ListedEmployee.pick({ enterprise_code: true, userid: true, status: true, open_cases: true }),
   ),
