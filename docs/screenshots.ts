@@ -50,7 +50,7 @@ try {
       { file: 'cases', path: '/cases' },
       { file: 'case', path: '/cases?key=e10232' },
       { file: 'held-plan', path: `/runs/${held}/plan` },
-      { file: 'employee', path: '/employees/E100%2Fe10232' },
+      { file: 'employee', path: '/employees/E100~1e10232' },
       { file: 'cases-phone', path: '/cases', options: { phone: true } },
     ]
     for (const picture of pictures) await take(context, address.origin, picture)

@@ -11,6 +11,7 @@ import { ACCESS_ROLES, type AccessRole } from './auth/viewer.ts'
 import type { ActionAnswer, IdempotencyKeys } from './idempotency.ts'
 import { Problem, ProblemDocument, problemOf } from './problem.ts'
 import type { Shown } from './shown.ts'
+import { fromPath } from './ui/paths.ts'
 
 /*
  * What can be seen and done is written once: a `read` or an `action` is a page (or a form) for people, a route of /api/v1 for
@@ -396,7 +397,7 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
   where: 'query' | 'body' = 'query',
 ) {
   const askedOf = (request: FastifyRequest): Input<Params, Rest> => ({
-    params: parsed(params, request.params, 'not_found'),
+    params: parsed(params, keysOf(request.params), 'not_found'),
     // The API rejects unknown names, because a misspelt filter would match everything. Page addresses may carry names
     // that others add.
     input: parsed(
@@ -405,6 +406,13 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
     ) as z.output<Rest>,
   })
   return { params, rest, askedOf }
+}
+
+/** The parts of an address as the keys that they stand for. */
+function keysOf(params: unknown): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(Object(params)).map(([name, part]) => [name, fromPath(String(part))]),
+  )
 }
 
 /** @throws Problem that names what is wrong */

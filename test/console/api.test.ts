@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { ACCESS_ROLES } from '../../src/console/auth/viewer.ts'
 import { PROBLEMS } from '../../src/console/problem.ts'
+import { employeePath } from '../../src/console/ui/paths.ts'
 import { ConsoleUnderTest, openApp, recordLog } from './console-under-test.ts'
 
 /* What a program is answered, whatever it asks for. What each operation does is in the tests of its screen. */
@@ -169,6 +170,50 @@ describe('an Idempotency-Key', () => {
       '/mapping/try',
       '/platform/token',
     ])
+  })
+})
+
+describe('a key in an address', () => {
+  test.each([
+    ['', 'a/b'],
+    ['', '/a//b'],
+    ['', 'a~1b~0'],
+    ['E1', 'u1'],
+    ['E1', 'u/1'],
+    ['E/2', 'u1'],
+  ])(
+    'of the enterprise "%s" and the user id "%s" needs no %%2F, and works with it',
+    async (enterprise, userid) => {
+      await console.pool.query(
+        `insert into dirsync.employee (enterprise_code, userid, source_hash)
+       values ($1, $2, gen_random_uuid()) on conflict do nothing`,
+        [enterprise, userid],
+      )
+      const path = employeePath({ enterpriseCode: enterprise, userid })
+      expect(path).not.toMatch(/%2f/i)
+      const page = await console.ask('viewer', 'GET', `/employees?status=waiting&limit=200`)
+      expect(page.body).toContain(`href="${path}"`)
+      const name = userid.includes('~') ? [] : [`/employees/${encodeURIComponent(`${enterprise}/${userid}`)}`]
+      for (const address of enterprise.includes('/') ? [path] : [path, ...name]) {
+        const answer = await console.ask('viewer', 'GET', `/api/v1${address}?hr=no`)
+        expect(answer.json(), address).toMatchObject({ enterprise_code: enterprise, userid, record: {} })
+      }
+    },
+  )
+
+  test('of money needs none either', async () => {
+    await console.pool.query(
+      `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at)
+       values ('r/1', 'o', 1, 'unknown', 'ann', now())`,
+    )
+    const href = /href="(\/money\/refunds\/[^"]+)"/.exec(
+      (await console.ask('viewer', 'GET', '/money')).body,
+    )?.[1]
+    expect(href).toBe('/money/refunds/r~11')
+    for (const address of [href, '/money/refunds/r%2F1']) {
+      const answer = await console.ask('viewer', 'GET', `/api/v1${address}`)
+      expect(answer.json()).toMatchObject({ outer_refund_no: 'r/1' })
+    }
   })
 })
 

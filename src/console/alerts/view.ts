@@ -8,6 +8,7 @@ import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { LANGUAGE_NAMES } from '../ui/layout.ts'
 import { actionForm, alert, duration, foreign, sinceText, type Tone, tabs, timeText } from '../ui/parts.ts'
+import { inPath } from '../ui/paths.ts'
 import { alertCard, muteForm, notTold, rulePath } from './cards.ts'
 import type { AlertsResult } from './query.ts'
 
@@ -193,7 +194,7 @@ function channelTable(ask: Ask, channels: readonly ChannelReport[]): Block {
 
 function testForm(ask: Ask, { name, testable }: ChannelReport): Words {
   if (!testable) return { soft: ask.t('alerts.channel.elsewhere') }
-  const to = `/alerts/channels/${encodeURIComponent(name)}/test`
+  const to = `/alerts/channels/${inPath(name)}/test`
   return { drawn: actionForm(ask, { to, label: ask.t('alerts.test'), role: 'operator' }) }
 }
 

@@ -4,6 +4,7 @@ import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
+import { inPath } from '../ui/paths.ts'
 import type { AuditInput, AuditList } from './query.ts'
 
 type Command = AuditList['items'][number]
@@ -104,7 +105,7 @@ function what(ask: Ask, command: Command): SafeHtml {
 
 function linksOf({ t }: Ask, command: Command): { href: string; text: string }[] {
   const { run_id, dead_letter_id, arguments: given } = command
-  const at = (folder: string, value: unknown) => `${folder}/${encodeURIComponent(String(value))}`
+  const at = (folder: string, value: unknown) => `${folder}/${inPath(String(value))}`
   const named = (key: string) => typeof given[key] === 'string' || typeof given[key] === 'number'
   return [
     ...(run_id === null

@@ -6,7 +6,7 @@ import type { Ask } from '../ask.ts'
 import { action, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { employeePath } from '../ui/paths.ts'
+import { employeePath, inPath } from '../ui/paths.ts'
 import { pageOf } from '../ui/shown.ts'
 import { employeeLabel, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
@@ -22,7 +22,12 @@ import {
 import { RevealError, revealValue } from './reveal.ts'
 import { employeeShown, revealedBody } from './view.ts'
 
-const params = z.object({ key: z.string().min(1).describe('User id, or enterprise/userid, encoded') })
+const params = z.object({
+  key: z
+    .string()
+    .min(1)
+    .describe('User id, or enterprise/userid, with `~1` for a slash and `~0` for a tilde'),
+})
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
 export const screen: Screen = {
@@ -87,7 +92,7 @@ export function employees(services: EmployeeServices) {
         return { run: await ask.commands.resyncEmployees([name]), key: name }
       },
       next: (_ask, { run, key }) => ({
-        to: `/employees/${encodeURIComponent(key)}?run=${run}`,
+        to: `/employees/${inPath(key)}?run=${run}`,
         notice: { key: 'employees.sync_started', values: { run } },
       }),
     }),

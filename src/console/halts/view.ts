@@ -4,6 +4,7 @@ import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, figure } from '../ui/parts.ts'
+import { inPath } from '../ui/paths.ts'
 import type { HaltReport, HaltsResult, Process } from './query.ts'
 
 /** Is anything halted, why, and are all the processes running that do the work? */
@@ -51,7 +52,7 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
       isPaused
         ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
         : actionForm(ask, {
-            to: `/halts/${encodeURIComponent(scopeInPath(halt.scope))}/probe`,
+            to: `/halts/${inPath(scopeInPath(halt.scope))}/probe`,
             label: t('halts.probe'),
             role: 'operator',
             tone: 'main',

@@ -5,6 +5,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
+import { inPath } from '../ui/paths.ts'
 import {
   entryNumber,
   KINDS,
@@ -148,7 +149,7 @@ function amountOf(entry: Line): string {
 /** The page of an entry. */
 export function pathOf(entry: Line): string {
   const kind = 'outer_refund_no' in entry ? 'refunds' : 'topups'
-  return `/money/${kind}/${encodeURIComponent(entryNumber(entry))}`
+  return `/money/${kind}/${inPath(entryNumber(entry))}`
 }
 
 function commandOf(entry: Line): 'refund' | 'topup' {
@@ -229,7 +230,7 @@ function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
   const { t } = ask
   const { apply_charge_openid, although_open } = entry
   const others = although_open.map(number => ({
-    to: `/money/topups/${encodeURIComponent(number)}`,
+    to: `/money/topups/${inPath(number)}`,
     text: { code: number },
   }))
   return [

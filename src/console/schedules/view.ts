@@ -5,6 +5,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, duration, reasonField, type Tone } from '../ui/parts.ts'
+import { inPath } from '../ui/paths.ts'
 import type { Schedule, SchedulesResult, Tick } from './query.ts'
 
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
@@ -131,7 +132,7 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
 function jobActions(ask: Ask, schedule: Schedule): SafeHtml[] {
   const { t } = ask
   const { job, paused_at, pause_effect } = schedule
-  const path = `/schedules/${encodeURIComponent(job)}`
+  const path = `/schedules/${inPath(job)}`
   const run = actionForm(ask, {
     to: `${path}/run`,
     label: t('schedules.run'),
@@ -229,7 +230,7 @@ function marks(ask: Ask, ticks: readonly Tick[]): Words {
 }
 
 function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): Words {
-  const path = `/schedules/${encodeURIComponent(job)}`
+  const path = `/schedules/${inPath(job)}`
   const drawn = html`<span class="row">${
     run_requested_at === null
       ? actionForm(ask, { to: `${path}/run`, label: ask.t('schedules.run'), role: 'operator' })

@@ -2,10 +2,23 @@ import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 
 /* Addresses of pages that many others link to. */
 
+/**
+ * A key as a part of an address. Proxies take `%2F` for a separator, or refuse it; so a slash is `~1`, and a tilde `~0`, as in a
+ * JSON Pointer.
+ */
+export function inPath(key: string): string {
+  return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
+}
+
+/** The key of a part of an address, which the router has decoded. */
+export function fromPath(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
 export function employeePath({ enterpriseCode, userid }: EmployeeKey): string {
   // A user id may contain a slash: then the enterprise is always given, even if it is empty.
   const name = userid.includes('/') ? `${enterpriseCode}/${userid}` : qualified(enterpriseCode, userid)
-  return `/employees/${encodeURIComponent(name)}`
+  return `/employees/${inPath(name)}`
 }
 
 /** The address of a department: itself, and what is below it. */
