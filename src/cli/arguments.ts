@@ -7,7 +7,7 @@ import { UsageError } from './failure.ts'
 /** Parsers for the arguments and options of commands. Each throws a {@link UsageError}. */
 
 /** What has a number. */
-type Numbered = 'run' | 'dry_run' | 'dead_letter' | 'alert'
+type Numbered = 'run' | 'dry_run' | 'dead_letter' | 'bulk_action' | 'alert'
 
 /** An option does not hold what it should. */
 export function wrongOption(flag: string, held: string, wanted: Message, options?: ErrorOptions): UsageError {

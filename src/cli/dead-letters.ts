@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { bulk as bulkActions } from '../console/bulk/routes.ts'
 import { knownCategories } from '../console/cases/dead-letter.ts'
 import { FilterInput, ListInput } from '../console/cases/query.ts'
 import { cases } from '../console/cases/routes.ts'
@@ -16,7 +17,7 @@ export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
     .alias('cases')
-    .description('review what failed: list, show, retry, ignore, snooze, assign, comment, export')
+    .description('review what failed: list, show, retry, ignore, snooze, wake, undo, assign, comment, export')
     .addHelpText(
       'after',
       `
@@ -111,6 +112,31 @@ Examples:
       await using context = await openContext()
       const input = { until: until.toISOString(), reason }
       await act(context, cases(context).snooze, { params: { id }, input }, options)
+    })
+
+  command
+    .command('wake')
+    .description('end the snooze of one early, without trying it again')
+    .argument('<id>', 'number of the dead letter', numberOf('dead_letter'))
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync dead-letters wake 17'))
+    .action(async (id: number, options) => {
+      await using context = await openContext()
+      await act(context, cases(context).wake, { params: { id }, input: {} }, options)
+    })
+
+  command
+    .command('undo')
+    .description('take back the last ignore, snooze or assignment of one, within ten minutes')
+    .argument('[id]', 'number of the dead letter', numberOf('dead_letter'))
+    .option('--bulk <id>', 'of all that this bulk action changed, in the background', numberOf('bulk_action'))
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync dead-letters undo 17', 'dirsync dead-letters undo --bulk 3'))
+    .action(async (id: number | undefined, { bulk, ...options }) => {
+      if ((id === undefined) === (bulk === undefined)) throw new UsageError(message('said.case_or_bulk'))
+      await using context = await openContext()
+      const endpoint = bulk === undefined ? cases(context).undo : bulkActions(context).undo
+      await act(context, endpoint, { params: { id: bulk ?? id }, input: {} }, options)
     })
 
   command

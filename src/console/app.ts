@@ -30,7 +30,7 @@ import { endpoints } from './screens.ts'
 import type { Services } from './services.ts'
 import { Shares } from './shares.ts'
 import { assetOf } from './ui/assets.ts'
-import { bare, layout, problemBody } from './ui/layout.ts'
+import { bare, type Frame, layout, problemBody } from './ui/layout.ts'
 import { pageOf } from './ui/shown.ts'
 
 /** More than any form needs: the longest input is a pasted mapping. */
@@ -325,6 +325,8 @@ function securityHeaders(isTls: boolean, issuer: string | undefined): Record<str
 // The notice that the next page shows about the action just taken
 
 const NOTICE = 'dirsync_notice'
+/** The forms that take something back. */
+const UNDO = /^\/(cases|bulk)\/\d+\/undo$/
 
 function leaveNotice(reply: FastifyReply, notice: Notice): void {
   const text = Buffer.from(JSON.stringify(notice)).toString('base64url')
@@ -335,15 +337,16 @@ function leaveNotice(reply: FastifyReply, notice: Notice): void {
  * Reads the notice from its cookie. It is a key of the catalogue with plain values, so a forged cookie cannot show
  * anything else.
  */
-function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate): string | null {
+function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate): Frame['notice'] {
   const text = request.cookies[NOTICE]
   if (text === undefined) return null
   // A request that refreshes part of a page leaves the notice for the next full page.
   if (request.headers['hx-request']) return null
   reply.clearCookie(NOTICE, { path: '/' })
   try {
-    const { key, values } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    return typeof key === 'string' && isTextKey(key) ? t(key, Object(values)) : null
+    const { key, values, undo } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    if (typeof key !== 'string' || !isTextKey(key)) return null
+    return { text: t(key, Object(values)), undo: UNDO.test(undo) ? undo : null }
   } catch {
     return null
   }

@@ -40,7 +40,11 @@ export const SCREENS: readonly Screen[] = [
 ]
 
 /** What is reached from several screens, or from one of them. */
-const WITHIN = [search, (services: Services) => Object.values(plan(services)), bulk]
+const WITHIN = [
+  search,
+  (services: Services): Endpoint[] => Object.values(plan(services)),
+  (services: Services): Endpoint[] => Object.values(bulk(services)),
+]
 
 export function endpoints(services: Services): Endpoint[] {
   return [

@@ -154,6 +154,8 @@ const GRANTS = [
     'snooze(bigint, timestamptz, text)',
     'assign(bigint, text)',
     'comment(bigint, text)',
+    'wake(bigint)',
+    'undo(bigint)',
     'approve(bigint)',
     'reject(bigint, text)',
     'approve_part(bigint, jsonb, text)',

@@ -8,3 +8,250 @@ create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key coll
 -- What people have written.
 create index dead_letter_event_words on dirsync.dead_letter_event (dead_letter_id)
   where event in ('commented', 'ignored', 'snoozed');
+
+-- Undo, and waking ------------------------------------------------------------
+
+-- Rows are not checked again: every step that there is passes.
+alter table dirsync.dead_letter_event
+  drop constraint dead_letter_event_event_check,
+  add constraint dead_letter_event_event_check
+    check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed', 'reopened', 'assigned',
+                     'commented', 'woken', 'undone')) not valid,
+  add column before jsonb;
+comment on column dirsync.dead_letter_event.event is
+  'What happened; changed: it failed again for another reason; assigned: the note says to whom, null for no one; '
+  'woken: its snooze was ended early; undone: the note says which step was taken back.';
+comment on column dirsync.dead_letter_event.before is
+  'How the case was before it was ignored, snoozed or assigned, and the version that this gave it, for undo; null '
+  'for other steps.';
+
+create function dirsync.case_before(d dirsync.dead_letter) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select jsonb_build_object('state', d.state, 'next_retry_at', d.next_retry_at, 'snooze_until', d.snooze_until,
+                            'note', d.note, 'assignee', d.assignee, 'version', d.version + 1)
+$$;
+comment on function dirsync.case_before is
+  'What an undo restores of a case, and the version that the case gets from the step that is about to be taken.';
+
+create or replace function dirsync.set_ignored(id bigint, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was dirsync.dead_letter;
+begin
+  select * into was from dirsync.dead_letter d where d.id = set_ignored.id for no key update;
+  update dirsync.dead_letter d
+  set state = 'ignored', note = reason, next_retry_at = null, snooze_until = null, version = d.version + 1
+  where d.id = set_ignored.id and d.state not in ('resolved', 'ignored');
+  if not found then
+    perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
+  values (id, dirsync.actor(), 'ignored', reason, dirsync.case_before(was));
+end $$;
+
+create or replace function dirsync.set_snoozed(id bigint, until timestamptz, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was dirsync.dead_letter;
+begin
+  if until is null or until <= now() then
+    perform dirsync.refuse('22023', 'said.snooze_needs_time',
+      hint => 'select dirsync.snooze(17, now() + interval ''3 days'')');
+  end if;
+  select * into was from dirsync.dead_letter d where d.id = set_snoozed.id for no key update;
+  update dirsync.dead_letter d
+  set state = 'snoozed', snooze_until = until, next_retry_at = until, note = coalesce(reason, d.note),
+      version = d.version + 1
+  where d.id = set_snoozed.id and d.state not in ('resolved', 'ignored');
+  if not found then
+    perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
+  values (id, dirsync.actor(), 'snoozed', reason, dirsync.case_before(was));
+end $$;
+
+create or replace function dirsync.set_assigned(id bigint, assignee text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was dirsync.dead_letter;
+begin
+  select * into was from dirsync.dead_letter d where d.id = set_assigned.id for no key update;
+  update dirsync.dead_letter d set assignee = set_assigned.assignee, version = d.version + 1
+  where d.id = set_assigned.id;
+  if not found then
+    perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
+  values (id, dirsync.actor(), 'assigned', assignee, dirsync.case_before(was));
+end $$;
+
+create function dirsync.set_woken(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  was jsonb;
+begin
+  select v.before into was from dirsync.dead_letter_event v
+  where v.dead_letter_id = set_woken.id and v.event = 'snoozed' order by v.id desc limit 1;
+  update dirsync.dead_letter d
+  set state = case when was ->> 'state' in ('retry_scheduled', 'awaiting_activation', 'blocked')
+                   then was ->> 'state' else 'open' end,
+      -- As before it was snoozed, where that has not passed; else like any open one.
+      next_retry_at = case when (was ->> 'next_retry_at')::timestamptz > now()
+                           then (was ->> 'next_retry_at')::timestamptz else now() + interval '7 days' end,
+      snooze_until = null, version = d.version + 1
+  where d.id = set_woken.id and d.state = 'snoozed';
+  if not found then
+    perform dirsync.refuse('P0002', 'said.no_snoozed_case', jsonb_build_object('case', id));
+  end if;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event) values (id, dirsync.actor(), 'woken');
+end $$;
+comment on function dirsync.set_woken is 'Ends the snooze of a case: it is as before, and waits for a person.';
+
+create function dirsync.wake(id bigint) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform dirsync.note_command('wake', null, jsonb_build_object('id', id), id);
+  perform dirsync.set_woken(id);
+  return id;
+end $$;
+comment on function dirsync.wake is
+  'Ends the snooze of a case early, without trying it again: it is as it was before. Returns its number.';
+
+create function dirsync.undoable(id bigint, out event text, out until timestamptz)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select v.event, v.at + interval '10 minutes'
+  from (select * from dirsync.dead_letter_event s
+        where s.dead_letter_id = undoable.id and s.event <> 'commented' order by s.id desc limit 1) v
+  join dirsync.dead_letter d on d.id = v.dead_letter_id
+  where (v.before ->> 'version')::integer = d.version and v.at > now() - interval '10 minutes'
+$$;
+comment on function dirsync.undoable is
+  'The last step of a case if it can be undone, and until when; null if it cannot, or if anything happened since.';
+
+create function dirsync.set_undone(id bigint, within interval) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  d    dirsync.dead_letter;
+  was  dirsync.dead_letter;
+  step dirsync.dead_letter_event;
+begin
+  select * into d from dirsync.dead_letter c where c.id = set_undone.id for no key update;
+  if d.id is null then
+    perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
+  end if;
+  select * into step from dirsync.dead_letter_event v
+  where v.dead_letter_id = set_undone.id and v.before is not null order by v.id desc limit 1;
+  if step.id is null or step.at < now() - within then
+    perform dirsync.refuse('22023', 'said.nothing_to_undo', jsonb_build_object('case', id));
+  end if;
+  if (step.before ->> 'version')::integer <> d.version then
+    perform dirsync.refuse('DS409', 'said.case_has_changed',
+      jsonb_build_object('case', id, 'change', dirsync.last_change(id)),
+      hint => 'Look at it again before you decide.');
+  end if;
+  was := jsonb_populate_record(d, step.before);
+  update dirsync.dead_letter c
+  set state = was.state, next_retry_at = was.next_retry_at, snooze_until = was.snooze_until, note = was.note,
+      assignee = was.assignee, version = d.version + 1
+  where c.id = d.id;
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+  values (id, dirsync.actor(), 'undone', step.event);
+  return step.event;
+end $$;
+comment on function dirsync.set_undone is
+  'Takes back the last ignore, snooze or assignment of a case, no older than given; null: however old. Refuses if '
+  'anything happened to the case since. Returns the step.';
+
+create function dirsync.undo(id bigint) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform dirsync.note_command('undo', null, jsonb_build_object('id', id), id);
+  return dirsync.set_undone(id, interval '10 minutes');
+end $$;
+comment on function dirsync.undo is
+  'Takes back the last ignore, snooze or assignment of a case, within ten minutes and if nothing happened to it '
+  'since: it is as it was. Returns what was undone.';
+
+-- Of many at once: an action of its own, with the cases that the undone one has changed.
+alter table dirsync.bulk_action
+  drop constraint bulk_action_action_check,
+  add constraint bulk_action_action_check
+    check (action in ('retry', 'snooze', 'ignore', 'assign', 'comment', 'undo')),
+  add column undoes bigint;
+comment on column dirsync.bulk_action.action is 'retry, snooze, ignore, assign, comment, or undo of such an action.';
+comment on column dirsync.bulk_action.undoes is 'undo: the number of the action that it takes back; else null.';
+create unique index bulk_action_undoes on dirsync.bulk_action (undoes) where undoes is not null;
+
+create function dirsync.bulk_undo(id bigint, actor text) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  bulk   dirsync.bulk_action := dirsync.bulk_locked(id);
+  undone dirsync.bulk_action;
+begin
+  select * into undone from dirsync.bulk_action b where b.undoes = bulk.id;
+  if undone.id is not null then
+    perform dirsync.refuse('DS409', 'said.bulk_was_undone',
+      jsonb_build_object('id', id, 'name', undone.requested_by, 'time', dirsync.moment(undone.created_at)));
+  end if;
+  if bulk.action not in ('ignore', 'snooze', 'assign') or bulk.done = 0 or bulk.finished_at is null
+     or bulk.finished_at < now() - interval '10 minutes' then
+    perform dirsync.refuse('22023', 'said.no_bulk_undo', jsonb_build_object('id', id));
+  end if;
+  perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', bulk.done));
+  insert into dirsync.bulk_action (action, state, total, actor, confirmed_at, undoes)
+  values ('undo', 'requested', bulk.done, bulk_undo.actor, now(), bulk.id)
+  returning * into undone;
+  -- The version that the undone action gave each case: one that has another one has changed since.
+  insert into dirsync.bulk_item (bulk_id, dead_letter_id, version)
+  select undone.id, i.dead_letter_id, i.version + 1 from dirsync.bulk_item i
+  where i.bulk_id = bulk.id and i.outcome = 'done';
+  perform pg_notify('dirsync', 'bulk');
+  return undone.id;
+end $$;
+comment on function dirsync.bulk_undo is
+  'Has a bulk ignore, snooze or assignment taken back in the background, up to ten minutes after it ended: of each '
+  'case to which nothing happened since. Returns the number of the action that does it.';
+
+create or replace function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  d   dirsync.dead_letter;
+  why text;
+begin
+  select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
+  why := dirsync.bulk_skip_reason(item, d, bulk.action);
+  if why is not null then
+    perform dirsync.bulk_skip(item, why);
+    return 'skipped';
+  end if;
+  case bulk.action
+    when 'ignore' then
+      perform dirsync.set_ignored(d.id, bulk.arguments ->> 'reason');
+    when 'snooze' then
+      perform dirsync.set_snoozed(d.id, (bulk.arguments ->> 'until')::timestamptz,
+                                  bulk.arguments ->> 'reason');
+    when 'assign' then
+      perform dirsync.set_assigned(d.id, bulk.arguments ->> 'assignee');
+    when 'comment' then
+      perform dirsync.add_comment(d.id, bulk.arguments ->> 'text');
+    when 'undo' then
+      perform dirsync.set_undone(d.id, null);
+  end case;
+  update dirsync.bulk_item i set outcome = 'done', at = clock_timestamp()
+  where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
+  return 'done';
+exception
+  -- The batch is tried again as a whole.
+  when deadlock_detected or serialization_failure or lock_not_available then
+    raise;
+  -- What was done to this case is undone; the others go on.
+  when others then
+    update dirsync.bulk_item i
+    set outcome = 'failed', code = 'error', at = clock_timestamp(),
+        message = jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm))
+    where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
+    return 'failed';
+end $$;
+
+-- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
+revoke execute on all functions in schema dirsync from public;

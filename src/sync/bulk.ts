@@ -12,6 +12,8 @@ import { type Asker, asAsker, CommandError } from './commands.ts'
  * batches. The outcome of a case is written in the transaction that acts on it, so that no case is acted on twice.
  */
 export type BulkAction = 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment'
+/** An `undo` is made from another action, without a preview. */
+export type AnyBulkAction = BulkAction | 'undo'
 
 /** The action and the cases. */
 export type BulkRequest = { of: { filter: CaseFilter } | { ids: readonly number[] } } & (
@@ -149,6 +151,21 @@ export async function startBulk(pool: Pool, asker: Asker, id: number): Promise<v
  */
 export async function stopBulk(pool: Pool, asker: Asker, id: number): Promise<void> {
   await asAsker(pool, asker, client => client.query('select dirsync.bulk_stop($1)', [id]))
+}
+
+/**
+ * Takes a bulk ignore, snooze or assignment back in the background, case by case: those to which nothing happened since.
+ * @returns the number of the action that does it
+ * @throws CommandError when it is too late, or was done already
+ */
+export function undoBulk(pool: Pool, asker: Asker, id: number): Promise<number> {
+  return asAsker(pool, asker, async client => {
+    const { rows } = await client.query<{ id: number }>('select dirsync.bulk_undo($1, $2) as id', [
+      id,
+      asker.actor,
+    ])
+    return onlyRow(rows).id
+  })
 }
 
 /** How often to check for an action without a notification. */

@@ -59,6 +59,9 @@ export const CASE_TRANSITIONS: readonly CaseTransition[] = [
   { event: 'cancel the run', by: 'a person', from: ['retrying'], to: ['open'] },
   { event: 'snooze', by: 'a person', from: [...WAITING, 'retrying'], to: ['snoozed'] },
   { event: 'ignore', by: 'a person', from: [...WAITING, 'retrying', 'snoozed'], to: ['ignored'] },
+  { event: 'wake', by: 'a person', from: ['snoozed'], to: WAITING },
+  { event: 'undo', by: 'a person', from: ['snoozed'], to: [...WAITING, 'retrying'] },
+  { event: 'undo', by: 'a person', from: ['ignored'], to: [...WAITING, 'retrying', 'snoozed'] },
   {
     event: 'switch the account',
     by: 'a person',

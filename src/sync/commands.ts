@@ -32,6 +32,10 @@ const CODES: Record<string, CommandError['code']> = {
   DS409: 'COMMAND_CONFLICT',
 }
 
+/** The steps of a case that can be taken back, as its events are called. */
+export const UNDOABLE_STEPS = ['ignored', 'snoozed', 'assigned'] as const
+export type UndoableStep = (typeof UNDOABLE_STEPS)[number]
+
 /**
  * A person's commands. Everything goes through the SQL functions that reviewers use too, so that the rules and the audit in
  * `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
@@ -116,6 +120,16 @@ export class Commands {
 
   snooze(id: number, until: Date, reason: string | null, expectedVersion?: number): Promise<number> {
     return this.#decide(id, expectedVersion, 'select dirsync.snooze($1, $2, $3)', [id, until, reason])
+  }
+
+  /** Ends the snooze of a case early, without trying it again. */
+  wake(id: number, expectedVersion?: number): Promise<number> {
+    return this.#decide(id, expectedVersion, 'select dirsync.wake($1)', [id])
+  }
+
+  /** Takes back the last ignore, snooze or assignment of a case, if nothing happened to it since. Returns which it was. */
+  undo(id: number): Promise<UndoableStep> {
+    return this.#ask('select dirsync.undo($1)', [id])
   }
 
   /** @param assignee who takes care of the case; null: unassigned */

@@ -25,6 +25,8 @@ const COMMANDS = [
   ['dead-letters', 'retry'],
   ['dead-letters', 'ignore'],
   ['dead-letters', 'snooze'],
+  ['dead-letters', 'wake'],
+  ['dead-letters', 'undo'],
   ['dead-letters', 'assign'],
   ['dead-letters', 'comment'],
   ['dead-letters', 'export'],

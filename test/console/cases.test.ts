@@ -111,6 +111,8 @@ describe('/api/v1', () => {
   test.each([
     ['retry', {}],
     ['assign', { assignee: 'mei' }],
+    ['wake', {}],
+    ['undo', {}],
   ])('answers 404 to %s for a case that does not exist', async (name, given) => {
     expect((await post(`/api/v1/cases/999999/${name}`, given)).statusCode).toBe(404)
   })
@@ -132,9 +134,27 @@ describe('/api/v1', () => {
     expect(response.json().detail).toBe(detail)
   })
 
+  test('wakes a case, and takes back what was done last while that is possible', async () => {
+    const id = await plant('e1')
+    expect((await post(`/api/v1/cases/${id}/snooze`, { for: '3d' })).statusCode).toBe(200)
+    expect((await get(`/api/v1/cases/${id}`)).json().undoable).toEqual({
+      event: 'snoozed',
+      until: expect.any(String),
+    })
+    expect((await post(`/api/v1/cases/${id}/wake`)).json()).toEqual({ id })
+    expect(await row(id)).toMatchObject({ state: 'open', snooze_until: null })
+    expect((await get(`/api/v1/cases/${id}`)).json().undoable).toBeNull()
+    const late = await post(`/api/v1/cases/${id}/undo`)
+    expect(late.statusCode).toBe(409)
+    expect(late.json().detail).toContain('snooze ended')
+    await post(`/api/v1/cases/${id}/ignore`, { reason: 'agreed' })
+    expect((await post(`/api/v1/cases/${id}/undo`)).json()).toEqual({ id, undone: 'ignored' })
+    expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
+  })
+
   test('describes every route of cases and bulk actions', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).json()
-    expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(13)
+    expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(16)
     const names = paths['/api/v1/cases'].get.parameters.map((given: { name: string }) => given.name)
     expect(names).toEqual(expect.arrayContaining(['states', 'categories', 'code', 'blockedBy', 'cursor']))
   })

@@ -52,6 +52,8 @@ test('what a viewer may not do takes the role that is written here', () => {
       'GET /cases.csv',
       'POST /cases/:id/retry',
       'POST /cases/:id/snooze',
+      'POST /cases/:id/wake',
+      'POST /cases/:id/undo',
       'POST /cases/:id/ignore',
       'POST /cases/:id/assign',
       'POST /cases/:id/comment',
@@ -60,6 +62,7 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /bulk',
       'POST /bulk/:id/start',
       'POST /bulk/:id/stop',
+      'POST /bulk/:id/undo',
     ],
     operator: [
       'POST /pause',

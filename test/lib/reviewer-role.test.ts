@@ -137,6 +137,7 @@ describe('a reviewer', () => {
     )
     expect(rights.map(({ right }) => right)).toEqual([
       'approve()',
+      'approve_part()',
       'assign()',
       'cancel()',
       'comment()',
@@ -153,6 +154,7 @@ describe('a reviewer', () => {
       'probe_now()',
       'refund select',
       'reject()',
+      'reject_part()',
       'restore_rate()',
       'resume()',
       'resync()',
@@ -161,6 +163,8 @@ describe('a reviewer', () => {
       'snooze()',
       'taxpayer select',
       'topup select',
+      'undo()',
+      'wake()',
     ])
   })
 
@@ -225,6 +229,7 @@ describe('a reviewer', () => {
     expect(definers.map(({ proname }) => proname)).toEqual([
       'acknowledge_alert',
       'approve',
+      'approve_part',
       'assign',
       'cancel',
       'clear_quiet_hours',
@@ -238,6 +243,7 @@ describe('a reviewer', () => {
       'pause_schedule',
       'probe_now',
       'reject',
+      'reject_part',
       'restore_rate',
       'resume',
       'resume_schedule',
@@ -247,7 +253,9 @@ describe('a reviewer', () => {
       'run_schedule',
       'set_quiet_hours',
       'snooze',
+      'undo',
       'unmute_alert',
+      'wake',
     ])
     for (const { proconfig } of definers) expect(proconfig).toEqual(['search_path=pg_catalog, pg_temp'])
     const open = await store.rows(

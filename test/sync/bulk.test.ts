@@ -12,6 +12,7 @@ import {
   previewBulk,
   startBulk,
   stopBulk,
+  undoBulk,
 } from '../../src/sync/bulk.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { createDeployment } from '../helpers/deployment.ts'
@@ -143,6 +144,28 @@ describe('a preview', () => {
 })
 
 describe('an action', () => {
+  test('is undone in the background, but for cases to which anything happened since', async () => {
+    const [changed, ...others] = await plantCases(4)
+    const { id } = await preview({ of: ALL, action: 'ignore', reason: 'shared' })
+    await start(id)
+    run()
+    await ended(id)
+    await store.pool.query(`select dirsync.assign($1, 'li')`, [changed])
+    const undone = await undoBulk(store.pool, LI, id)
+    expect(await ended(undone)).toMatchObject({
+      ...{ action: 'undo', undoes: id, state: 'done', total: 4, done: 3, skipped: 1, failed: 0 },
+      requested_by: expect.stringContaining('console:li'),
+    })
+    for (const one of others) expect(await caseOf(store, one)).toMatchObject({ state: 'open', note: null })
+    expect(await caseOf(store, changed as number)).toMatchObject({ state: 'ignored' })
+    const { items } = await bulkResults(store.pool, undone, { limit: 10, outcome: 'skipped' })
+    expect(items).toMatchObject([{ dead_letter_id: changed, code: 'changed' }])
+    expect((await commands()).at(-1)).toMatchObject({ name: 'bulk_undo', arguments: { bulk: id, cases: 4 } })
+    await expect(undoBulk(store.pool, LI, id)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
+    await expect(undoBulk(store.pool, LI, undone)).rejects.toMatchObject({ code: 'COMMAND_INVALID' })
+    expect(await readBulk(store.pool, id)).toMatchObject({ undone_by: undone, undoable_until: null })
+  })
+
   test('that is confirmed is recorded first, and then done to every case in the name of the person who confirmed it', async () => {
     const ids = await plantCases(3)
     const { id } = await previewBulk(store.pool, LI, { of: ALL, action: 'ignore', reason: 'shared phones' })

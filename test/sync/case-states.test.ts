@@ -74,6 +74,19 @@ const retry =
     beginRetry(client, [id], await plantRun(store, { kind: 'retry', requested_by: requestedBy }))
 const FAILURES = ['fails', 'fails after its time', 'fails with another HR row or reason']
 
+/** Wakes a case, or undoes the step, before which it was in the given state. */
+const after =
+  (state: CaseState, sql: string): Way =>
+  async (client, id) => {
+    await client.query(
+      `insert into dirsync.dead_letter_event (dead_letter_id, event, before)
+       select id, d.state, jsonb_build_object('state', $2::text, 'version', version)
+       from dirsync.dead_letter d where id = $1 and d.state in ('ignored', 'snoozed')`,
+      [id, state],
+    )
+    await client.query(sql, [id])
+  }
+
 /** How each event comes about. Some come with others. */
 const WAYS: { events: string[]; ways: Way[] }[] = [
   { events: FAILURES, ways: FAILED.map(state => fails(state)) },
@@ -142,11 +155,19 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
     events: ['snooze'],
     ways: [(client, id) => client.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])],
   },
+  { events: ['wake'], ways: CASE_STATES.map(state => after(state, 'select dirsync.wake($1)')) },
+  {
+    events: ['undo'],
+    ways: ([...FAILED, 'blocked', 'retrying', 'snoozed'] as const).map(state =>
+      after(state, 'select dirsync.undo($1)'),
+    ),
+  },
   { events: ['ignore'], ways: [(client, id) => client.query(`select dirsync.ignore($1, 'accepted')`, [id])] },
 ]
 
-/** SQLSTATE of the functions for people: there is no such case. */
-const isRefused = (error: unknown) => error instanceof DatabaseError && error.code === 'P0002'
+/** SQLSTATEs of the functions for people: there is no such case, or nothing to undo. */
+const isRefused = (error: unknown) =>
+  error instanceof DatabaseError && ['P0002', '22023'].includes(String(error.code))
 
 describe('the states of a case', () => {
   test.each(WAYS.map(({ events, ways }) => [events.join(', '), events, ways] as const))(
@@ -193,6 +214,8 @@ describe('the states of a case', () => {
       'record_failure',
       'set_ignored',
       'set_snoozed',
+      'set_undone',
+      'set_woken',
     ])
   })
 

@@ -313,3 +313,61 @@ test('the shell user is noted beside the database user', async () => {
   expect(await runs()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
   expect(await commands()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
 })
+
+describe('undo', () => {
+  const step = async (id: number) => {
+    const { state, next_retry_at, snooze_until, note, assignee } = await caseOf(store, id)
+    return { state, next_retry_at, snooze_until, note, assignee }
+  }
+
+  test.each([
+    ['ignored', `ignore($1, 'agreed')`, {}],
+    ['snoozed', `snooze($1, now() + interval '2 days', 'on leave')`, { state: 'awaiting_activation' }],
+    ['assigned', `assign($1, 'mei')`, { assignee: 'li' }],
+    [
+      'ignored',
+      `ignore($1, 'agreed')`,
+      { state: 'snoozed', snooze_until: '2099-01-01 00:00:00.123456Z', note: 'n' },
+    ],
+  ])('of what was %s by %s restores the case exactly', async (event, act, differs) => {
+    const id = await fail(store)
+    for (const [column, value] of Object.entries(differs))
+      await store.pool.query(`update dirsync.dead_letter set ${column} = $2 where id = $1`, [id, value])
+    const before = await step(id)
+    await call(act, id)
+    expect(await step(id)).not.toEqual(before)
+    await call(`comment($1, 'a comment changes nothing')`, id)
+    expect(await call('undo($1)', id)).toBe(event)
+    expect(await step(id)).toEqual(before)
+    expect((await story(store, id)).at(-1)).toMatchObject({ event: 'undone', note: event, actor: await me() })
+    expect((await commands()).at(-1)).toMatchObject({ name: 'undo', dead_letter_id: id })
+    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: 'DS409' })
+  })
+
+  test('is refused once anything has happened, and after ten minutes; what happened is said', async () => {
+    const id = await fail(store)
+    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: '22023' })
+    await call(`snooze($1, now() + interval '1 day')`, id)
+    await fail(store)
+    await expect(call('undo($1)', id)).rejects.toThrow(/has changed since you looked: it failed again/)
+    await call(`ignore($1, 'agreed')`, id)
+    await store.pool.query(`update dirsync.dead_letter_event set at = at - interval '11 minutes'`)
+    await expect(call('undo($1)', id)).rejects.toThrow(/can be undone for ten minutes/)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored' })
+  })
+})
+
+test('wake ends a snooze and leaves the case as it was, without a run', async () => {
+  const id = await fail(store, { state: 'retry_scheduled', next_retry_at: '2099-01-01 00:00:00Z' })
+  const { next_retry_at } = await caseOf(store, id)
+  await expect(call('wake($1)', id)).rejects.toMatchObject({ code: 'P0002' })
+  await call(`snooze($1, now() + interval '2 days')`, id)
+  await call('wake($1)', id)
+  expect(await caseOf(store, id)).toMatchObject({
+    state: 'retry_scheduled',
+    snooze_until: null,
+    next_retry_at,
+  })
+  expect(await runs()).toEqual([])
+  expect((await commands()).at(-1)).toMatchObject({ name: 'wake', dead_letter_id: id })
+})

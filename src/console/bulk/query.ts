@@ -4,7 +4,7 @@ import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
 import { filterFor } from '../../sync/case-filter.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
-import { ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
+import { assigneeName, BULK_ACTIONS, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
 import { FilterInput } from '../cases/query.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -20,7 +20,7 @@ const Filter = z.preprocess(
 )
 
 export const BulkInput = z.object({
-  action: z.enum(ACTIONS),
+  action: z.enum(BULK_ACTIONS),
   which: z
     .enum(['ids', 'filter'])
     .optional()
@@ -62,7 +62,7 @@ const Counts = z.record(z.string(), z.int())
 
 export const BulkRow = z.object({
   id: z.int(),
-  action: z.enum(ACTIONS),
+  action: z.enum([...BULK_ACTIONS, 'undo']),
   filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were ticked one by one'),
   arguments: z.object({
     until: z.string().optional(),
@@ -84,6 +84,9 @@ export const BulkRow = z.object({
   confirmed_at: z.date().nullable(),
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),
+  undoes: z.int().nullable().describe('Of an `undo`: the action that it takes back'),
+  undone_by: z.int().nullable().describe('The action that takes this one back'),
+  undoable_until: z.date().nullable().describe('Until when it can be taken back; null: it cannot'),
 })
 export type BulkRow = z.infer<typeof BulkRow>
 
@@ -109,7 +112,7 @@ export function bulkRow({ filter, states, ...row }: Bulk): BulkRow {
 /** How many of the cases could be acted on, in their states at the time of the preview. */
 function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   return Object.entries(states).reduce(
-    (sum, [state, count]) => (POSSIBLE[action](state as CaseState) ? sum + count : sum),
+    (sum, [state, count]) => (action === 'undo' || POSSIBLE[action](state as CaseState) ? sum + count : sum),
     0,
   )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import type { BulkAction } from '../../sync/bulk.ts'
+import type { AnyBulkAction } from '../../sync/bulk.ts'
 import type { CaseFilter } from '../../sync/case-filter.ts'
 import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -9,7 +9,7 @@ import { SaidText } from '../../texts/failures.ts'
 /** A bulk action, with its progress. */
 export interface Bulk {
   id: number
-  action: BulkAction
+  action: AnyBulkAction
   /** Null: the cases were ticked one by one. */
   filter: CaseFilter | null
   arguments: { until?: string; reason?: string; assignee?: string; text?: string }
@@ -30,10 +30,21 @@ export interface Bulk {
   started_at: Date | null
   finished_at: Date | null
   version: number
+  /** Of an `undo`: the action that it takes back. */
+  undoes: number | null
+  /** The action that takes this one back. */
+  undone_by: number | null
+  /** Until when it can be taken back; null: it cannot. */
+  undoable_until: Date | null
 }
 
 const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
-  requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version`
+  requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version, undoes,
+  (select u.id from dirsync.bulk_action u where u.undoes = bulk_action.id) as undone_by,
+  (select bulk_action.finished_at + interval '10 minutes'
+   where action in ('ignore', 'snooze', 'assign') and done > 0
+     and bulk_action.finished_at > now() - interval '10 minutes'
+     and not exists (select from dirsync.bulk_action u where u.undoes = bulk_action.id)) as undoable_until`
 
 /** Null if there is no such action (any more). */
 export async function readBulk(db: Pool, id: number): Promise<Bulk | null> {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { previewBulk, startBulk, stopBulk } from '../../sync/bulk.ts'
+import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
+import { action, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
@@ -14,14 +14,13 @@ const params = z.object({ id: rowNumber })
 /** How many of the latest actions are listed; actions are kept for 30 days. */
 const LATEST = 100
 
-export function bulk({ pool }: Services): Endpoint[] {
+export function bulk({ pool }: Pick<Services, 'pool'>) {
   /** Starts or stops an action. If another person was quicker, reports its current state. */
-  const settle = async (ask: Ask, id: number, work: () => Promise<void>): Promise<{ id: number }> => {
+  const settle = async <T>(ask: Ask, id: number, work: () => Promise<T>): Promise<T> => {
     try {
-      await work()
-      return { id }
+      return await work()
     } catch (error) {
-      if (!(error instanceof CommandError)) throw error
+      if (!(error instanceof CommandError) || error.code === 'COMMAND_INVALID') throw error
       const found = await readBulk(pool, id)
       if (!found) throw new Problem('not_found', ask.t('bulk.gone'), { cause: error })
       const state = textOr(ask.language, `bulk_state.${found.state}`, found.state)
@@ -29,8 +28,8 @@ export function bulk({ pool }: Services): Endpoint[] {
     }
   }
 
-  return [
-    action({
+  return {
+    preview: action({
       path: '/bulk',
       tag: 'cases',
       role: 'reviewer',
@@ -60,7 +59,7 @@ export function bulk({ pool }: Services): Endpoint[] {
       },
       next: (_ask, { id }) => ({ to: `/bulk/${id}` }),
     }),
-    read({
+    list: read({
       path: '/bulk',
       tag: 'cases',
       role: 'viewer',
@@ -72,7 +71,7 @@ export function bulk({ pool }: Services): Endpoint[] {
         body: bulkListBody(ask, actions),
       }),
     }),
-    read({
+    one: read({
       path: '/bulk/:id',
       tag: 'cases',
       role: 'viewer',
@@ -94,7 +93,7 @@ export function bulk({ pool }: Services): Endpoint[] {
         body: bulkBody(ask, page, input.outcome),
       }),
     }),
-    action({
+    start: action({
       path: '/bulk/:id/start',
       tag: 'cases',
       role: 'reviewer',
@@ -102,10 +101,13 @@ export function bulk({ pool }: Services): Endpoint[] {
       params,
       result: z.object({ id: z.int() }),
       starts: ({ id }) => `/bulk/${id}`,
-      run: (ask, { params: { id } }) => settle(ask, id, () => startBulk(pool, ask.asker, id)),
+      async run(ask, { params: { id } }) {
+        await settle(ask, id, () => startBulk(pool, ask.asker, id))
+        return { id }
+      },
       next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
     }),
-    action({
+    stop: action({
       path: '/bulk/:id/stop',
       tag: 'cases',
       role: 'reviewer',
@@ -122,5 +124,18 @@ export function bulk({ pool }: Services): Endpoint[] {
           ? { to: '/cases', notice: { key: 'bulk.discarded' } }
           : { to: `/bulk/${id}`, notice: { key: 'bulk.stopped' } },
     }),
-  ]
+    undo: action({
+      path: '/bulk/:id/undo',
+      tag: 'cases',
+      role: 'reviewer',
+      summary:
+        'Take an action back in the background, up to ten minutes after it ended: of each case to which nothing happened since',
+      params,
+      result: z.object({ id: z.int().describe('The action that takes it back') }),
+      run: async (ask, { params: { id } }) => ({
+        id: await settle(ask, id, () => undoBulk(pool, ask.asker, id)),
+      }),
+      next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
+    }),
+  }
 }

@@ -81,8 +81,9 @@ function bulkState({ language }: Ask, { state: name, failed }: BulkRow): SafeHtm
 }
 
 /** Which cases the action covers, in words. */
-function filterText(ask: Ask, { filter }: BulkRow): string {
+function filterText(ask: Ask, { filter, undoes }: BulkRow): string {
   const { t, language } = ask
+  if (undoes !== null) return t('bulk.changed_by', { id: String(undoes) })
   if (filter === null) return t('bulk.chosen')
   const parts = describeFilter(caseFilterSchema.parse(filter)).map(({ name, values }) => {
     const said = values.map(value => {
@@ -139,9 +140,9 @@ function actionsOf(ask: Ask, { bulk, will_act }: BulkPage): SafeHtml[] {
           ]),
       actionForm(ask, { to: to('stop'), label: t('bulk.discard'), role }),
     ]
-  return bulk.state === 'requested' || bulk.state === 'running'
-    ? [actionForm(ask, { to: to('stop'), label: t('bulk.stop'), role, tone: 'danger' })]
-    : []
+  if (bulk.state === 'requested' || bulk.state === 'running')
+    return [actionForm(ask, { to: to('stop'), label: t('bulk.stop'), role, tone: 'danger' })]
+  return bulk.undoable_until ? [actionForm(ask, { to: to('undo'), label: t('common.undo'), role })] : []
 }
 
 function previewOf(ask: Ask, { bulk, will_act }: BulkPage): SafeHtml {
@@ -177,6 +178,8 @@ function willDo(ask: Ask, { action, arguments: given }: BulkRow, count: number):
       return given.assignee
         ? t('bulk.will_assign', { count, assignee: given.assignee })
         : t('bulk.will_unassign', { count })
+    case 'undo': // It is not previewed.
+      return ''
     default:
       return t(`bulk.will_${action}`, { count })
   }
@@ -204,10 +207,18 @@ function factsOf(ask: Ask, bulk: BulkRow): SafeHtml {
   return facts([
     [
       t('bulk.which'),
-      bulk.filter === null
-        ? which
-        : html`<a href="/cases?${String(filterQuery(caseFilterSchema.parse(bulk.filter)))}">${which}</a>`,
+      bulk.undoes !== null
+        ? html`<a href="/bulk/${bulk.undoes}">${which}</a>`
+        : bulk.filter === null
+          ? which
+          : html`<a href="/cases?${String(filterQuery(caseFilterSchema.parse(bulk.filter)))}">${which}</a>`,
     ],
+    [
+      t('bulk.undone_by'),
+      bulk.undone_by &&
+        html`<a href="/bulk/${bulk.undone_by}">${t('audit.bulk_n', { id: String(bulk.undone_by) })}</a>`,
+    ],
+    [t('bulk.undoable_until'), moment(bulk.undoable_until)],
     [t('bulk.until'), until && time(ask, new Date(until))],
     [t('bulk.assignee'), bulk.action === 'assign' ? (assignee ?? t('cases.nobody')) : null],
     [t('bulk.comment'), text],

@@ -122,7 +122,15 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
       },
     ],
   })
+  const wake = actionForm(ask, { to: to('wake'), label: t('cases.wake'), role, fields: [seen] })
+  const undo = actionForm(ask, {
+    to: to('undo'),
+    label: t('cases.undo', { what: story.undoable ? t(`event.${story.undoable.event}`) : '' }),
+    role,
+  })
   return [
+    ...(story.undoable ? [undo] : []),
+    ...(state === 'snoozed' ? [wake] : []),
     ...(state === 'resolved' || state === 'retrying' ? [] : [retry]),
     ...(isOpen ? [snooze, ignore] : []),
     ...(isOpen && assignee !== viewer.name ? [assignToMe] : []),
@@ -132,8 +140,10 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
 }
 
 /** What can be done, as it is typed. */
-function commandsOf({ id, state, entity, ...key }: CaseStory): string[] {
+function commandsOf({ id, state, entity, undoable, ...key }: CaseStory): string[] {
   return [
+    ...(undoable ? [`dead-letters undo ${id}`] : []),
+    ...(state === 'snoozed' ? [`dead-letters wake ${id}`] : []),
     ...(state === 'resolved' || state === 'retrying' ? [] : [`dead-letters retry ${id}`]),
     ...(openStates.has(state)
       ? [`dead-letters ignore ${id} --reason "…"`, `dead-letters snooze ${id} --until 3d`]
@@ -331,6 +341,7 @@ function saidIn({ t, language }: Ask, event: string, note: CaseStory['events'][n
   if (event === 'assigned') return t('cases.to', { name: note ?? t('cases.nobody') })
   if (note === null) return null
   if (event === 'resolved') return term('resolution', note)
+  if (event === 'undone') return term('event', note)
   return NOTE_IS_CATEGORY.has(event) ? term('category', note) : note
 }
 

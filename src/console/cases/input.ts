@@ -5,8 +5,10 @@ import { Problem } from '../problem.ts'
 
 /* Inputs of decisions about one case or many. Missing inputs are reported in the asker's language. */
 
-/** What people can do with cases. */
-export const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
+/** What people can do with many cases at once. */
+export const BULK_ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
+/** The same with a single one. */
+export const ACTIONS = [...BULK_ACTIONS, 'wake', 'undo'] as const
 
 /** The limit of the SQL functions. */
 const MOST_TEXT = 2000

@@ -22,7 +22,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
-import { ACTIONS, SNOOZE_PERIODS } from './input.ts'
+import { BULK_ACTIONS, SNOOZE_PERIODS } from './input.ts'
 import {
   caseTabs,
   categoryName,
@@ -357,7 +357,7 @@ function actForm({ t, viewer }: Ask, { input, count, more, users }: Listed): Saf
     ${field({
       name: 'action',
       label: t('cases.action'),
-      choices: ACTIONS.map(value => ({ value, text: t(`cases.${value}`) })),
+      choices: BULK_ACTIONS.map(value => ({ value, text: t(`cases.${value}`) })),
     })}
     <div class="for-snooze">
       ${field({ name: 'for', label: t('cases.snooze_for'), choices: periods })}

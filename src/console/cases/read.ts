@@ -20,6 +20,7 @@ import {
   Values,
 } from '../../sync/case-filter.ts'
 import { openStates } from '../../sync/cases.ts'
+import { UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { Attempt } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
 
@@ -303,6 +304,10 @@ export const CaseStory = DeadLetter.extend({
   attempts: z.array(Attempt.extend({ id: z.int() })).describe('The latest, newest first'),
   swapped_with: z.array(z.int()).describe('The other cases of the swap'),
   others: z.array(CaseLine).describe('Other unresolved cases of the same employee or department'),
+  undoable: z
+    .object({ event: z.enum(UNDOABLE_STEPS), until: z.date() })
+    .nullable()
+    .describe('The last step, if it can be taken back, and until when'),
   blocker: Blocker.nullable().describe('Who has to change first'),
 })
 export type CaseStory = z.infer<typeof CaseStory>
@@ -315,9 +320,13 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
   const found = await readCase(db, id)
   if (found === null) return null
   const { enterprise_code: enterpriseCode, entity_key, blocked_by, operation } = found
-  const [others, blocker, { rows: attempts }] = await Promise.all([
+  const [others, blocker, { rows: undoable }, { rows: attempts }] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
+    db.query<NonNullable<CaseStory['undoable']>>(
+      'select event, until from dirsync.undoable($1) where event is not null',
+      [id],
+    ),
     db.query<CaseStory['attempts'][number]>(
       `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
               error
@@ -326,7 +335,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
       [enterpriseCode, entity_key, operation],
     ),
   ])
-  return { ...found, others, blocker, attempts }
+  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts }
 }
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { filterFor } from '../../sync/case-filter.ts'
-import { CommandError } from '../../sync/commands.ts'
+import { CommandError, UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
-import { textOr } from '../../texts/texts.ts'
+import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, download, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -152,7 +152,29 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
           await ask.commands.snooze(id, until, input.reason ?? null, input.version)
           return { id, state: 'snoozed', until }
         }),
-      next: (ask, { id, until }) => told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' }),
+      next: (ask, { id, until }) =>
+        undoable(told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' })),
+    }),
+    wake: action({
+      ...decide('wake', 'End the snooze of a case early, without trying it again', { version }),
+      result: Done,
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => {
+          await ask.commands.wake(id, input.version)
+          return { id }
+        }),
+      next: (_ask, { id }) => told(id, 'cases.woken'),
+    }),
+    undo: action({
+      ...decide(
+        'undo',
+        'Take back the last ignore, snooze or assignment of a case, within ten minutes and if nothing happened since',
+        {},
+      ),
+      result: Done.extend({ undone: z.enum(UNDOABLE_STEPS) }),
+      run: (ask, { params: { id } }) =>
+        decided(pool, ask, id, async () => ({ id, undone: await ask.commands.undo(id) })),
+      next: (ask, { id, undone }) => told(id, 'cases.undone', { what: ask.t(`event.${undone}`) }),
     }),
     ignore: action({
       ...decide('ignore', 'Close a case as accepted, until HR changes the row', {
@@ -166,7 +188,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
           await ask.commands.ignore(id, input.reason, input.version)
           return { id, state: 'ignored', until: null }
         }),
-      next: (_ask, { id }) => told(id, 'cases.ignored'),
+      next: (_ask, { id }) => undoable(told(id, 'cases.ignored')),
     }),
     assign: action({
       ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
@@ -178,7 +200,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
           return { id, assignee }
         }),
       next: (_ask, { id, assignee }) =>
-        assignee === null ? told(id, 'cases.unassigned') : told(id, 'cases.assigned', { assignee }),
+        undoable(assignee === null ? told(id, 'cases.unassigned') : told(id, 'cases.assigned', { assignee })),
     }),
     comment: action({
       ...decide('comment', 'Add a comment to the story of a case', { text: commentText }),
@@ -194,10 +216,18 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
   }
 }
 
-type DoneKey = 'cases.snoozed' | 'cases.ignored' | 'cases.assigned' | 'cases.unassigned' | 'cases.commented'
+type DoneKey = Extract<
+  TextKey,
+  `cases.${'snoozed' | 'woken' | 'undone' | 'ignored' | 'assigned' | 'unassigned' | 'commented'}`
+>
 
 function told(id: number, key: DoneKey, values: Record<string, string> = {}) {
   return { to: `/cases/${id}`, notice: { key, values: { id: String(id), ...values } } }
+}
+
+/** The same with a button that takes it back. */
+function undoable({ to, notice }: ReturnType<typeof told>) {
+  return { to, notice: { ...notice, undo: `${to}/undo` } }
 }
 
 /**

@@ -20,7 +20,7 @@ export interface Frame {
   /** Why work stands still, if it does. */
   bar: SafeHtml
   /** Shown once, about the action just taken. */
-  notice: string | null
+  notice: { text: string; undo: string | null } | null
   version: string
 }
 
@@ -57,7 +57,15 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         <p class="banner" role="status" data-when="stale" hidden>${t('common.stale')}</p>
         <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
-        ${frame.notice === null ? '' : html`<p class="notice" role="status">${frame.notice}</p>`}
+        ${
+          frame.notice === null
+            ? ''
+            : html`<div class="notice" role="status">${frame.notice.text}${
+                frame.notice.undo === null
+                  ? ''
+                  : html` <form method="post" action="${frame.notice.undo}"><button>${t('common.undo')}</button></form>`
+              }</div>`
+        }
         ${ask.refused ? refusedNotice(ask, ask.refused) : ''}
         ${page.body}
       </main>`,

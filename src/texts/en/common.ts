@@ -12,6 +12,7 @@ export const common = {
   'common.theme_auto': 'As the system',
   'common.theme_light': 'Light',
   'common.theme_dark': 'Dark',
+  'common.undo': 'Undo',
   'common.apply': 'Apply',
   'common.clear': 'Clear',
   'common.reason': 'Reason',

@@ -560,6 +560,7 @@ export const saidTexts = {
   'said.number_of_run': 'run',
   'said.number_of_dry_run': 'dry run',
   'said.number_of_dead_letter': 'case',
+  'said.number_of_bulk_action': 'bulk action',
   'said.number_of_alert': 'alert',
   'said.wanted_number_to': 'should be a number from {min} to {max}',
   'said.not_an_employee':
@@ -575,6 +576,7 @@ export const saidTexts = {
   'said.run_or_dry_run': 'give the number of a run, or --dry-run with the number of a dry run',
   'said.to_or_nobody': 'give either --to and a name, or --nobody',
   'said.either_option': 'give either {one} or {other}, not both',
+  'said.case_or_bulk': 'give either the number of a case or --bulk, not both',
   'said.ids_or_category': 'give either the numbers of cases or --category, not both',
   'said.give_yes': 'nothing was changed: give --yes to switch',
   'said.secret_missing': 'give the secret of the application with --secret or --secret-file',
@@ -688,6 +690,9 @@ export const saidTexts = {
   'said.case_has_changed': 'case {case} has changed since you looked: {change}',
   'said.it_failed_again': 'it failed again at {time}',
   'said.was_changed_by': '{name} {event} it at {time}',
+  'said.no_snoozed_case': 'case {case} is not snoozed',
+  'said.nothing_to_undo':
+    'there is nothing to undo in case {case}: an ignore, snooze or assignment can be undone for ten minutes',
   'said.no_open_case': 'there is no open case {case}',
   'said.no_case': 'there is no case {case}',
   'said.no_open_case_of': 'there is no open case of category {text}',
@@ -719,6 +724,9 @@ export const saidTexts = {
   'said.no_bulk_action': 'there is no bulk action {id} (any more)',
   'said.bulk_was_started': 'bulk action {id} was started by {name} at {time}',
   'said.bulk_was_thrown_away': 'bulk action {id} was thrown away by {name} at {time}',
+  'said.bulk_was_undone': 'bulk action {id} was undone by {name} at {time}',
+  'said.no_bulk_undo':
+    'bulk action {id} cannot be undone: an ignore, snooze or assignment can, for ten minutes after it has ended',
   'said.bulk_is_over': 'bulk action {id} is {bulk_state} since {time}',
   'said.acknowledge_needs_number': 'acknowledge_alert needs the number of an alert',
   'said.mute_needs_rule': 'mute_alert needs a rule',

@@ -125,8 +125,12 @@ export const help: Readonly<Record<string, string>> = {
   'why; status shows it': '原因；status 会显示',
   'platform maintenance until 18:00': '平台维护至 18:00',
   'let calls to the platform go on after a pause': '恢复暂停的平台调用',
-  'review what failed: list, show, retry, ignore, snooze, assign, comment, export':
-    '处理异常项：list、show、retry、ignore、snooze、assign、comment、export',
+  'review what failed: list, show, retry, ignore, snooze, wake, undo, assign, comment, export':
+    '处理异常项：list、show、retry、ignore、snooze、wake、undo、assign、comment、export',
+  'end the snooze of one early, without trying it again': '提前结束一个异常项的暂缓，不重试',
+  'take back the last ignore, snooze or assignment of one, within ten minutes':
+    '在十分钟内撤销对一个异常项的忽略、暂缓或指派',
+  'of all that this bulk action changed, in the background': '撤销此批量操作改动过的全部异常项，在后台进行',
   'A dead letter is a case for review: one per employee or department, operation and field. The first success resolves it. A dead letter of an enterprise means that a field is switched off there: retrying it tries one employee, and if that works, all employees are compared again.':
     '异常项是需要人工查看的问题：每名员工或每个部门的每种操作和字段各一条，首次成功即自动解决。企业的异常项表示该企业未开通某个字段：重试时先尝试一名员工，成功后再重新比对全部员工。',
   'shared phone, agreed with them': '共用电话，已与本人确认',

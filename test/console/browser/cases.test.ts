@@ -157,7 +157,7 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await page.getByLabel('For', { exact: true }).selectOption('3d')
   await page.getByRole('button', { name: 'Snooze' }).click()
   await page.getByText(new RegExp(`Case ${id} is snoozed until .*\\d`)).waitFor()
-  await page.locator('.head').getByText('snoozed').waitFor()
+  await page.locator('.head .state').getByText('snoozed').waitFor()
   await screenshot(page, 'case-snoozed')
 
   await page.goto('/cases')
@@ -231,6 +231,27 @@ test('the list follows what happens; ticks stay with their cases, and the focus 
   expect(await isSame(page)).toBe(true)
 })
 
+test('what was ignored by mistake is undone from the notice, and a snooze is ended', async () => {
+  const [id] = await plant(1, { prefix: 'undo-' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto(`/cases/${id}`)
+  await page.locator('summary', { hasText: 'Ignore' }).click()
+  await page.getByLabel('Reason', { exact: true }).fill('the wrong one')
+  await page.getByRole('button', { name: 'Ignore' }).click()
+  await page.getByText(`Case ${id} is closed as accepted.`).waitFor()
+  await screenshot(page, 'case-undo')
+  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  await page.getByText(`Case ${id} is as it was before. Undone: ignored.`).waitFor()
+  await page.locator('.head .state').getByText('open').waitFor()
+  await page.locator('summary', { hasText: 'Snooze' }).click()
+  await page.getByRole('button', { name: 'Snooze' }).click()
+  await page.getByRole('button', { name: 'Undo (snoozed)' }).waitFor()
+  await page.getByRole('button', { name: 'Wake' }).click()
+  await page.getByText(`The snooze of case ${id} is over`).waitFor()
+  await page.locator('.head .state').getByText('open').waitFor()
+  expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0)
+})
+
 test('all 1,000 that match a filter are ignored with a reason, and no other case is touched', async () => {
   const chosen = await plant(1000, { prefix: 'left-', category: 'left_hr' })
   const outside = await plant(20, { prefix: 'stays-', category: 'duplicate_email' })
@@ -267,9 +288,18 @@ test('all 1,000 that match a filter are ignored with a reason, and no other case
     },
   ])
 
+  await company.db.query(`select dirsync.assign($1, 'mei')`, [chosen[0]])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('heading', { name: 'Undo for 1,000 cases' }).waitFor()
+  await page.locator('.head').getByText('done').waitFor()
+  await page.getByRole('link', { name: 'skipped 1' }).click()
+  await page.getByText(/\w+ assigned it at/).waitFor()
+  await screenshot(page, 'bulk-undone')
+  expect(await states(chosen)).toEqual({ ignored: 1, open: 999 })
+
   await page.goto('/bulk')
   await page.getByRole('link', { name: 'Ignore 1,000 cases' }).waitFor()
-  await page.getByText('1,000 done').waitFor()
+  await page.getByText('1,000 done').first().waitFor()
   await screenshot(page, 'bulk-list')
 })
 
@@ -282,7 +312,7 @@ test('the ticked cases, and only those, are assigned; one that was changed meanw
   await company.db.query(`select dirsync.assign($1, 'mei')`, [ids[0]])
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByText('2 of 2 cases').waitFor()
-  await page.getByText(/It was changed after the preview: \w+ assigned it at/).waitFor()
+  await page.getByText(/It was changed meanwhile: \w+ assigned it at/).waitFor()
   const { rows } = await company.db.query(
     'select assignee from dirsync.dead_letter where id = any ($1) order by id',
     [ids],
