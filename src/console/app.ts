@@ -117,6 +117,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 async function guard(app: FastifyInstance, options: AppOptions, methods: Methods): Promise<void> {
   const { services, publicUrl, readOnly, readiness, live } = options
   const shares = new Shares()
+  const closing = new AbortController()
+  app.addHook('preClose', () => closing.abort())
   const names = services.config.CONSOLE_NAMES ? new PageNames(services.people) : null
   const kit: Kit = {
     askOf(request) {
@@ -134,6 +136,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, { ...page, body }, frame)))
     },
     notify: leaveNotice,
+    aside: (ask, reply, wait) => shares.aside(ask.viewer.name, reply, closing.signal, wait),
     look: ask => shares.look(ask.viewer.name),
     keys: new IdempotencyKeys(services.pool),
   }

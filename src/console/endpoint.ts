@@ -91,6 +91,11 @@ export interface Kit {
   /** Stores a notice for the next page. */
   notify(reply: FastifyReply, notice: Notice): void
   keys: IdempotencyKeys
+  /**
+   * Lets a request wait without a place among those of its user. The signal aborts when the caller goes or the console closes.
+   * @throws Problem `too_many` if too many of them wait already
+   */
+  aside(ask: Ask, reply: FastifyReply, wait: (gone: AbortSignal) => Promise<void> | undefined): Promise<void>
   /** @throws Problem `too_many` if the user looks beyond dirsync's own tables, or exports data, too often */
   look(ask: Ask): void
 }
@@ -102,6 +107,7 @@ export type Look = 'explain' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
  * A read.
  * @param definition.query parsed from the address; every field has a default or is optional
  * @param definition.result the API's answer; fields that it does not name are left out
+ * @param definition.waits what a program waits for before it is answered, for some seconds or until it has gone
  * @param definition.shown what a person sees of it, on a page and in the shell
  * @param definition.page a page drawn by hand instead, or a redirect to one; absent with `shown`, and for reads that only
  * programs and parts of pages use
@@ -115,6 +121,7 @@ export function read<
     params?: Params
     query?: Query
     result: Result
+    waits?(asked: Input<Params, Query>, gone: AbortSignal): Promise<void>
     run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
     shown?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Shown
     page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
@@ -135,9 +142,12 @@ export function read<
     ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
       const schema = operation('GET', definition, { params, querystring: query }, { 200: result })
-      app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) =>
-        reply.send(await definition.run(kit.askOf(request), askedOf(request))),
-      )
+      app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
+        const asked = askedOf(request)
+        const ask = kit.askOf(request)
+        if (definition.waits) await kit.aside(ask, reply, gone => definition.waits?.(asked, gone))
+        return reply.send(await definition.run(ask, asked))
+      })
       const page: typeof definition.page =
         definition.page ?? (shown && ((ask, ...told) => kit.pageOf(ask, shown(ask, ...told))))
       if (!page) return

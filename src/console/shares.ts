@@ -11,6 +11,8 @@ const WAITING = 60
 const REQUESTS = { burst: 1500, perSecond: 25 }
 /** The rate of costly requests: those that ask the platform, read HR on demand or write a file. */
 const LOOKS = { burst: 20, perSecond: 0.5 }
+/** How many requests of one viewer may wait for something to happen. */
+const ASIDE = 10
 /** How many viewers are remembered; beyond that, the least recently active one is forgotten. */
 const VIEWERS = 1000
 
@@ -18,24 +20,57 @@ class Share {
   readonly line = new BoundedLine(AT_A_TIME, WAITING)
   readonly requests = new TokenBucket(REQUESTS)
   readonly looks = new TokenBucket(LOOKS)
+  aside = 0
 }
 
 /** Limits the requests of each viewer in this process, so that one cannot starve the others or the platform. */
 export class Shares {
   readonly #shares = new Map<string, Share>()
+  /** How a request that is being answered gives its place back. */
+  readonly #leave = new WeakMap<FastifyReply, () => void>()
 
   /**
    * Waits for a place. The request keeps it until its answer is sent or its caller has gone.
    * @throws Problem `too_many`
    */
-  async admit(viewer: string, { raw }: FastifyReply): Promise<void> {
-    const { requests, line } = this.#of(viewer)
-    demand(requests)
+  async admit(viewer: string, reply: FastifyReply): Promise<void> {
+    const share = this.#of(viewer)
+    demand(share.requests)
+    await this.#enter(share, reply)
+  }
+
+  /**
+   * Lets an admitted request wait for something, without its place.
+   * @param wait its signal aborts when the caller goes, or `closing` does
+   * @throws Problem `too_many`
+   */
+  async aside(
+    viewer: string,
+    reply: FastifyReply,
+    closing: AbortSignal,
+    wait: (gone: AbortSignal) => Promise<void> | undefined,
+  ): Promise<void> {
+    const share = this.#of(viewer)
+    if (share.aside >= ASIDE) throw new Problem('too_many', '', { retryAfter: 1 })
+    share.aside += 1
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    try {
+      this.#leave.get(reply)?.()
+      await wait(AbortSignal.any([gone.signal, closing]))
+    } finally {
+      share.aside -= 1
+    }
+    await this.#enter(share, reply)
+  }
+
+  async #enter({ line }: Share, reply: FastifyReply): Promise<void> {
     try {
       const leave = await line.enter()
-      raw.once('close', leave)
+      this.#leave.set(reply, leave)
+      reply.raw.once('close', leave)
       // The caller may have gone while it waited.
-      if (raw.closed) leave()
+      if (reply.raw.closed) leave()
     } catch (error) {
       if (!(error instanceof BusyError)) throw error
       throw new Problem('too_many', '', { retryAfter: 1 })

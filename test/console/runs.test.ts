@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
+import { RunWatch } from '../../src/console/runs/watch.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
@@ -146,6 +147,49 @@ describe('one run', () => {
     expect(response.statusCode).toBe(409)
     expect(response.json()).toMatchObject({ detail: `run ${id} is done, so nothing of it is under way` })
     expect((await api('POST', `/runs/${id}/cancel`, { body: {} })).statusCode).toBe(422)
+  })
+})
+
+describe('waiting for a run', () => {
+  const running = () => addRun({ kind: 'full', state: 'running', planned: 1 })
+  const end = (id: number, state = 'done') =>
+    console.pool.query(
+      `update dirsync.sync_run set state = $2, finished_at = case $2 when 'held' then null else now() end where id = $1`,
+      [id, state],
+    )
+
+  test.each(['done', 'failed', 'held'])(
+    'is answered when it is %s, and holds back no other request',
+    async state => {
+      const id = await running()
+      // More of them than requests of one user are answered at a time.
+      const waiting = Array.from({ length: 10 }, () => api('GET', `/runs/${id}?wait=60`))
+      expect((await api('GET', `/runs/${id}`)).json().state).toBe('running')
+      const tooMany = await api('GET', `/runs/${id}?wait=60`)
+      expect([tooMany.statusCode, tooMany.headers['retry-after']]).toEqual([429, '1'])
+      await end(id, state)
+      for (const answer of await Promise.all(waiting)) expect(answer.json().state).toBe(state)
+    },
+  )
+
+  test('is answered at once when there is nothing to wait for, and in time when it goes on', async () => {
+    const id = await running()
+    expect((await api('GET', '/runs/999999?wait=60')).statusCode).toBe(404)
+    expect((await api('GET', `/runs/${id}?wait=1`)).json().state).toBe('running')
+    expect((await api('GET', `/runs/${id}?wait=61`)).json().errors).toMatchObject([{ parameter: 'wait' }])
+  })
+
+  test('reads the database once a second, however many wait', async () => {
+    const [one, other] = [await running(), await running()]
+    const query = vi.spyOn(console.pool, 'query')
+    const watch = new RunWatch(console.pool)
+    const gone = new AbortController()
+    const waiting = [one, one, other].map(id => watch.ended(id, 60_000, gone.signal))
+    await watch.ended(other, 1500, gone.signal)
+    expect(query.mock.calls.length).toBeLessThanOrEqual(3)
+    query.mockRestore()
+    gone.abort()
+    await Promise.all(waiting)
   })
 })
 

@@ -23,6 +23,7 @@ import {
 } from './query.ts'
 import { runShown } from './run-view.ts'
 import { startBody } from './start-view.ts'
+import { RunWatch } from './watch.ts'
 
 export const RunParams = z.object({ id: rowNumber })
 export const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -66,6 +67,7 @@ export const screen: Screen = {
 
 export function runs(services: Pick<Services, 'pool' | 'config'>) {
   const { pool } = services
+  const watch = new RunWatch(pool)
   return {
     list: read({
       path: '/runs',
@@ -103,7 +105,19 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       role: 'viewer',
       summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the previous run of its kind',
       params: RunParams,
+      query: z.object({
+        wait: z.coerce
+          .number()
+          .int()
+          .min(0)
+          .max(60)
+          .optional()
+          .describe(
+            'Answers once the run is over or held, at the latest after so many seconds; for programs',
+          ),
+      }),
       result: RunDetails,
+      waits: ({ params, input }, gone) => watch.ended(params.id, (input.wait ?? 0) * 1000, gone),
       run: (_ask, { params }) => readRunDetails(pool, params.id),
       shown: (ask, result) => runShown(ask, result, services.config),
     }),
