@@ -1,4 +1,5 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
+import compress from '@fastify/compress'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { SafeHtml } from '@remix-run/html-template'
@@ -83,8 +84,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => tell(request, reply.headers(headers), error, options),
   })
   app.server.maxConnections = MAX_CONNECTIONS
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.headers(headers)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(headers).header('x-request-id', request.id)
   })
   app.addHook('onResponse', async (request, reply) => {
     // The route, not the address: query strings and keys stay out of the log.
@@ -100,6 +101,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.setErrorHandler((error, request, reply) => tell(request, reply, error, options))
   demandAccess(app)
   const methods = new Methods(app)
+  app.register(compress, { encodings: ['br', 'gzip'] })
+  app.addHook('onRequest', async request => {
+    if (!mayCompress(request)) request.headers['x-no-compression'] = ''
+  })
+  app.addHook('onSend', async (request, reply, payload) => revalidated(request, reply, payload))
   app.register(cookie)
   app.register(formbody)
   app.register(authPlugin, {
@@ -323,6 +329,29 @@ function securityHeaders(isTls: boolean, issuer: string | undefined): Record<str
     'x-frame-options': 'DENY',
     ...(isTls ? { 'strict-transport-security': 'max-age=31536000' } : {}),
   }
+}
+
+// Bytes saved
+
+/**
+ * Whether an answer may be compressed. Its length tells something about its content to those who can choose a part of it
+ * (BREACH), so what another site has asked for is not, nor are answers to changes, which alone show secrets.
+ */
+function mayCompress(request: FastifyRequest): boolean {
+  const { 'sec-fetch-site': site = 'none' } = request.headers
+  return !isChange(request) && (site === 'same-origin' || site === 'none')
+}
+
+/** Gives an answer of the API an ETag, and leaves out a body that the caller has. Pages tell how long ago things were. */
+function revalidated(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
+  if (!isApi(request) || isChange(request) || reply.statusCode !== 200 || typeof payload !== 'string')
+    return payload
+  const etag = `W/"${digest(payload).toString('base64url')}"`
+  reply.header('etag', etag)
+  const known = (request.headers['if-none-match'] ?? '').split(',').map(tag => tag.trim())
+  if (!known.includes(etag) && !known.includes('*')) return payload
+  reply.code(304).removeHeader('content-type').removeHeader('content-length')
+  return null
 }
 
 // The notice that the next page shows about the action just taken

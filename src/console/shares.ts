@@ -35,7 +35,9 @@ export class Shares {
    */
   async admit(viewer: string, reply: FastifyReply): Promise<void> {
     const share = this.#of(viewer)
-    demand(share.requests)
+    const isLeft = share.requests.take(performance.now())
+    reply.header('ratelimit-policy', POLICY).header('ratelimit', limitOf(share))
+    if (!isLeft) throw tooMany(share.requests)
     await this.#enter(share, reply)
   }
 
@@ -79,7 +81,8 @@ export class Shares {
 
   /** @throws Problem `too_many` if this viewer has made too many costly requests */
   look(viewer: string): void {
-    demand(this.#of(viewer).looks)
+    const { looks } = this.#of(viewer)
+    if (!looks.take(performance.now())) throw tooMany(looks)
   }
 
   #of(viewer: string): Share {
@@ -92,7 +95,14 @@ export class Shares {
   }
 }
 
-function demand(bucket: TokenBucket): void {
-  if (bucket.take(performance.now())) return
-  throw new Problem('too_many', '', { retryAfter: Math.ceil(bucket.waitSeconds) })
+function tooMany({ waitSeconds }: TokenBucket): Problem {
+  return new Problem('too_many', '', { retryAfter: Math.ceil(waitSeconds) })
+}
+
+/** The header RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers: how many in which window of seconds. */
+const POLICY = `"requests";q=${REQUESTS.burst};w=${REQUESTS.burst / REQUESTS.perSecond}`
+
+/** The header RateLimit: how many are left, and after how many seconds all of them are. */
+function limitOf({ requests }: Share): string {
+  return `"requests";r=${requests.left};t=${Math.ceil(requests.fullSeconds)}`
 }

@@ -20,6 +20,16 @@ export class TokenBucket {
     return true
   }
 
+  /** How many more may pass at once, as of the last `take`. */
+  get left(): number {
+    return Math.floor(this.#tokens)
+  }
+
+  /** Seconds until it is full again, as of the last `take`. */
+  get fullSeconds(): number {
+    return (this.#rate.burst - this.#tokens) / this.#rate.perSecond
+  }
+
   /** Seconds until the next one may pass, as of the last `take`. */
   get waitSeconds(): number {
     return Math.max(0, (1 - this.#tokens) / this.#rate.perSecond)

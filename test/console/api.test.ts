@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { ACCESS_ROLES } from '../../src/console/auth/viewer.ts'
 import { PROBLEMS } from '../../src/console/problem.ts'
 import { employeePath } from '../../src/console/ui/paths.ts'
-import { ConsoleUnderTest, openApp, recordLog } from './console-under-test.ts'
+import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
 
 /* What a program is answered, whatever it asks for. What each operation does is in the tests of its screen. */
 
@@ -171,6 +172,59 @@ describe('an Idempotency-Key', () => {
       '/platform/token',
     ])
   })
+})
+
+describe('bytes', () => {
+  const described = (headers: Record<string, string> = {}) =>
+    console.ask('viewer', 'GET', '/api/v1/openapi.json', undefined, headers)
+
+  test('that the caller has are not sent again', async () => {
+    const first = await described()
+    const etag = String(first.headers.etag)
+    const again = await described({ 'if-none-match': `"other", ${etag}` })
+    expect([again.statusCode, again.body, again.headers.etag]).toEqual([304, '', etag])
+    expect((await described({ 'if-none-match': '"other"' })).statusCode).toBe(200)
+    expect(
+      (await console.ask('operator', 'POST', '/api/v1/resume', {}, { 'if-none-match': '*' })).statusCode,
+    ).toBe(200)
+  })
+
+  test.each([
+    ['br', brotliDecompressSync],
+    ['gzip', gunzipSync],
+  ] as const)('are fewer in %s', async (encoding, decompress) => {
+    const plain = await described()
+    const answer = await described({ 'accept-encoding': encoding })
+    expect(answer.headers['content-encoding']).toBe(encoding)
+    expect(answer.rawPayload.length).toBeLessThan(plain.rawPayload.length / 5)
+    expect(decompress(answer.rawPayload).toString()).toBe(plain.body)
+  })
+
+  test('of a page are compressed for the console itself, and not for another site', async () => {
+    await using open = await openApp(console.url)
+    const cookie = await signInAs(open, 'viewer')
+    const encodings: unknown[] = []
+    for (const site of ['same-origin', 'none', 'cross-site', 'same-site']) {
+      const headers = { cookie, 'sec-fetch-site': site, 'accept-encoding': 'gzip', accept: 'text/html' }
+      encodings.push((await open.app.inject({ url: '/runs', headers })).headers['content-encoding'])
+    }
+    expect(encodings).toEqual(['gzip', 'gzip', undefined, undefined])
+  })
+})
+
+test('each answer says what is left of the requests, and its own id', async () => {
+  const answers = [
+    await console.ask('admin', 'GET', '/api/v1/me'),
+    await console.ask('admin', 'GET', '/api/v1/me'),
+  ]
+  const left = answers.map(({ headers }) =>
+    Number(/^"requests";r=(\d+);t=\d+$/.exec(String(headers.ratelimit))?.[1]),
+  )
+  expect(left[1]).toBeLessThanOrEqual(left[0] ?? 0)
+  for (const { headers } of answers) {
+    expect(headers['ratelimit-policy']).toBe('"requests";q=1500;w=60')
+    expect(headers['x-request-id']).toMatch(/^[\da-f-]{36}$/)
+  }
 })
 
 describe('a key in an address', () => {
