@@ -57,6 +57,7 @@ const OLD = {
   // They show from where a user has signed in before, and who was signed in when.
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,
+  sign_in_link: `expires_at < now() - interval '30 days'`,
   sign_in_flow: 'expires_at < now()',
   refused_notification: `last_at < now() - interval '30 days'`,
   idempotency_key: `at < now() - interval '1 day'`,

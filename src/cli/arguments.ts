@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { normaliseDate } from '../lib/text.ts'
-import { periodMs } from '../lib/time-text.ts'
+import { momentOf, periodMs } from '../lib/time-text.ts'
 import { type Message, message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
 
@@ -109,19 +109,6 @@ export function dayOf(flag: string): (text: string) => string {
     if (normaliseDate(text) !== text) throw wrongOption(flag, text, message('said.wanted_day'))
     return text
   }
-}
-
-/** The moment given by `3d`, `12h`, `30m`, `2w` or an ISO time; null for anything else. */
-export function momentOf(text: string, now = new Date()): Date | null {
-  const period = periodMs(text)
-  if (period !== null) return new Date(now.getTime() + period)
-  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
-    text,
-  )
-    ? // JavaScript reads a day alone as midnight UTC; a person means local midnight.
-      new Date(text.length === 10 ? `${text}T00:00` : text)
-    : null
-  return date === null || Number.isNaN(date.getTime()) ? null : date
 }
 
 /** Without letters and digits that are mistaken for each other. */

@@ -27,13 +27,17 @@ interface Read<Result extends z.ZodType, Params extends Shape, Query extends Sha
 }
 
 /** The shell user may do everything, as they have the settings with all secrets. */
-export function shellAsk({ asker, commands }: CommandContext, language = shellLanguage()): Ask {
+export function shellAsk({ asker, commands, config }: CommandContext, language = shellLanguage()): Ask {
   return {
     language,
     t: translator(language),
     theme: 'auto',
     zone: ownZone(),
     viewer: { name: asker.actor, role: 'admin', via: 'shell' },
+    session: null,
+    // With port 0, as in the trial, only the listening process knows the address.
+    origin:
+      config.CONSOLE_URL ?? (config.CONSOLE_PORT === 0 ? '' : `http://127.0.0.1:${config.CONSOLE_PORT}`),
     asker,
     commands,
     url: '/',

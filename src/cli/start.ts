@@ -119,7 +119,7 @@ async function start(options: StartOptions): Promise<void> {
         // The service itself survives this: planned work goes on, and cron does the rest.
         logger.warn({ error }, 'the first sync could not be followed to its end')
       })
-    if (service.consoleUrl) tell(await consoleLine(service, service.consoleUrl, checked, config))
+    if (service.consoleUrl) tell(await consoleLine(service, service.consoleUrl, checked, config, isLogged))
     if (service.receiverUrl) tell(say('shell.receiver', { url: service.receiverUrl }))
     tell(say('shell.running', { command: `${checked.program} status` }))
     await stopped
@@ -135,13 +135,17 @@ async function consoleLine(
   url: string,
   { embedded, program }: CheckedSettings,
   { CONSOLE_URL, OIDC_ISSUER }: Config,
+  isLogged: boolean,
 ): Promise<string> {
   // The trial listens on loopback only, so anyone who can read this line may do everything.
   if (embedded)
     return say('shell.console_key', { url: `${url}/sign-in/key?key=${await createSignInKey(pool)}` })
   const address = CONSOLE_URL ?? url
   if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return say('shell.console', { url: address })
-  return say('shell.console_nobody', { url: address, command: `${program} users add NAME --role admin` })
+  // Whoever reads a log may be anyone; whoever watches this terminal may run the command anyway.
+  if (!isLogged)
+    return say('shell.console_first', { url: `${address}/sign-in/key?key=${await createSignInKey(pool)}` })
+  return say('shell.console_nobody', { url: address, command: `${program} users link` })
 }
 
 /** All roles, but the receiver of refund notifications only if the platform can be told its address. */

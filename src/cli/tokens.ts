@@ -1,11 +1,14 @@
 import type { Command } from 'commander'
-import { type ApiToken, addToken, listTokens, revokeToken, tokenName } from '../console/auth/tokens.ts'
+import { access } from '../console/access/routes.ts'
+import { SCOPES, type Scope } from '../console/auth/scope.ts'
+import { tokenName } from '../console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { longTime, zoneName } from '../lib/time-text.ts'
 import { futureOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { named, namedWithValue, say, who } from './language.ts'
-import { columnTitle, examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
+import { act, runEndpoint, see } from './definition.ts'
+import { namedWithValue, say } from './language.ts'
+import { examples, print, printAside, printJson } from './output.ts'
 
 /** `dirsync tokens`: bearer tokens of the API. */
 export function tokensCommand(program: Command): void {
@@ -16,7 +19,8 @@ export function tokensCommand(program: Command): void {
       'after',
       `
 A program sends its token as "Authorization: Bearer …" and may do what the role
-of the token may. A token is shown once; only its hash is kept.
+of the token may; --scope limits it further. A token is shown once; only its
+hash is kept.
 
 Examples:
   dirsync tokens add monitoring --role viewer --expires 90d
@@ -34,12 +38,14 @@ Examples:
       oneOf('role', ACCESS_ROLES),
     )
     .requiredOption('--expires <when>', 'when it ends, such as 90d, 12h or 2027-01-31', futureOf('--expires'))
+    .option('--scope <scopes>', 'limit it further: read, or screens such as cases or cases:read', scopesOf)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       examples(
         'dirsync tokens add monitoring --role viewer --expires 90d',
         'dirsync tokens add nightly --role operator --expires 2027-01-31',
+        'dirsync tokens add tickets --role reviewer --scope read,cases --expires 90d',
       ),
     )
     .action(add)
@@ -60,39 +66,36 @@ Examples:
     .action(revoke)
 }
 
-async function add(name: string, options: { role: AccessRole; expires: Date; json?: true }): Promise<void> {
+interface Added {
+  role: AccessRole
+  expires: Date
+  scope?: Scope[]
+  json?: true
+}
+
+async function add(name: string, { role, expires, scope: scopes, json }: Added): Promise<void> {
   await using context = await openContext()
-  const { role, expires } = options
-  const token = await addToken(context.pool, context.actor, { name, role, expiresAt: expires })
-  if (options.json) return printJson({ name, role, expires_at: expires, token })
-  print(token)
+  const added = await runEndpoint(context, access(context).addToken, {
+    params: {},
+    input: { name, role, expires, scopes },
+  })
+  if (json) return printJson(added)
+  print(added.token)
   const until = `${longTime(expires)} ${zoneName(expires)}`
   printAside(say('shell.token.keep', { until, role: namedWithValue('role', role) }))
 }
 
 async function list(options: { json?: true }): Promise<void> {
   await using context = await openContext()
-  const tokens = await listTokens(context.pool)
-  if (options.json) return printJson({ items: tokens, next: null })
-  if (tokens.length === 0) return print(say('shell.token.none'))
-  printTable(tokens, [
-    { title: columnTitle('name'), of: token => token.name, gives: true },
-    { title: columnTitle('role'), of: token => named('role', token.role) },
-    { title: columnTitle('state'), of: token => say(`shell.token.${stateOf(token)}`) },
-    { title: columnTitle('ends'), of: token => shortTime(token.expires_at) },
-    { title: columnTitle('last_used'), of: token => shortTime(token.last_used_at) },
-    { title: columnTitle('added_by'), of: token => who(token.created_by), gives: true, spare: true },
-  ])
-}
-
-function stateOf({ revoked_at, expires_at }: ApiToken): 'revoked' | 'expired' | 'good' {
-  if (revoked_at) return 'revoked'
-  return expires_at <= new Date() ? 'expired' : 'good'
+  await see(context, access(context).tokens, { params: {}, input: {} }, options)
 }
 
 async function revoke(name: string, options: { json?: true }): Promise<void> {
   await using context = await openContext()
-  await revokeToken(context.pool, context.actor, name)
-  if (options.json) printJson({ name, revoked: true })
-  else print(say('shell.token.revoked_now', { name }))
+  await act(context, access(context).revokeToken, { params: { name }, input: {} }, options)
+}
+
+/** `read,cases` as a list. @throws UsageError */
+function scopesOf(text: string): Scope[] {
+  return text.split(',').map(scope => oneOf('scope', SCOPES)(scope.trim()))
 }

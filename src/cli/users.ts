@@ -1,24 +1,18 @@
 import { createInterface, type Interface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
+import { access } from '../console/access/routes.ts'
 import { createLinkKey } from '../console/auth/sign-in-key.ts'
-import {
-  addUser,
-  disableUser,
-  enableUser,
-  listUsers,
-  setPassword,
-  setRole,
-  userName,
-} from '../console/auth/users.ts'
+import { userName } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { io } from '../lib/io.ts'
 import { message } from '../texts/message.ts'
 import { oneOf } from './arguments.ts'
-import { openContext } from './context.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { act, runEndpoint, see, shellAsk } from './definition.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { named, namedWithValue, said, say } from './language.ts'
-import { columnTitle, examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
+import { namedWithValue, said, say } from './language.ts'
+import { examples, print, printAside, printJson } from './output.ts'
 
 const roleOf = oneOf('role', ACCESS_ROLES)
 const ROLE_HELP = `what they may do: ${ACCESS_ROLES.join(', ')}`
@@ -27,7 +21,7 @@ const ROLE_HELP = `what they may do: ${ACCESS_ROLES.join(', ')}`
 export function usersCommand(program: Command): void {
   const command = program
     .command('users')
-    .description('say who may use the console: add, list, disable, enable, password, role, link')
+    .description('say who may use the console: add, list, disable, enable, password, role, sign-out, link')
     .addHelpText(
       'after',
       `
@@ -44,6 +38,7 @@ Examples:
 
   withName(command.command('add').description('add a user, with a password that is asked for'))
     .requiredOption('--role <role>', ROLE_HELP, roleOf)
+    .option('--link', 'print a one-time link, with which they choose a password themselves')
     .addHelpText(
       'after',
       `
@@ -52,6 +47,7 @@ standard input. It has 12 characters or more.
 
 Examples:
   dirsync users add anna --role reviewer
+  dirsync users add anna --role reviewer --link
   dirsync users add anna --role reviewer < password.txt`,
     )
     .action(add)
@@ -83,18 +79,26 @@ Examples:
     .addHelpText('after', examples('dirsync users role anna operator'))
     .action(role)
 
+  withName(command.command('sign-out').description('end all sessions of a user'))
+    .addHelpText('after', examples('dirsync users sign-out anna'))
+    .action(signOut)
+
   command
     .command('link')
-    .description('print an address that signs in as an admin, once')
+    .description('print an address that signs in once: as an admin, or as one user')
+    .argument('[name]', 'name of the user', userName)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-For whoever has locked everybody out. The address is good for one sign-in within
-24 hours, as the user local. It is recorded who asked for it.
+Without a name it is for whoever has locked everybody out, or makes the first
+user in the browser: good for one sign-in within 24 hours, as the user local.
+With a name, that user is signed in, within 72 hours, and may choose another
+password. It is recorded who asked for it.
 
 Examples:
-  dirsync users link`,
+  dirsync users link
+  dirsync users link anna`,
     )
     .action(link)
 }
@@ -107,72 +111,72 @@ interface Options {
   json?: true
 }
 
-async function add(name: string, options: Options & { role: AccessRole }): Promise<void> {
+async function add(name: string, options: Options & { role: AccessRole; link?: true }): Promise<void> {
   await using context = await openContext()
-  await addUser(context.pool, context.actor, { name, role: options.role, password: await askPassword() })
-  if (options.json) printJson({ user: name, role: options.role })
-  else print(say('shell.user.added', { name, role: namedWithValue('role', options.role) }))
+  const password = options.link ? undefined : await askPassword()
+  const { addUser } = access(context)
+  const added = await runEndpoint(context, addUser, {
+    params: {},
+    input: { name, role: options.role, password },
+  })
+  if (options.json) return printJson(added)
+  const sentence = say('access.user_added', { name, role: namedWithValue('role', added.role) })
+  if (added.url === null) print(sentence)
+  else {
+    printAside(sentence)
+    printLink(added.url, context, 72)
+  }
 }
 
 async function list(options: Options): Promise<void> {
   await using context = await openContext()
-  const users = await listUsers(context.pool)
-  if (options.json) return printJson({ items: users, next: null })
-  if (users.length === 0)
-    return print(say('auth.no_users'), said(message('doctor.add_user', { command: context.program })))
-  printTable(users, [
-    { title: columnTitle('name'), of: user => user.name, gives: true },
-    { title: columnTitle('role'), of: user => named('role', user.role) },
-    { title: columnTitle('signs_in_by'), of: user => say(`shell.signs_in_by.${user.source}`) },
-    {
-      title: columnTitle('state'),
-      of: user => say(`shell.user.${user.disabled_at ? 'disabled' : 'enabled'}`),
-    },
-    { title: columnTitle('sessions'), of: user => user.sessions, align: 'right' },
-    { title: columnTitle('last_sign_in'), of: user => shortTime(user.last_sign_in_at) },
-    { title: columnTitle('added'), of: user => shortTime(user.created_at), spare: true },
-  ])
+  const { items } = await see(context, access(context).users, NOTHING, options)
+  if (!options.json && items.length === 0)
+    print(said(message('doctor.add_user', { command: context.program })))
 }
+
+const NOTHING = { params: {}, input: {} }
 
 async function disable(name: string, options: Options): Promise<void> {
   await using context = await openContext()
-  const sessions = await disableUser(context.pool, context.actor, name)
-  if (options.json) printJson({ user: name, disabled: true, sessions_ended: sessions })
-  else print(say('shell.user.kept_out', { name, sessions }))
+  await act(context, access(context).disable, { params: { name }, input: {} }, options)
 }
 
 async function enable(name: string, options: Options): Promise<void> {
   await using context = await openContext()
-  await enableUser(context.pool, context.actor, name)
-  if (options.json) printJson({ user: name, disabled: false })
-  else print(say('shell.user.let_in', { name }))
+  await act(context, access(context).enable, { params: { name }, input: {} }, options)
+}
+
+async function signOut(name: string, options: Options): Promise<void> {
+  await using context = await openContext()
+  await act(context, access(context).signOut, { params: { name }, input: {} }, options)
 }
 
 async function password(name: string, options: Options): Promise<void> {
   await using context = await openContext()
-  const sessions = await setPassword(context.pool, context.actor, name, await askPassword())
-  if (options.json) printJson({ user: name, sessions_ended: sessions })
-  else print(say('shell.user.password_set', { name, sessions }))
+  const input = { password: await askPassword() }
+  await act(context, access(context).password, { params: { name }, input }, options)
 }
 
 async function role(name: string, role: AccessRole, options: Options): Promise<void> {
   await using context = await openContext()
-  await setRole(context.pool, context.actor, name, role)
-  if (options.json) printJson({ user: name, role })
-  else print(say('shell.user.role_set', { name, role: namedWithValue('role', role) }))
+  await act(context, access(context).role, { params: { name }, input: { role } }, options)
 }
 
-async function link(options: Options): Promise<void> {
+async function link(name: string | undefined, options: Options): Promise<void> {
   await using context = await openContext()
-  const { CONSOLE_URL, CONSOLE_PORT } = context.config
-  const key = await createLinkKey(context.pool, context.actor)
-  // With port 0, as in the trial, only the listening process knows the address.
-  const address = CONSOLE_URL ?? (CONSOLE_PORT === 0 ? '' : `http://127.0.0.1:${CONSOLE_PORT}`)
-  const url = `${address}/sign-in/key?key=${key}`
+  const url =
+    name === undefined
+      ? `${shellAsk(context).origin}/sign-in/key?key=${await createLinkKey(context.pool, context.actor)}`
+      : (await runEndpoint(context, access(context).link, { params: { name }, input: {} })).url
   if (options.json) return printJson({ url })
+  printLink(url, context, name === undefined ? 24 : 72)
+}
+
+function printLink(url: string, { config: { CONSOLE_URL } }: CommandContext, hours: number): void {
   print(url)
-  const where = CONSOLE_URL === null ? (address === '' ? 'unknown' : 'guessed') : 'known'
-  printAside(say('shell.user.link', { where }))
+  const where = CONSOLE_URL === null ? (url.startsWith('/') ? 'unknown' : 'guessed') : 'known'
+  printAside(say('shell.user.link', { where, hours }))
 }
 
 /**

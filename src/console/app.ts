@@ -18,6 +18,7 @@ import { apiReference, describeApi } from './api/routes.ts'
 import { askOf, type Refused, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { authPlugin } from './auth/plugin.ts'
+import { permits, scopesFor } from './auth/scope.ts'
 import { mayAs, OPEN, type Viewer } from './auth/viewer.ts'
 import { isApi, type Kit, type Notice, type Page } from './endpoint.ts'
 import { entryOf, plainFrame, readFrame } from './frame.ts'
@@ -130,7 +131,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
       const refused = refusals.get(String(request.headers[REFUSED]))
-      return askOf(request, request.viewer, { pool: services.pool, readOnly, refused })
+      return askOf(request, request.viewer, { pool: services.pool, readOnly, publicUrl, refused })
     },
     pageOf,
     async send(request, reply, ask, page, current) {
@@ -153,13 +154,17 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       throw new Problem('misdirected', '', { values: { host: shortened(request.host, 100) } })
     // An unknown address gets the same answer whether the caller is signed in or not.
     if (url === undefined) return undefined
-    const { access = 'admin' } = config
+    const { access = 'admin', tag } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
     if (access !== 'open' && !request.viewer) return signInFirst(request, reply)
     if (access !== 'open' && request.viewer && !mayAs(request.viewer.role, access)) {
       const { t } = tasteOf(request)
       throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
     }
+    if (access !== 'open' && !permits(request.viewer?.scopes, tag, !isChange(request)))
+      throw new Problem('out_of_scope', '', {
+        values: { scopes: scopesFor(tag ?? '', !isChange(request)).join(', ') },
+      })
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
     // The event stream has a limit of its own.
     if (access !== 'open' && request.viewer && url !== '/events')
@@ -221,7 +226,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
 // Access
 
 /** Routes that a read-only console still accepts: they change nothing in the deployment. */
-const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])
+const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-in/link', '/sign-out', '/preferences'])
 
 /** Refuses to start with a route that does not say who may call it. */
 function demandAccess(app: FastifyInstance): void {
@@ -422,9 +427,9 @@ async function framed(
   viewer: Viewer,
   page: Page,
   { kind }: Problem,
-  { services, version, readOnly }: AppOptions,
+  { services, version, readOnly, publicUrl }: AppOptions,
 ): Promise<SafeHtml> {
-  const ask = askOf(request, viewer, { pool: services.pool, readOnly })
+  const ask = askOf(request, viewer, { pool: services.pool, readOnly, publicUrl })
   const own = { notice: null, version, current: entryOf(request.url) }
   const plain = () => plainFrame(ask, own)
   const frame = WITHOUT_FIGURES.has(kind) ? plain() : await readFrame(services, ask, own).catch(plain)

@@ -24,6 +24,10 @@ export interface Taste {
 /** One request by a signed-in user: who asks, from where, and in which language, theme and zone to answer. */
 export interface Ask extends Taste {
   readonly viewer: Viewer
+  /** Identifies the session of a browser without revealing its secret; null: a token, or the shell. */
+  readonly session: string | null
+  /** Where people reach the console, for addresses to pass on; empty: the shell does not know. */
+  readonly origin: string
   /** For the audit: `console:`, `api:` or `cli:` with the name, and the address that the request came from. */
   readonly asker: Asker
   /** What the user can change, in their name. Each command is recorded before it takes effect. */
@@ -82,13 +86,20 @@ function zoneOf(name: string | undefined): string {
 export function askOf(
   request: FastifyRequest,
   viewer: Viewer,
-  { pool, readOnly, refused }: { pool: Pool; readOnly: boolean; refused?: Refused | undefined },
+  {
+    pool,
+    readOnly,
+    publicUrl,
+    refused,
+  }: { pool: Pool; readOnly: boolean; publicUrl: string | null; refused?: Refused | undefined },
 ): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
   const asker = { actor: `${via}:${viewer.name}`, address: request.ip }
   return {
     ...tasteOf(request),
     viewer,
+    session: request.sessionId,
+    origin: publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin,
     asker,
     commands: new Commands(pool, asker),
     url: request.url,

@@ -128,7 +128,7 @@ export function read<
   },
 ): Endpoint & Pick<typeof definition, 'run' | 'result' | 'shown' | 'query'> {
   const { path, summary, tag, role, result, shown } = definition
-  const config = { access: role }
+  const config = { access: role, tag }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
@@ -180,7 +180,7 @@ export interface Next {
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
  * @param definition.starts what works on in the background, by its path: /api/v1 answers 202 with its Location
  * @param definition.creates what has come into being, by its path: /api/v1 answers 201 with its Location
- * @param definition.secret the answer holds a secret or personal data. It cannot be kept, so an Idempotency-Key is refused, as
+ * @param definition.secret the answer holds a secret or personal data, or the input a password. It cannot be kept, so an Idempotency-Key is refused, as
  * it is for looks, which would only be repeated
  * @param definition.page shows the answer at once, instead of `next` (for actions that read much and change nothing)
  * @param definition.refused the form again, for invalid input of which more is shown; absent: the page that held it, see app.ts
@@ -207,7 +207,7 @@ export function action<
     ),
 ): Endpoint & Pick<typeof definition, 'run' | 'result'> & { next?: NextOf<Result, Params, Body> } {
   const { path, summary, tag, role, result, starts, creates, looks } = definition
-  const config = { access: role }
+  const config = { access: role, tag }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   const status = starts ? 202 : creates ? 201 : 200
   const takesKeys = !looks && !definition.secret
@@ -306,7 +306,7 @@ export function download<
   },
 ): Endpoint & Pick<typeof definition, 'query'> & { lines: LinesOf<Params, Query> } {
   const { path, summary, tag, role } = definition
-  const config = { access: role }
+  const config = { access: role, tag }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   const lines: LinesOf<Params, Query> = async (ask, asked) => {
     const rows = await begun(definition.rows(ask, asked))

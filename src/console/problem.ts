@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
+import type { SlowedError } from './auth/failure.ts'
+import { BusyError } from './bounded-line.ts'
 
 /** Every kind of problem, with its HTTP status. Each has the texts `error.<kind>` and `problem.<kind>`. */
 const STATUS = {
   malformed: 400,
   unauthorized: 401,
   forbidden: 403,
+  out_of_scope: 403,
   read_only: 403,
   cross_site: 403,
   not_found: 404,
@@ -115,16 +118,21 @@ export class Problem extends SaidError {
   }
 }
 
-/** Codes of src/sync/commands.ts and src/lib/cursor.ts for a request that cannot be carried out. */
+/** Codes of src/sync/commands.ts and src/lib/cursor.ts and src/console/auth/failure.ts for a request that cannot be carried out. */
 const COMMANDS: Record<string, ProblemKind> = {
   COMMAND_NOT_FOUND: 'not_found',
   COMMAND_INVALID: 'invalid',
   COMMAND_CONFLICT: 'changed',
   CURSOR_INVALID: 'invalid',
+  ACCESS_NOT_FOUND: 'not_found',
+  ACCESS_INVALID: 'invalid',
 }
 
 /** Statuses with which Fastify refuses a request that it cannot read. */
 const UNREADABLE: Record<number, ProblemKind> = { 404: 'not_found', 413: 'too_large', 415: 'media_type' }
+
+/** By then some of a line that is full has been worked off. */
+const BUSY_SECONDS = 2
 
 /**
  * Errors of `pg` and of the system which mean that the database is down, too slow, or temporarily read-only. A
@@ -142,6 +150,13 @@ export function problemOf(error: unknown): Problem {
     const field = code === 'CURSOR_INVALID' ? { field: 'cursor' } : {}
     return new Problem(command, saidBy(error), { cause: error, ...field })
   }
+  if (code === 'ACCESS_SLOWED')
+    return new Problem('too_many', saidBy(error), {
+      retryAfter: (error as SlowedError).seconds,
+      cause: error,
+    })
+  if (error instanceof BusyError)
+    return new Problem('too_many', '', { retryAfter: BUSY_SECONDS, cause: error })
   if (DATABASE_AWAY.test(String(code)) || /timeout|Connection terminated/.test(message ?? ''))
     return new Problem('database', '', { cause: error })
   if (statusCode && statusCode >= 400 && statusCode < 500) {

@@ -1,3 +1,5 @@
+import { screen as access } from './access/routes.ts'
+import { account } from './account/routes.ts'
 import { screen as alerts } from './alerts/routes.ts'
 import { screen as api } from './api/routes.ts'
 import { screen as audit } from './audit/routes.ts'
@@ -35,6 +37,7 @@ export const SCREENS: readonly Screen[] = [
   mirrors,
   halts,
   audit,
+  access,
   settings,
   api,
 ]
@@ -44,6 +47,7 @@ const WITHIN = [
   search,
   (services: Services): Endpoint[] => Object.values(plan(services)),
   (services: Services): Endpoint[] => Object.values(bulk(services)),
+  account,
 ]
 
 export function endpoints(services: Services): Endpoint[] {

@@ -56,3 +56,16 @@ export function periodMs(text: string): number | null {
   const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
   return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
 }
+
+/** The moment given by `3d`, `12h`, `30m`, `2w` or an ISO time; null for anything else. */
+export function momentOf(text: string, now = new Date()): Date | null {
+  const period = periodMs(text)
+  if (period !== null) return new Date(now.getTime() + period)
+  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
+    text,
+  )
+    ? // JavaScript reads a day alone as midnight UTC; a person means local midnight.
+      new Date(text.length === 10 ? `${text}T00:00` : text)
+    : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
+}

@@ -1,3 +1,4 @@
+import { access } from './en/access.ts'
 import { alertMessages } from './en/alert-messages.ts'
 import { alerts } from './en/alerts.ts'
 import { alertsScreen } from './en/alerts-screen.ts'
@@ -24,6 +25,7 @@ import { settings } from './en/settings.ts'
 import { shell } from './en/shell.ts'
 import { terms } from './en/terms.ts'
 import { workbench } from './en/workbench.ts'
+import { access as accessZh } from './zh-CN/access.ts'
 import { alertMessages as alertMessagesZh } from './zh-CN/alert-messages.ts'
 import { alerts as alertsZh } from './zh-CN/alerts.ts'
 import { alertsScreen as alertsScreenZh } from './zh-CN/alerts-screen.ts'
@@ -71,6 +73,7 @@ export const en = {
   ...alerts,
   ...audit,
   ...search,
+  ...access,
   ...settings,
   ...channels,
   ...auth,
@@ -100,6 +103,7 @@ export const zhCN = {
   ...alertsZh,
   ...auditZh,
   ...searchZh,
+  ...accessZh,
   ...settingsZh,
   ...channelsZh,
   ...authZh,

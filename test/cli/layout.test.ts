@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { momentOf } from '../../src/cli/arguments.ts'
 import {
   type Column,
   cut,
@@ -15,7 +14,7 @@ import {
 } from '../../src/cli/output.ts'
 import { csvLine } from '../../src/lib/csv.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
-import { shortTime } from '../../src/lib/time-text.ts'
+import { momentOf, shortTime } from '../../src/lib/time-text.ts'
 
 describe('a table', () => {
   type Row = { id: number; name: string | null; text: string }

@@ -165,6 +165,11 @@ describe('an Idempotency-Key', () => {
       if (isRefused) refused.push(url.slice('/api/v1'.length))
     }
     expect(refused.sort()).toEqual([
+      '/access/tokens',
+      '/access/users',
+      '/access/users/:name/link',
+      '/access/users/:name/password',
+      '/account/password',
       '/doctor',
       '/employees/:key/explain',
       '/employees/:key/reveal',

@@ -8,6 +8,7 @@ const console = new ConsoleUnderTest(() => ({ MIRRORS: 'orders,accounts,taxpayer
 
 /** Every list, by an address that gives seven rows of it. */
 const LISTS: Record<string, string> = {
+  '/access/sessions': '/access/sessions?user=anna',
   '/alerts/history': '/alerts/history?rule=held_run',
   '/audit': '/audit?who=lists',
   '/bulk/:id': '/bulk/1',
@@ -30,6 +31,10 @@ async function plantAll(): Promise<void> {
   await console.pool.query(`
     create temporary view seed as
       select i, '2026-11-01Z'::timestamptz + i / 3 * interval '1 hour' as at from generate_series(1, 7) i;
+    insert into dirsync.console_user (name, source, role) values ('anna', 'key', 'viewer'), ('other', 'key', 'viewer');
+    insert into dirsync.console_session (id_hash, user_name, via, created_at, expires_at, address, user_agent)
+      select sha256(('s' || i)::bytea), 'anna', 'key', at, now() + interval '1 hour', '::1', 'test' from seed
+      union all select sha256('other'), 'other', 'key', now(), now() + interval '1 hour', '::1', 'test';
     insert into dirsync.alert (rule, subject, severity, state, since, raised_at, gone_at, ended_at)
       select 'held_run', i::text, 'warning', 'ended', at, at, at, at from seed
       union all select 'halt', '', 'critical', 'ended', now(), now(), now(), now();

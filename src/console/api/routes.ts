@@ -6,6 +6,7 @@ import {
   serializerCompiler,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { SCOPES } from '../auth/scope.ts'
 import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { API, type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -29,8 +30,15 @@ function me(): Endpoint[] {
         name: z.string(),
         role: z.enum(ACCESS_ROLES),
         via: z.enum(WAYS_IN),
+        scopes: z
+          .array(z.enum(SCOPES))
+          .nullable()
+          .describe('What the token is limited to, beside its role; null: to nothing'),
       }),
-      run: async ({ viewer }) => ({ name: viewer.name, role: viewer.role, via: viewer.via }),
+      run: async ({ viewer: { name, role, via, scopes = null } }) => ({
+        ...{ name, role, via },
+        scopes: scopes && [...scopes],
+      }),
     }),
   ]
 }
@@ -40,7 +48,7 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
   let operations: ApiOperation[] | undefined
   app.get<{ Querystring: { operation?: string } }>(
     '/api',
-    { schema: { hide: true }, config: { access: 'viewer' } },
+    { schema: { hide: true }, config: { access: 'viewer', tag: 'api' } },
     async (request, reply) => {
       operations ??= operationsOf(app.swagger())
       const ask = kit.askOf(request)
@@ -93,7 +101,7 @@ export function describeApi(app: FastifyInstance, version: string, publicUrl: st
   })
   app.get(
     `${API}/openapi.json`,
-    { schema: { hide: true }, config: { access: 'viewer' } },
+    { schema: { hide: true }, config: { access: 'viewer', tag: 'api' } },
     async (_request, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())),
   )
 }

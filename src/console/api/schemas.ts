@@ -3,6 +3,16 @@ import { TestAnswer } from '../../alerts/courier.ts'
 import { Alert, AlertHistory, AlertsReport } from '../../alerts/report.ts'
 import { CheckResult } from '../../doctor/finding.ts'
 import { TimeLeft } from '../../sync/time-left.ts'
+import {
+  ProviderResult,
+  SessionList,
+  SessionRow,
+  TokenList,
+  TokenRow,
+  UserList,
+  UserRow,
+} from '../access/query.ts'
+import { AccountResult } from '../account/query.ts'
 import { AlertsResult, RuleResult } from '../alerts/query.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { AuditList } from '../audit/query.ts'
@@ -130,6 +140,14 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   Found: SearchResult,
   Command: CommandRow,
   CommandPage: AuditList,
+  User: UserRow,
+  UserPage: UserList,
+  Token: TokenRow,
+  TokenPage: TokenList,
+  Session: SessionRow,
+  SessionPage: SessionList,
+  IdentityProvider: ProviderResult,
+  Account: AccountResult,
   Settings: SettingsResult,
   Doctor: DoctorResult,
   Finding: CheckResult,

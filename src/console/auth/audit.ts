@@ -1,12 +1,16 @@
 import { type Pool, type PoolClient, transaction } from '../../lib/database.ts'
+import { type Asker, actAs } from '../../sync/commands.ts'
+
+/** Who wants something: with the address of their browser, or by name alone. */
+export type By = Asker | string
 
 /**
- * Runs `work` on behalf of `actor` in one transaction: what `note` records is there if and only if the work was done.
- * @param actor beside the database user: `cli:` and the shell user, or `console:` and the name
+ * Runs `work` on behalf of `by` in one transaction: what `note` records is there if and only if the work was done.
+ * @param by beside the database user: `cli:` and the shell user, or `console:` and the name
  */
-export function inNameOf<T>(pool: Pool, actor: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export function inNameOf<T>(pool: Pool, by: By, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return transaction(pool, async client => {
-    await client.query(`select set_config('dirsync.actor', $1, true)`, [actor])
+    await actAs(client, typeof by === 'string' ? { actor: by } : by)
     return work(client)
   })
 }

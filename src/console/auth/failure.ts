@@ -1,10 +1,22 @@
-import { type Message, SaidError } from '../../texts/message.ts'
+import { type Message, message, SaidError } from '../../texts/message.ts'
+
+/** Too many attempts have failed: the next one has to wait. */
+export class SlowedError extends SaidError {
+  readonly code = 'ACCESS_SLOWED'
+  readonly seconds: number
+
+  constructor(seconds: number) {
+    super(message('said.slowed', { seconds }))
+    this.name = 'SlowedError'
+    this.seconds = seconds
+  }
+}
 
 /**
- * A request about users or tokens that cannot be carried out. The message is one sentence: why, and what to do
+ * A request about users, sessions or tokens that cannot be carried out. The message is one sentence: why, and what to do
  * instead.
  *
- * - `ACCESS_NOT_FOUND`: there is no such user or token
+ * - `ACCESS_NOT_FOUND`: there is no such user, session or token
  * - `ACCESS_INVALID`: a name, password or role is not acceptable
  */
 export class AccessError extends SaidError {

@@ -1,18 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { storableText } from '../../lib/database.ts'
+import { message, type Said } from '../../texts/message.ts'
 import { BusyError } from '../bounded-line.ts'
 import { admitAttempt, forgiveAttempt } from './attempts.ts'
 import { isSecure, localPath, readCookie, writeCookie } from './browser.ts'
-import { keyPage, refusalPage, type SignIn, signedOutPage, signInPage } from './pages.ts'
+import { AccessError } from './failure.ts'
+import { keyPage, linkPage, refusalPage, type SignIn, signedOutPage, signInPage } from './pages.ts'
 import { isPassword } from './password.ts'
 import { endSession } from './sessions.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
-import { useSignInKey } from './sign-in-key.ts'
+import { hasNoUsers, holderOfLink, makeFirstAdmin, useLink, useSignInKey } from './sign-in-key.ts'
 import { comparableName, hasPasswordUsers, LOCAL } from './users.ts'
 import { OPEN } from './viewer.ts'
 
-/** Signing in with a password or a one-time key, and signing out. */
+/** Signing in with a password, a one-time key or a one-time link, and signing out. */
 
 /** More than any of these forms needs. */
 const bodyLimit = 16 * 1024
@@ -25,6 +27,17 @@ const PasswordForm = z.object({
   name: z.string().max(200),
   password: z.string().max(1024),
   to: text,
+})
+/** The key in an address that a person has copied as a whole; else the text itself. */
+function keyIn(text: string): string {
+  return /[?&]key=([\w-]+)/.exec(text)?.[1] ?? text.trim()
+}
+
+const FirstForm = z.object({
+  key: z.string().max(100),
+  name: z.string().max(200),
+  password: z.string().max(1024),
+  again: z.string().max(1024),
 })
 const KeyForm = z.object({ key: z.string().max(100) })
 
@@ -100,8 +113,9 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
   })
 
   app.get('/sign-in/key', { config: OPEN }, async (request, reply) => {
-    const { key } = Query.parse(request.query)
-    return sendPage(reply, 200, keyPage(context.taste(request), key ?? ''))
+    const { key = '' } = Query.parse(request.query)
+    const first = (await hasNoUsers(pool)) ? { name: '' } : null
+    return sendPage(reply, 200, keyPage(context.taste(request), keyIn(key), first))
   })
 
   app.post('/sign-in/key', { bodyLimit, config: OPEN }, async (request, reply) => {
@@ -111,6 +125,46 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     await context.failures.add(null, request.ip, 'key')
     const page = refusalPage(context.taste(request), 'auth.key.used', { command: 'dirsync users link' })
     return sendPage(reply, 403, page)
+  })
+
+  app.post('/sign-in/first', { bodyLimit, config: OPEN }, async (request, reply) => {
+    const form = FirstForm.safeParse(request.body)
+    const typed = form.success ? form.data : { key: '', name: '', password: '', again: '' }
+    const again = (error: Said, status = 422) =>
+      sendPage(reply, status, keyPage(context.taste(request), typed.key, { name: typed.name, error }))
+    if (typed.password !== typed.again) return again(message('said.passwords_differ'))
+    let name: string | null
+    try {
+      name = form.success ? await makeFirstAdmin(pool, typed.key, { ...typed, address: request.ip }) : null
+    } catch (error) {
+      if (error instanceof AccessError) return again(error.said)
+      if (!(error instanceof BusyError)) throw error
+      reply.header('retry-after', BUSY_SECONDS)
+      return again(message('said.busy'), 503)
+    }
+    if (name !== null && (await signIn(context, request, reply, { name, via: 'password', to: '/' })))
+      return reply
+    await context.failures.add(null, request.ip, 'key')
+    const key = (await hasNoUsers(pool)) ? 'auth.key.used' : 'auth.first.late'
+    const page = refusalPage(context.taste(request), key, { command: 'dirsync users link' })
+    return sendPage(reply, 403, page)
+  })
+
+  app.get('/sign-in/link', { config: OPEN }, async (request, reply) => {
+    const { key = '' } = Query.parse(request.query)
+    const holder = await holderOfLink(pool, key)
+    if (holder === null) return sendPage(reply, 403, refusalPage(context.taste(request), 'auth.link.used'))
+    return sendPage(reply, 200, linkPage(context.taste(request), key, holder))
+  })
+
+  app.post('/sign-in/link', { bodyLimit, config: OPEN }, async (request, reply) => {
+    const form = KeyForm.safeParse(request.body)
+    const name = form.success ? await useLink(pool, form.data.key) : null
+    // Whoever has no password yet chooses one there.
+    if (name !== null && (await signIn(context, request, reply, { name, via: 'key', to: '/account' })))
+      return reply
+    await context.failures.add(name, request.ip, 'link')
+    return sendPage(reply, 403, refusalPage(context.taste(request), 'auth.link.used'))
   })
 
   app.post('/sign-out', { bodyLimit, config: { access: 'viewer' } }, async (request, reply) => {

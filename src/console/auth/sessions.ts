@@ -1,5 +1,16 @@
-import { type Pool, storableText } from '../../lib/database.ts'
-import { inNameOf, note } from './audit.ts'
+import { z } from 'zod'
+import {
+  decodeCursor,
+  momentKey,
+  momentOfKey,
+  onePage,
+  type PageAsked,
+  type Paged,
+} from '../../lib/cursor.ts'
+import { type Pool, type PoolClient, storableText } from '../../lib/database.ts'
+import { message } from '../../texts/message.ts'
+import { type By, inNameOf, note } from './audit.ts'
+import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
@@ -122,4 +133,80 @@ export async function endSession(
     await note(client, 'sign_out', { user: viewer.name, via: viewer.via, address })
     return ended.id_token
   })
+}
+
+/** A session that has not ended. */
+export interface ConsoleSession {
+  /** SHA-256 of the cookie, in hexadecimal. */
+  id: string
+  user: string
+  via: keyof typeof SESSION_SECONDS
+  created_at: Date
+  last_seen_at: Date
+  expires_at: Date
+  address: string
+  user_agent: string
+}
+
+const POSITION = z.tuple([z.int().nonnegative(), z.hash('sha256')])
+
+/** Who is signed in, the latest first. @param user null: everyone */
+export async function listSessions(
+  db: Pool,
+  user: string | null,
+  page: PageAsked,
+): Promise<Paged<ConsoleSession>> {
+  const [moment, id] = decodeCursor(POSITION, page.after) ?? [null, null]
+  const { rows } = await db.query<ConsoleSession & { cursor_moment: number }>(
+    `select encode(s.id_hash, 'hex') as id, s.user_name as user, s.via, s.created_at, s.last_seen_at, s.expires_at,
+            s.address, s.user_agent, ${momentKey('s.created_at')} as cursor_moment
+     from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
+     where s.revoked_at is null and s.expires_at > now() and u.disabled_at is null
+       and ($2::text is null or s.user_name = $2)
+       and ($3::bigint is null or (s.created_at, s.id_hash) < (${momentOfKey('$3')}, decode($4, 'hex')))
+     order by s.created_at desc, s.id_hash desc limit $1`,
+    [page.limit + 1, user, moment, id],
+  )
+  const { items, next } = onePage(rows, page.limit, row => [row.cursor_moment, row.id])
+  return { items: items.map(({ cursor_moment: _, ...row }) => row), next }
+}
+
+/**
+ * Ends a session.
+ * @param user null: of anyone
+ * @returns whose it was
+ */
+export function revokeSession(pool: Pool, by: By, id: string, user: string | null): Promise<string> {
+  return inNameOf(pool, by, async client => {
+    const { rows } = await client.query<{ user_name: string }>(
+      `update dirsync.console_session set revoked_at = now(), id_token = null
+       where id_hash = decode($1, 'hex') and ($2::text is null or user_name = $2)
+         and revoked_at is null and expires_at > now()
+       returning user_name`,
+      [id, user],
+    )
+    const [ended] = rows
+    if (!ended) throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_session'))
+    await note(client, 'sessions end', { user: ended.user_name })
+    return ended.user_name
+  })
+}
+
+/** Ends the sessions of a user but the one with which they ask. @returns the number of sessions */
+export function revokeOthers(pool: Pool, by: By, user: string, session: string | null): Promise<number> {
+  return inNameOf(pool, by, async client => {
+    await note(client, 'sessions end', { user })
+    return endOthers(client, user, session)
+  })
+}
+
+/** Within the transaction of a change. */
+export async function endOthers(client: PoolClient, user: string, session: string | null): Promise<number> {
+  const { rowCount } = await client.query(
+    `update dirsync.console_session set revoked_at = now(), id_token = null
+     where user_name = $1 and revoked_at is null and expires_at > now()
+       and id_hash is distinct from decode($2, 'hex')`,
+    [user, session],
+  )
+  return rowCount ?? 0
 }

@@ -1,11 +1,16 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
-import { inNameOf, note } from './audit.ts'
+import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
+import { hashPassword } from './password.ts'
 import { hashOf, newSecret } from './secret.ts'
-import { LOCAL } from './users.ts'
+import { change, LOCAL, ownName, voidLinks } from './users.ts'
+import type { AccessRole } from './viewer.ts'
 
-/** One-time keys: anyone who can read dirsync's terminal may sign in as `local`, an admin. */
+/**
+ * One-time keys: anyone who can read dirsync's terminal may sign in as `local`, an admin, or make the first user. One-time
+ * links sign in as the user for whom an administrator made them.
+ */
 
 /** Long enough for a notebook that is left open overnight. */
 const LIFE_HOURS = 24
@@ -26,9 +31,9 @@ export async function createSignInKey(pool: Pool): Promise<string> {
  * Makes a key at the shell for a person who cannot sign in any more.
  * @throws AccessError if the user `local` is disabled
  */
-export async function createLinkKey(pool: Pool, actor: string): Promise<string> {
+export async function createLinkKey(pool: Pool, by: By): Promise<string> {
   const key = newSecret()
-  await inNameOf(pool, actor, async client => {
+  await inNameOf(pool, by, async client => {
     const { rowCount } = await client.query(
       'select from dirsync.console_user where name = $1 and disabled_at is not null',
       [LOCAL],
@@ -36,7 +41,7 @@ export async function createLinkKey(pool: Pool, actor: string): Promise<string> 
     if (rowCount !== 0)
       throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: LOCAL }))
     await note(client, 'users link', { user: LOCAL })
-    await insertKey(client, key, actor)
+    await insertKey(client, key, typeof by === 'string' ? by : by.actor)
   })
   return key
 }
@@ -66,4 +71,102 @@ async function insertKey(db: Pick<Pool, 'query'>, key: string, createdBy: string
      values ($1, $2, now() + $3 * interval '1 hour')`,
     [hashOf(key), createdBy, LIFE_HOURS],
   )
+}
+
+/** Whether a key is good, without using it up. */
+async function isGoodKey(pool: Pool, key: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'select from dirsync.sign_in_key where hash = $1 and used_at is null and expires_at > now()',
+    [hashOf(key)],
+  )
+  return rowCount === 1
+}
+
+/** Whether there is no user but `local`, so that the holder of a key may make the first one. */
+export async function hasNoUsers(db: Pick<Pool, 'query'>): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.console_user where name <> $1 limit 1', [LOCAL])
+  return rowCount === 0
+}
+
+/**
+ * Uses up a key to make the first user, an administrator. Of several people at the same moment, one succeeds.
+ * @returns their name; null if the key is not good, or there is a user already
+ * @throws AccessError for an unacceptable name or password; the key is still good then
+ */
+export async function makeFirstAdmin(
+  pool: Pool,
+  key: string,
+  { address, ...wanted }: { name: string; password: string; address: string },
+): Promise<string | null> {
+  if (!(await isGoodKey(pool, key)) || !(await hasNoUsers(pool))) return null
+  const name = ownName(wanted.name)
+  const hash = await hashPassword(wanted.password)
+  return inNameOf(pool, { actor: `console:${name}`, address }, async client => {
+    await client.query('lock table dirsync.console_user in share row exclusive mode')
+    if (!(await hasNoUsers(client))) return null
+    const { rowCount } = await client.query(
+      `update dirsync.sign_in_key set used_at = now()
+       where hash = $1 and used_at is null and expires_at > now()`,
+      [hashOf(key)],
+    )
+    if (rowCount === 0) return null
+    await note(client, 'users add', { user: name, role: 'admin' })
+    await client.query(
+      `insert into dirsync.console_user (name, source, role, password_hash)
+       values ($1, 'password', 'admin', $2)`,
+      [name, hash],
+    )
+    return name
+  })
+}
+
+// Links
+
+/** Long enough for a colleague who is away over a weekend. */
+const LINK_HOURS = 72
+
+/**
+ * Makes a link for a user, which voids the earlier ones.
+ * @returns its key
+ */
+export async function createUserLink(pool: Pool, by: By, name: string): Promise<string> {
+  const key = newSecret()
+  await change(pool, by, 'users link', name, {}, async (client, user) => {
+    if (user.source === 'oidc')
+      throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name: user.name }))
+    if (user.name === LOCAL)
+      throw new AccessError('ACCESS_INVALID', message('said.user_by_keys', { name: user.name }))
+    if (user.disabled_at)
+      throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: user.name }))
+    await voidLinks(client, user.name)
+    await client.query(
+      `insert into dirsync.sign_in_link (hash, user_name, expires_at)
+       values ($1, $2, now() + $3 * interval '1 hour')`,
+      [hashOf(key), user.name, LINK_HOURS],
+    )
+  })
+  return key
+}
+
+/** Whom a link signs in, and as what; null if it is not good. It is not used up. */
+export async function holderOfLink(
+  pool: Pool,
+  key: string,
+): Promise<{ name: string; role: AccessRole } | null> {
+  const { rows } = await pool.query<{ name: string; role: AccessRole }>(
+    `select u.name, u.role from dirsync.sign_in_link l join dirsync.console_user u on u.name = l.user_name
+     where l.hash = $1 and l.used_at is null and l.expires_at > now() and u.disabled_at is null`,
+    [hashOf(key)],
+  )
+  return rows[0] ?? null
+}
+
+/** Uses up a link. @returns whom it signs in; null if it is not good */
+export async function useLink(pool: Pool, key: string): Promise<string | null> {
+  const { rows } = await pool.query<{ user_name: string }>(
+    `update dirsync.sign_in_link set used_at = now()
+     where hash = $1 and used_at is null and expires_at > now() returning user_name`,
+    [hashOf(key)],
+  )
+  return rows[0]?.user_name ?? null
 }

@@ -1,21 +1,26 @@
 import type { Pool } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
-import { inNameOf, note } from './audit.ts'
+import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
+import type { Scope } from './scope.ts'
 import { hashOf, newSecret } from './secret.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
-/** Bearer tokens of the API, managed by `dirsync tokens`. */
+/** Bearer tokens of the API. */
 
 /** Begins every token, so that scanners for leaked secrets recognise it. */
 const PREFIX = 'dirsync_'
-const FORMAT = /^dirsync_[\w-]{43}$/
+/** Begins those with limits. Processes of 1.0.0, which know no limits, refuse it for its length. */
+const LIMITED_PREFIX = `${PREFIX}limited_`
+const FORMAT = /^dirsync_(?:limited_)?[\w-]{43}$/
 
 /** A row of api_token, without its hash. */
 export interface ApiToken {
   id: number
   name: string
   role: AccessRole
+  /** What it is limited to; null: to nothing but its role. */
+  scopes: Scope[] | null
   created_by: string
   created_at: Date
   expires_at: Date
@@ -33,12 +38,12 @@ export function tokenName(text: string): string {
 /** Adds a token and returns it. Only its hash is stored, so it cannot be shown again. */
 export async function addToken(
   pool: Pool,
-  actor: string,
-  wanted: { name: string; role: AccessRole; expiresAt: Date },
+  by: By,
+  wanted: { name: string; role: AccessRole; expiresAt: Date; scopes?: readonly Scope[] | undefined },
 ): Promise<string> {
-  const token = PREFIX + newSecret()
-  const { name, role, expiresAt } = wanted
-  await inNameOf(pool, actor, async client => {
+  const { name, role, expiresAt, scopes } = wanted
+  const token = (scopes ? LIMITED_PREFIX : PREFIX) + newSecret()
+  await inNameOf(pool, by, async client => {
     // An expired token frees its name.
     await client.query(
       `update dirsync.api_token set revoked_at = now()
@@ -46,12 +51,17 @@ export async function addToken(
       [name],
     )
     const { rowCount } = await client.query(
-      `insert into dirsync.api_token (name, hash, role, expires_at) values ($1, $2, $3, $4)
+      `insert into dirsync.api_token (name, hash, role, expires_at, scopes) values ($1, $2, $3, $4, $5)
        on conflict (name) where revoked_at is null do nothing`,
-      [tokenName(name), hashOf(token), role, expiresAt],
+      [tokenName(name), hashOf(token), role, expiresAt, scopes ?? null],
     )
     if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.token_exists', { name }))
-    await note(client, 'tokens add', { token: name, role, expires: expiresAt.toISOString() })
+    await note(client, 'tokens add', {
+      token: name,
+      role,
+      scope: scopes?.join(', ') ?? null,
+      expires: expiresAt.toISOString(),
+    })
   })
   return token
 }
@@ -59,15 +69,15 @@ export async function addToken(
 /** The tokens that are valid, or were within the last 180 days; the newest first. */
 export async function listTokens(pool: Pool): Promise<ApiToken[]> {
   const { rows } = await pool.query<ApiToken>(
-    `select id, name, role, created_by, created_at, expires_at, last_used_at, revoked_at
+    `select id, name, role, scopes, created_by, created_at, expires_at, last_used_at, revoked_at
      from dirsync.api_token order by id desc limit 10000`,
   )
   return rows
 }
 
 /** Revokes a token at once. */
-export async function revokeToken(pool: Pool, actor: string, name: string): Promise<void> {
-  await inNameOf(pool, actor, async client => {
+export async function revokeToken(pool: Pool, by: By, name: string): Promise<void> {
+  await inNameOf(pool, by, async client => {
     const { rowCount } = await client.query(
       'update dirsync.api_token set revoked_at = now() where name = $1 and revoked_at is null',
       [name],
@@ -81,18 +91,20 @@ export async function revokeToken(pool: Pool, actor: string, name: string): Prom
 /** The holder of a token; null if the token is unknown, expired or revoked. */
 export async function viewerOfToken(pool: Pool, token: string): Promise<Viewer | null> {
   if (!FORMAT.test(token)) return null
-  const { rows } = await pool.query<{ name: string; role: AccessRole }>(
+  const { rows } = await pool.query<{ name: string; role: AccessRole; scopes: Scope[] | null }>(
     `with good as (
-       select id, name, role, last_used_at from dirsync.api_token
+       select id, name, role, scopes, last_used_at from dirsync.api_token
        where hash = $1 and revoked_at is null and expires_at > now()
      ), used as (
        update dirsync.api_token t set last_used_at = now() from good
        where t.id = good.id
          and (good.last_used_at is null or good.last_used_at < now() - interval '1 minute')
      )
-     select name, role from good`,
+     select name, role, scopes from good`,
     [hashOf(token)],
   )
   const [found] = rows
-  return found ? { name: `token:${found.name}`, role: found.role, via: 'token' } : null
+  if (!found) return null
+  const { name, role, scopes } = found
+  return { name: `token:${name}`, role, via: 'token', ...(scopes ? { scopes } : {}) }
 }

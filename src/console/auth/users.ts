@@ -1,11 +1,11 @@
 import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
-import { inNameOf, note } from './audit.ts'
+import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import type { AccessRole } from './viewer.ts'
 
-/** The users of the console, managed by `dirsync users`. Users who sign in through OIDC are among them. */
+/** The users of the console. Those who sign in through OIDC are among them. */
 
 /** The user that one-time keys sign in as. */
 export const LOCAL = 'local'
@@ -39,20 +39,26 @@ export function comparableName(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase()
 }
 
-/** Adds a user who signs in with a password. */
+/** The name of a user other than `local`. @throws AccessError */
+export function ownName(text: string): string {
+  const name = userName(text)
+  if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.user_local', { name: LOCAL }))
+  return name
+}
+
+/** Adds a user who signs in with a password; null: who chooses one after signing in with a one-time link. */
 export async function addUser(
   pool: Pool,
-  actor: string,
-  user: { name: string; role: AccessRole; password: string },
+  by: By,
+  user: { name: string; role: AccessRole; password: string | null },
 ): Promise<void> {
-  const name = userName(user.name)
-  if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.user_local', { name: LOCAL }))
-  const hash = await hashPassword(user.password)
-  await inNameOf(pool, actor, async client => {
+  const name = ownName(user.name)
+  const hash = user.password === null ? null : await hashPassword(user.password)
+  await inNameOf(pool, by, async client => {
     const { rowCount } = await client.query(
-      `insert into dirsync.console_user (name, source, role, password_hash) values ($1, 'password', $2, $3)
+      `insert into dirsync.console_user (name, source, role, password_hash) values ($1, $2, $3, $4)
        on conflict do nothing`,
-      [name, user.role, hash],
+      [name, hash === null ? 'key' : 'password', user.role, hash],
     )
     if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.user_exists', { name }))
     await note(client, 'users add', { user: name, role: user.role })
@@ -61,21 +67,36 @@ export async function addUser(
 
 /** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */
 export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleUser[]> {
-  const { rows } = await db.query<ConsoleUser>(
-    `select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at,
-            (select count(*)::int from dirsync.console_session s
-             where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
-     from dirsync.console_user u order by u.name limit 10000`,
-  )
+  const { rows } = await db.query<ConsoleUser>(`${USERS} order by u.name limit 10000`)
   return rows
+}
+
+const USERS = `
+  select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at,
+         (select count(*)::int from dirsync.console_session s
+          where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
+  from dirsync.console_user u`
+
+/** The user of that name. @throws AccessError if there is none */
+export async function findUser(db: Pick<ClientBase, 'query'>, name: string): Promise<ConsoleUser> {
+  const { rows } = await db.query<ConsoleUser>(`${USERS} where u.name = $1`, [comparableName(name)])
+  const [user] = rows
+  if (!user) throw noSuchUser(name)
+  return user
 }
 
 /**
  * Prevents a user from signing in, and ends their sessions.
+ * @param options.asker refuses to leave no administrator but those; absent at the shell, which can always make another
  * @returns the number of sessions
  */
-export function disableUser(pool: Pool, actor: string, name: string): Promise<number> {
-  return change(pool, actor, 'users disable', name, {}, async (client, user) => {
+export function disableUser(
+  pool: Pool,
+  by: By,
+  name: string,
+  options: { asker?: string } = {},
+): Promise<number> {
+  return change(pool, by, 'users disable', name, options, async (client, user) => {
     await client.query(
       'update dirsync.console_user set disabled_at = coalesce(disabled_at, now()) where name = $1',
       [user.name],
@@ -85,8 +106,8 @@ export function disableUser(pool: Pool, actor: string, name: string): Promise<nu
 }
 
 /** Lets a user sign in again. */
-export async function enableUser(pool: Pool, actor: string, name: string): Promise<void> {
-  await change(pool, actor, 'users enable', name, {}, (client, user) =>
+export async function enableUser(pool: Pool, by: By, name: string): Promise<void> {
+  await change(pool, by, 'users enable', name, {}, (client, user) =>
     client.query('update dirsync.console_user set disabled_at = null where name = $1', [user.name]),
   )
 }
@@ -95,32 +116,35 @@ export async function enableUser(pool: Pool, actor: string, name: string): Promi
  * Gives a user a new password, and ends their sessions.
  * @returns the number of sessions
  */
-export async function setPassword(
-  pool: Pool,
-  actor: string,
-  name: string,
-  password: string,
-): Promise<number> {
+export async function setPassword(pool: Pool, by: By, name: string, password: string): Promise<number> {
   const hash = await hashPassword(password)
-  return change(pool, actor, 'users password', name, {}, async (client, user) => {
-    if (user.source !== 'password')
+  return change(pool, by, 'users password', name, {}, async (client, user) => {
+    if (user.source === 'oidc' || user.name === LOCAL)
       throw new AccessError(
         'ACCESS_INVALID',
         user.source === 'oidc'
           ? message('said.user_of_provider', { name: user.name })
           : message('said.user_by_keys', { name: user.name }),
       )
-    await client.query('update dirsync.console_user set password_hash = $2 where name = $1', [
-      user.name,
-      hash,
-    ])
+    await client.query(
+      `update dirsync.console_user set source = 'password', password_hash = $2 where name = $1`,
+      [user.name, hash],
+    )
+    await voidLinks(client, user.name)
     return endSessions(client, user.name)
   })
 }
 
-/** Gives a user another role, which applies from their next request. */
-export async function setRole(pool: Pool, actor: string, name: string, role: AccessRole): Promise<void> {
-  await change(pool, actor, 'users role', name, { role }, async (client, user) => {
+/** Gives a user another role, which applies from their next request. @param options as of disableUser */
+export async function setRole(
+  pool: Pool,
+  by: By,
+  name: string,
+  role: AccessRole,
+  { asker }: { asker?: string } = {},
+): Promise<void> {
+  const guard = asker === undefined || role === 'admin' ? {} : { asker }
+  await change(pool, by, 'users role', name, { values: { role }, ...guard }, async (client, user) => {
     if (user.source === 'oidc')
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
@@ -148,24 +172,58 @@ export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): 
   return rowCount ?? 0
 }
 
+/** Makes the links of a user worthless. */
+export async function voidLinks(client: PoolClient, name: string): Promise<void> {
+  await client.query(
+    'update dirsync.sign_in_link set used_at = now() where user_name = $1 and used_at is null',
+    [name],
+  )
+}
+
+/** Ends all sessions of a user, and records it. @returns the number of sessions */
+export function signOutUser(pool: Pool, by: By, name: string): Promise<number> {
+  return change(pool, by, 'users sign-out', name, {}, (client, user) => endSessions(client, user.name))
+}
+
+/**
+ * Refuses a change after which no administrator could sign in any more. The administrators stay locked, so that two of
+ * them cannot demote each other at the same moment.
+ * @param asker counts even if they came by a one-time key
+ */
+async function leaveAnAdmin(client: PoolClient, name: string, asker: string): Promise<void> {
+  const { rows } = await client.query<Pick<ConsoleUser, 'name' | 'source'>>(
+    `select name, source from dirsync.console_user
+     where role = 'admin' and disabled_at is null order by name for update`,
+  )
+  if (!rows.some(row => row.name === name)) return
+  if (rows.some(row => row.name !== name && (row.source !== 'key' || row.name === asker))) return
+  throw new AccessError('ACCESS_INVALID', message('said.last_admin', { name }))
+}
+
+type ChangedUser = Pick<ConsoleUser, 'name' | 'source' | 'disabled_at'>
+
 /** Changes one user, who must exist, and records the command. */
-function change<T>(
+export function change<T>(
   pool: Pool,
-  actor: string,
+  by: By,
   command: string,
   name: string,
-  values: Record<string, string>,
-  work: (client: PoolClient, user: Pick<ConsoleUser, 'name' | 'source'>) => Promise<T>,
+  { values = {}, asker }: { values?: Record<string, string>; asker?: string },
+  work: (client: PoolClient, user: ChangedUser) => Promise<T>,
 ): Promise<T> {
-  return inNameOf(pool, actor, async client => {
-    const { rows } = await client.query<Pick<ConsoleUser, 'name' | 'source'>>(
-      'select name, source from dirsync.console_user where name = $1 for update',
+  return inNameOf(pool, by, async client => {
+    if (asker !== undefined) await leaveAnAdmin(client, comparableName(name), asker)
+    const { rows } = await client.query<ChangedUser>(
+      'select name, source, disabled_at from dirsync.console_user where name = $1 for update',
       [comparableName(name)],
     )
     const [user] = rows
-    if (!user)
-      throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_user', { text: JSON.stringify(name) }))
+    if (!user) throw noSuchUser(name)
     await note(client, command, { user: user.name, ...values })
     return work(client, user)
   })
+}
+
+function noSuchUser(name: string): AccessError {
+  return new AccessError('ACCESS_NOT_FOUND', message('said.no_such_user', { text: JSON.stringify(name) }))
 }

@@ -1,3 +1,5 @@
+import type { Scope } from './scope.ts'
+
 /** Roles, lowest first; each includes the permissions of those before it. */
 export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AccessRole = (typeof ACCESS_ROLES)[number]
@@ -16,12 +18,16 @@ export interface Viewer {
   name: string
   role: AccessRole
   via: (typeof WAYS_IN)[number]
+  /** What a token is limited to, beside its role; absent: to nothing. See scope.ts. */
+  scopes?: readonly Scope[]
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route; `open`: also those who have not signed in. The console does not start without it. */
     access?: AccessRole | 'open'
+    /** The screen that it belongs to, for tokens that are limited to some. */
+    tag?: string
   }
   interface FastifySchema {
     /** The same, in the API's description. */

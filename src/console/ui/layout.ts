@@ -42,7 +42,8 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
           <summary>${ask.viewer.name}</summary>
           <div class="menu-body">
             <p>${t('common.signed_in_as', { name: ask.viewer.name, role: t(`role.${ask.viewer.role}`) })}</p>
-            ${preferences(ask)}
+            ${ask.session === null ? '' : html`<p><a href="/account">${t('account.title')}</a></p>`}
+            ${preferenceForm(ask)}
             <p class="soft"><small>${t('common.keys')}</small></p>
             <form method="post" action="/sign-out"><button>${t('common.sign_out')}</button></form>
           </div>
@@ -87,7 +88,8 @@ function navItem({ t }: Ask, { name, badge }: Frame['entries'][number], current:
   )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`
 }
 
-function preferences({ t, language, theme }: BareTaste): SafeHtml {
+/** The form for language and colours. */
+export function preferenceForm({ t, language, theme }: BareTaste): SafeHtml {
   const option = (value: string, text: string, chosen: string) =>
     html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`
   return html`<form method="post" action="/preferences" class="preferences">
@@ -112,7 +114,7 @@ export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }):
     html`<main id="content" class="bare">
       <p class="brand"><span class="mark" aria-hidden="true"></span>dirsync</p>
       ${page.body}
-      <details class="bare-menu"><summary>${taste.t('common.language')} · ${taste.t('common.theme')}</summary>${preferences(taste)}</details>
+      <details class="bare-menu"><summary>${taste.t('common.language')} · ${taste.t('common.theme')}</summary>${preferenceForm(taste)}</details>
     </main>`,
   )
 }

@@ -292,6 +292,7 @@ export interface Field {
   required?: boolean
   hint?: string
   placeholder?: string
+  autocomplete?: 'off' | 'new-password' | 'current-password'
   maxlength?: number
   min?: string | number
   max?: string | number

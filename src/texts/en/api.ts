@@ -31,6 +31,8 @@ export const api = {
     'The request has no credentials, or they are wrong, expired or revoked. Programs send a token in the header "Authorization: Bearer"; people sign in.',
   'problem.forbidden':
     'The role of the caller does not include this. The description of the API names the role of every operation.',
+  'problem.out_of_scope':
+    'The token is limited, and not to this. `scopes` of /api/v1/me says what it may do; an administrator adds another token.',
   'problem.read_only':
     'This console changes nothing, because CONSOLE_READ_ONLY is set. Another console of the deployment, or the shell, can.',
   'problem.cross_site':

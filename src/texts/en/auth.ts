@@ -12,8 +12,24 @@ export const auth = {
   'auth.busy': 'Too many people are signing in right now. Try again in a few seconds.',
   'auth.signed_out': 'You are signed out.',
   'auth.no_users': 'There are no users yet',
-  'auth.no_users.remedy': 'Add the first user on the machine where dirsync runs:',
-  'auth.link.remedy': 'If you can no longer sign in, this prints a link that signs you in once:',
+  'auth.no_users.remedy': 'Or add the first user there yourself:',
+  'auth.first.key':
+    'To make the first administrator here, you need a one-time key: dirsync start prints one at a terminal, and so does this, on the machine where dirsync runs:',
+  'auth.key': 'One-time key',
+  'auth.continue': 'Continue',
+  'auth.first.title': 'Make the first administrator',
+  'auth.first.text':
+    'Nobody can sign in here yet. Choose a name and a password: you can add your colleagues then.',
+  'auth.first.submit': 'Make me the administrator',
+  'auth.first.or': 'Or just have a look',
+  'auth.first.late': 'Somebody else was first',
+  'auth.first.late.remedy':
+    'There is a user already: ask them to add you. If you can no longer sign in, this prints a link, on the machine where dirsync runs:',
+  'auth.link.title': 'Sign in with a one-time link',
+  'auth.link.text': 'This link signs you in once, as {name} ({role}). Then choose a password.',
+  'auth.link.used': 'This link is no longer valid',
+  'auth.link.used.remedy':
+    'A link works once, within 72 hours, and until there is a later one. Ask an administrator for another, or sign in with your password.',
   'auth.key.title': 'Sign in with a one-time key',
   'auth.key.text': 'This key signs you in once, as an administrator.',
   'auth.key.used': 'This key is no longer valid',

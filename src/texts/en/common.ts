@@ -68,6 +68,8 @@ export const common = {
   'nav.mirrors': 'Mirrors',
   'nav.halts': 'Halts and processes',
   'nav.audit': 'Audit',
+  'nav.access': 'Access',
+  'nav.account': 'Your account',
   'nav.settings': 'Settings and doctor',
   'nav.api': 'API',
   'role.viewer': 'viewer',
@@ -80,6 +82,9 @@ export const common = {
   'error.not_found.remedy': 'It may have been removed. Search for it on the overview.',
   'error.forbidden': 'Your role does not allow this',
   'error.forbidden.remedy': 'You need the role {role}. Ask an administrator of this deployment.',
+  'error.out_of_scope': 'This token is limited to something else',
+  'error.out_of_scope.remedy':
+    'It would need one of these scopes: {scopes}. An administrator adds tokens on the screen “Access”.',
   'error.read_only': 'This console is read-only',
   'error.read_only.remedy': 'CONSOLE_READ_ONLY is set. Use another console of this deployment, or the shell.',
   'error.cross_site': 'This request came from another page',

@@ -511,6 +511,13 @@ export const saidTexts = {
   'said.role_of_provider': 'the role of {name} comes from the identity provider, by OIDC_ROLES',
   'said.no_such_user': 'there is no user {text}: see dirsync users list',
   'said.user_disabled': 'the user {name} is disabled: enable it first with dirsync users enable {name}',
+  'said.last_admin': '{name} is the last administrator who can sign in: make another one first',
+  'said.no_such_session': 'this session has ended already',
+  'said.password_changed': 'the password was changed a moment ago: sign in with the new one',
+  'said.not_your_password': 'this is not your present password',
+  'said.slowed': 'too many attempts have failed: wait for {seconds} s',
+  'said.busy': 'too many people are signing in right now: try again in a few seconds',
+  'said.no_account': 'a token has no account: this is for people who have signed in',
   'said.not_a_token_name': '{text} is not a token name: use letters, digits and . _ -, at most 64',
   'said.token_exists':
     'there is a token {name} already: choose another name, or revoke that one with dirsync tokens revoke {name}',

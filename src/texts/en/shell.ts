@@ -154,6 +154,7 @@ export const shell = {
   'shell.start_roles': 'dirsync: roles {roles}; queue in {place}',
   'shell.console': 'Console: {url}',
   'shell.console_key': 'Console: {url} (signs you in once)',
+  'shell.console_first': 'Console: {url} (makes the first administrator)',
   'shell.console_nobody': 'Console: {url} (there are no users yet: {command})',
   'shell.receiver': 'Refund notifications: {url}',
   'shell.running': 'Running. Stop with Ctrl-C; look closer with: {command}',
@@ -267,26 +268,9 @@ export const shell = {
     'This database user may not create roles. An administrator has to run this, in this database:',
   'shell.trigger_removed':
     '{tables, plural, =0 {There is no trigger.} one {Removed from # table.} other {Removed from # tables.}}',
-  'shell.signs_in_by.password': 'password',
-  'shell.signs_in_by.oidc': 'OIDC',
-  'shell.signs_in_by.key': 'one-time key',
-  'shell.user.enabled': 'enabled',
-  'shell.user.disabled': 'disabled',
-  'shell.user.added': '{name} may sign in, as {role}.',
-  'shell.user.kept_out':
-    '{name} may not sign in any more; {sessions, plural, one {# session} other {# sessions}} ended.',
-  'shell.user.let_in': '{name} may sign in again.',
-  'shell.user.password_set':
-    '{name} has another password; {sessions, plural, one {# session} other {# sessions}} ended.',
-  'shell.user.role_set': '{name} is {role} from the next request on.',
   'shell.user.link':
-    "Good for one sign-in within 24 hours.{where, select, unknown { Put the console's address in front, which dirsync start prints.} guessed { If the console listens elsewhere, put its address in front.} other {}}",
+    "Good for one sign-in within {hours} hours.{where, select, unknown { Put the console's address in front, which dirsync start prints.} guessed { If the console listens elsewhere, put its address in front.} other {}}",
   'shell.user.password': 'Password (12 characters or more): ',
   'shell.user.once_more': 'Once more: ',
   'shell.token.keep': 'Keep it: nobody can show it again. It is good until {until}, as {role}.',
-  'shell.token.none': 'There are no tokens.',
-  'shell.token.good': 'good',
-  'shell.token.expired': 'expired',
-  'shell.token.revoked': 'revoked',
-  'shell.token.revoked_now': 'The token {name} is worthless now.',
 } as const

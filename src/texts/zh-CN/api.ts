@@ -29,6 +29,8 @@ export const api = {
   'problem.unauthorized':
     '请求没有凭据，或凭据错误、过期、已吊销。程序需在请求头 "Authorization: Bearer" 中带上令牌；人员需登录。',
   'problem.forbidden': '调用者的角色不能执行此操作。API 说明中列出了每个操作所需的角色。',
+  'problem.out_of_scope':
+    '令牌的使用范围不包括此操作。/api/v1/me 的 `scopes` 列出了其范围；如需更多，请管理员添加另一个令牌。',
   'problem.read_only': '已设置 CONSOLE_READ_ONLY，此控制台不做任何更改。请使用本部署的其他控制台或命令行。',
   'problem.cross_site': '浏览器从其他网站的页面发来此更改，已拒绝。程序应使用令牌，而不是 Cookie。',
   'problem.not_found': '该地址下没有内容：地址有误，或内容已被移除。',

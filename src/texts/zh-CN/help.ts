@@ -319,8 +319,8 @@ export const help: Readonly<Record<string, string>> = {
   'The user needs CREATE on the schema, and must own the tables or be allowed to create triggers on them. A notification holds user ids and nothing else.':
     '该用户需要对 schema 有 CREATE 权限，且须拥有这些表或有权在其上创建触发器。通知只包含员工 ID。',
   'remove what install-trigger installed': '移除 install-trigger 所安装的内容',
-  'say who may use the console: add, list, disable, enable, password, role, link':
-    '管理控制台用户：add、list、disable、enable、password、role、link',
+  'say who may use the console: add, list, disable, enable, password, role, sign-out, link':
+    '管理控制台用户：add、list、disable、enable、password、role、sign-out、link',
   'A viewer looks, a reviewer decides about cases, an operator starts and stops runs, an admin moves money and sees the audit; each may do what those before may. Whoever signs in at the identity provider (OIDC_ISSUER) needs no user here, and is listed once signed in.':
     'viewer 可查看，reviewer 可处理异常项，operator 可启动和停止同步任务，admin 可操作资金和查看审计；后者包含前者的权限。通过身份认证服务（OIDC_ISSUER）登录的人无需在此添加，登录后即会列出。',
   'add a user, with a password that is asked for': '添加用户，并询问密码',
@@ -333,12 +333,17 @@ export const help: Readonly<Record<string, string>> = {
   'let a disabled user sign in again': '重新启用已停用的用户',
   'give a user another password, and end their sessions': '为用户更换密码，并结束其会话',
   'give a user another role, from their next request on': '为用户更换角色，下一次请求起生效',
-  'print an address that signs in as an admin, once': '打印一个可以管理员身份登录一次的地址',
-  'For whoever has locked everybody out. The address is good for one sign-in within 24 hours, as the user local. It is recorded who asked for it.':
-    '用于所有人都无法登录的情况。该地址在 24 小时内可以用户 local 的身份登录一次，并会记录由谁创建。',
+  'print a one-time link, with which they choose a password themselves': '打印一次性链接，由对方自行设置密码',
+  'end all sessions of a user': '结束用户的所有会话',
+  'print an address that signs in once: as an admin, or as one user':
+    '打印一个可登录一次的地址：以管理员身份，或以某个用户的身份',
+  'Without a name it is for whoever has locked everybody out, or makes the first user in the browser: good for one sign-in within 24 hours, as the user local. With a name, that user is signed in, within 72 hours, and may choose another password. It is recorded who asked for it.':
+    '不带用户名时，用于所有人都无法登录的情况，或在浏览器中创建第一个用户：24 小时内可以用户 local 的身份登录一次。带用户名时，该用户可在 72 小时内登录一次，并可设置新密码。会记录由谁创建。',
   'keep tokens of the API: add, list, revoke': '管理 API 令牌：add、list、revoke',
-  'A program sends its token as "Authorization: Bearer …" and may do what the role of the token may. A token is shown once; only its hash is kept.':
-    '程序以 "Authorization: Bearer …" 发送令牌，权限由令牌的角色决定。令牌只显示一次，仅保存其哈希值。',
+  'A program sends its token as "Authorization: Bearer …" and may do what the role of the token may; --scope limits it further. A token is shown once; only its hash is kept.':
+    '程序以 "Authorization: Bearer …" 发送令牌，权限由令牌的角色决定，可用 --scope 进一步限制。令牌只显示一次，仅保存其哈希值。',
+  'limit it further: read, or screens such as cases or cases:read':
+    '进一步限制：read，或 cases、cases:read 等页面',
   'add a token and print it, once': '添加令牌，只显示一次',
   'what it may do: viewer, reviewer, operator, admin': '权限：viewer、reviewer、operator、admin',
   'when it ends, such as 90d, 12h or 2027-01-31': '有效期，例如 90d、12h 或 2027-01-31',

@@ -299,6 +299,8 @@ export const terms = {
   'command.users password': '设置密码',
   'command.users role': '修改用户角色',
   'command.users link': '生成一次性密钥',
+  'command.users sign-out': '结束用户的会话',
+  'command.sessions end': '结束会话',
   'command.tokens add': '添加 API 令牌',
   'command.tokens revoke': '吊销 API 令牌',
   // How much an alert matters (`alert.severity`), and where it and its messages stand.

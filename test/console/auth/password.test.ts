@@ -17,7 +17,7 @@ test('without users the page says how to add the first one, in the reader’s la
   expect(english.text).not.toContain('type="password"')
   const chinese = await new Browser({ 'accept-language': 'zh-CN,zh;q=0.9' }).get(`${empty.url}/sign-in`)
   expect(chinese.text).toContain('<html lang="zh-CN"')
-  expect(chinese.text).toContain('请在运行 dirsync 的机器上添加第一个用户')
+  expect(chinese.text).toContain('也可以直接在该机器上添加第一个用户')
 })
 
 describe('a password', () => {

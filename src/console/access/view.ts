@@ -1,0 +1,315 @@
+import { actorText } from '../../texts/actor.ts'
+import type { Ask } from '../ask.ts'
+import type { ConsoleSession } from '../auth/sessions.ts'
+import { LOCAL } from '../auth/users.ts'
+import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
+import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
+import { actionForm, type Field, tabs } from '../ui/parts.ts'
+import { browserName } from './browser-name.ts'
+import type { ProviderResult, SessionInput, SessionRow, UserRow } from './query.ts'
+
+/** A page of this screen, with the others beside it. */
+export function accessPage(
+  { t }: Ask,
+  current: 'users' | 'tokens' | 'sessions' | 'provider',
+  shown: Omit<Shown, 'title'>,
+): Shown {
+  const at = (name: typeof current, href: string) => ({
+    href,
+    text: t(`access.${name}`),
+    current: name === current,
+  })
+  const pages = [
+    at('users', '/access'),
+    at('tokens', '/access/tokens'),
+    at('sessions', '/access/sessions'),
+    at('provider', '/access/provider'),
+  ]
+  return {
+    title: t(`access.${current}`),
+    ...shown,
+    blocks: [{ drawn: tabs(t('nav.access'), pages) }, ...shown.blocks],
+  }
+}
+
+export function roleField({ t }: Ask, value: AccessRole): Field {
+  return {
+    name: 'role',
+    label: t('access.role'),
+    value,
+    choices: ACCESS_ROLES.map(role => ({
+      value: role,
+      text: `${t(`role.${role}`)}: ${t(`access.may.${role}`)}`,
+    })),
+  }
+}
+
+const passwordField = ({ t }: Ask, required: boolean): Field => ({
+  name: 'password',
+  label: t('access.password'),
+  type: 'password',
+  autocomplete: 'new-password',
+  maxlength: 256,
+  required,
+  hint: t(required ? 'access.password_hint' : 'access.password_or_link'),
+})
+
+// Users
+
+/** Who may sign in? */
+export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
+  const { t } = ask
+  return accessPage(ask, 'users', {
+    actions: [
+      actionForm(ask, {
+        to: '/access/users',
+        label: t('access.add_user'),
+        role: 'admin',
+        tone: 'main',
+        fields: [
+          {
+            name: 'name',
+            label: t('auth.name'),
+            required: true,
+            maxlength: 100,
+            autocomplete: 'off',
+            hint: t('access.name_hint'),
+          },
+          roleField(ask, 'viewer'),
+          passwordField(ask, false),
+        ],
+      }),
+    ],
+    blocks: [
+      tableOf(items, userColumns(ask), {
+        caption: t('access.users'),
+        empty: t('auth.no_users'),
+        to: ({ name }) => `/access/users/${encodeURIComponent(name)}`,
+      }),
+    ],
+  })
+}
+
+function userColumns({ t }: Ask): ShownColumn<UserRow>[] {
+  return [
+    { title: t('access.name'), kind: 'main', of: ({ name }) => name },
+    { title: t('access.role'), of: ({ role }) => term('role', role) },
+    { title: t('access.signs_in_by'), of: user => t(`access.way.${wayOf(user)}`) },
+    { title: t('access.state'), of: user => stateOf(t, user) },
+    { title: t('access.sessions'), kind: 'number', of: ({ sessions }) => sessions },
+    {
+      title: t('access.last_sign_in'),
+      of: ({ last_sign_in_at: at }) => (at === null ? { soft: t('access.never') } : { since: at }),
+    },
+    { title: t('access.added'), spare: true, of: ({ created_at }) => ({ at: created_at }) },
+  ]
+}
+
+/** A user without a password who is not `local` has a one-time link. */
+function wayOf({ name, source }: UserRow): 'password' | 'oidc' | 'key' | 'link' {
+  return source === 'key' && name !== LOCAL ? 'link' : source
+}
+
+function stateOf(t: Ask['t'], { disabled_at }: UserRow): Words {
+  return disabled_at === null
+    ? { tone: 'ok', text: t('access.state.enabled') }
+    : { tone: 'off', text: t('access.state.disabled') }
+}
+
+/** One user: what they may do, and where they are signed in. */
+export function userShown(ask: Ask, user: UserRow, sessions: ConsoleSession[]): Shown {
+  const { t } = ask
+  return {
+    title: user.name,
+    aside: stateOf(t, user),
+    actions: userActions(ask, user),
+    blocks: [
+      { text: { to: '/access', text: t('access.back') } },
+      {
+        facts: [
+          [t('access.role'), [term('role', user.role), ': ', t(`access.may.${user.role}`)]],
+          [t('access.signs_in_by'), t(`access.way.${wayOf(user)}`)],
+          [
+            t('access.last_sign_in'),
+            user.last_sign_in_at === null ? t('access.never') : { since: user.last_sign_in_at, exact: true },
+          ],
+          [t('access.added'), [{ at: user.created_at }, ', ', actorText(ask, user.created_by)]],
+          [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
+        ],
+      },
+      { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, t('access.no_sessions_of'))] },
+    ],
+  }
+}
+
+function userActions(ask: Ask, user: UserRow) {
+  const { t } = ask
+  const { name, role, source, disabled_at } = user
+  const to = (what: string) => `/access/users/${encodeURIComponent(name)}/${what}`
+  const form = (what: string, options: Omit<Parameters<typeof actionForm>[1], 'to' | 'role'>) =>
+    actionForm(ask, { to: to(what), role: 'admin', ...options })
+  const isOwn = source !== 'oidc' && name !== LOCAL
+  if (disabled_at !== null) return [form('enable', { label: t('access.enable'), tone: 'main' })]
+  return [
+    ...(source === 'oidc'
+      ? []
+      : [form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] })]),
+    ...(isOwn
+      ? [
+          form('link', {
+            label: t('access.make_link'),
+            folded: true,
+            warning: t('access.make_link.warning'),
+          }),
+          form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
+        ]
+      : []),
+    ...(user.sessions > 0 ? [form('sign-out', { label: t('access.end_all') })] : []),
+    form('disable', {
+      label: t('access.disable'),
+      tone: 'danger',
+      folded: true,
+      warning: t('access.disable.warning'),
+    }),
+  ]
+}
+
+/** A user who was just added. */
+export function addedShown(ask: Ask, added: { user: string; role: AccessRole; url: string | null }): Shown {
+  const { t } = ask
+  const { user, url } = added
+  if (url !== null) return linkShown(ask, { user, url })
+  const what = t('access.user_added', { name: user, role: t(`role.${added.role}`) })
+  return accessPage(ask, 'users', {
+    blocks: [
+      { notice: 'info', title: what, what: t('access.tell_password') },
+      { text: { to: '/access', text: t('access.back') } },
+    ],
+  })
+}
+
+/** A link, which is shown this once. */
+export function linkShown({ t }: Ask, { user, url }: { user: string; url: string }): Shown {
+  return {
+    title: t('access.link_of', { name: user }),
+    blocks: [
+      { notice: 'info', title: t('access.link_once', { name: user }), what: t('access.link_how') },
+      { copy: url },
+      {
+        text: { to: `/access/users/${encodeURIComponent(user)}`, text: t('access.back_to', { name: user }) },
+      },
+    ],
+  }
+}
+
+// Sessions
+
+/** Who is signed in? */
+export function sessionsShown(
+  ask: Ask,
+  { items, next }: { items: SessionRow[]; next: string | null },
+  { user }: SessionInput,
+): Shown {
+  const { t } = ask
+  return accessPage(ask, 'sessions', {
+    blocks: [
+      ...(user === undefined
+        ? []
+        : [
+            {
+              text: [
+                t('access.only_of', { name: user }),
+                ' ',
+                { to: '/access/sessions', text: t('common.all') },
+              ],
+            },
+          ]),
+      sessionTable(ask, items, t('access.no_sessions')),
+      { next },
+    ],
+  })
+}
+
+function sessionTable(ask: Ask, sessions: readonly SessionRow[], empty: string): Block {
+  const { t } = ask
+  return tableOf(
+    sessions,
+    [
+      { title: t('access.name'), kind: 'main', of: ({ user }) => user },
+      ...sessionColumns(ask),
+      {
+        title: t('access.actions'),
+        only: 'page',
+        of: ({ id }) =>
+          id === ask.session
+            ? { soft: t('access.this_session') }
+            : {
+                drawn: actionForm(ask, {
+                  to: `/access/sessions/${id}/end`,
+                  label: t('access.end'),
+                  role: 'admin',
+                }),
+              },
+      },
+    ],
+    {
+      caption: t('access.sessions'),
+      empty,
+      to: ({ user }) => `/access/users/${encodeURIComponent(user)}`,
+    },
+  )
+}
+
+export function sessionColumns(ask: Ask): ShownColumn<SessionRow>[] {
+  const { t } = ask
+  return [
+    { title: t('access.since'), of: ({ created_at }) => ({ since: created_at }) },
+    { title: t('access.last_seen'), of: ({ last_seen_at }) => ({ since: last_seen_at }) },
+    { title: t('access.address'), of: ({ address }) => ({ code: address }) },
+    { title: t('access.browser'), of: ({ user_agent }) => browserWords(ask, user_agent) },
+    { title: t('access.signed_in_by'), spare: true, of: ({ via }) => t(`access.way.${via}`) },
+  ]
+}
+
+/** Such as `Firefox on Linux`. */
+function browserWords({ t }: Ask, userAgent: string): Words {
+  const { browser, system } = browserName(userAgent)
+  if (browser === null) return { clip: userAgent === '' ? t('access.unknown_browser') : userAgent }
+  return system === null ? browser : t('access.browser_on', { browser, system })
+}
+
+// The identity provider
+
+/** Which groups of the company may do what? */
+export function providerShown(ask: Ask, { issuer, claim, roles }: ProviderResult): Shown {
+  const { t } = ask
+  return accessPage(ask, 'provider', {
+    blocks:
+      issuer === null
+        ? [
+            tableOf([], [], {
+              caption: '',
+              empty: t('access.no_provider'),
+              todo: t('access.no_provider.todo'),
+            }),
+          ]
+        : [
+            { text: t('access.provider.about') },
+            {
+              facts: [
+                [t('access.issuer'), { code: issuer }],
+                [t('access.claim'), claim && { code: claim }],
+              ],
+            },
+            tableOf(
+              roles,
+              [
+                { title: t('access.claim_value'), kind: 'main', of: ({ value }) => ({ code: value }) },
+                { title: t('access.role'), of: ({ role }) => term('role', role) },
+                { title: t('access.may'), of: ({ role }) => t(`access.may.${role}`) },
+              ],
+              { caption: t('access.provider') },
+            ),
+          ],
+  })
+}

@@ -1,0 +1,356 @@
+import { describe, expect, test } from 'vitest'
+import { browserName } from '../../src/console/access/browser-name.ts'
+import { permits, SCOPES, type Scope, scopesFor } from '../../src/console/auth/scope.ts'
+import { createSignInKey } from '../../src/console/auth/sign-in-key.ts'
+import { endpoints } from '../../src/console/screens.ts'
+import type { Services } from '../../src/console/services.ts'
+import { duringFile } from '../helpers/during.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { ConsoleUnderTest, openApp, PASSWORD, plantUser } from './console-under-test.ts'
+
+const console = new ConsoleUnderTest()
+const HERE = {
+  host: 'localhost',
+  'sec-fetch-site': 'same-origin',
+  accept: 'text/html',
+  'accept-language': 'en',
+}
+const FORM = 'application/x-www-form-urlencoded'
+
+/** A browser on a console: it keeps the cookie of its session. */
+class Window {
+  readonly #app: ConsoleUnderTest['app']
+  #cookie = ''
+  /** The page with the form that is sent next. */
+  #page = '/access'
+
+  constructor(app = console.app) {
+    this.#app = app
+  }
+
+  async get(url: string) {
+    this.#page = url
+    return this.#keep(await this.#app.inject({ url, headers: { ...HERE, cookie: this.#cookie } }))
+  }
+
+  async post(url: string, form: Record<string, string> = {}, headers: Record<string, string> = {}) {
+    const sent = {
+      ...HERE,
+      cookie: this.#cookie,
+      'content-type': FORM,
+      referer: `http://localhost${this.#page}`,
+      ...headers,
+    }
+    const payload = String(new URLSearchParams(form))
+    return this.#keep(await this.#app.inject({ method: 'POST', url, headers: sent, payload }))
+  }
+
+  async signIn(name: string, password = PASSWORD): Promise<number> {
+    return (await this.post('/sign-in', { name, password })).statusCode
+  }
+
+  #keep<Answer extends { cookies: { name: string; value: string }[] }>(answer: Answer): Answer {
+    const session = answer.cookies.find(({ name }) => name === 'dirsync')
+    if (session) this.#cookie = `dirsync=${session.value}`
+    return answer
+  }
+}
+
+async function admin(name: string): Promise<Window> {
+  await plantUser(console.pool, name, 'admin')
+  const window = new Window()
+  expect(await window.signIn(name)).toBe(303)
+  return window
+}
+
+/** The link that a page shows. */
+const linkIn = (body: string) => /\/sign-in\/link\?key=[\w-]+/.exec(body)?.[0] ?? ''
+const keyOf = (link: string) => link.split('key=')[1] ?? ''
+const last = async () => (await console.commands()).at(-1)
+
+describe('a colleague', () => {
+  test('is let in by a link, chooses a password, and signs in with it', async () => {
+    const anna = await admin('anna')
+    const added = await anna.post('/access/users', { name: 'Ben', role: 'reviewer' })
+    expect(added.statusCode).toBe(200)
+    expect(await last()).toMatchObject({ name: 'users link', arguments: { user: 'ben' } })
+    const link = linkIn(added.body)
+
+    const ben = new Window()
+    for (const preview of [new Window(), ben]) {
+      const page = await preview.get(link)
+      expect(page.body).toContain('as ben (reviewer)')
+    }
+    expect(await ben.post('/sign-in/link', { key: keyOf(link) })).toMatchObject({ statusCode: 303 })
+    expect((await ben.get('/account')).body).toContain('You have no password yet')
+    expect((await new Window().post('/sign-in/link', { key: keyOf(link) })).statusCode).toBe(403)
+
+    const chosen = { password: 'a password of my own', again: 'a password of my own' }
+    expect((await ben.post('/account/password', { ...chosen, again: 'another' })).statusCode).toBe(422)
+    expect((await ben.post('/account/password', chosen)).statusCode).toBe(303)
+    // What opened the way once does not open it again.
+    expect((await ben.post('/account/password', chosen)).statusCode).toBe(422)
+    expect(await new Window().signIn('ben', chosen.password)).toBe(303)
+    expect((await anna.get('/api/v1/access/users/ben')).json()).toMatchObject({
+      source: 'password',
+      sessions: 2,
+    })
+  })
+
+  test('needs no link where a password was given; what is refused keeps what was typed', async () => {
+    const anna = await admin('anna')
+    const refused = await anna.post('/access/users', { name: 'cleo', role: 'operator', password: 'short' })
+    expect(refused.statusCode).toBe(422)
+    expect(refused.body).toContain('12 to 256 characters')
+    expect(refused.body).toMatch(/<option value="operator" selected>/)
+    expect(refused.body).not.toContain('short"')
+    const added = await anna.post('/access/users', { name: 'cleo', role: 'operator', password: PASSWORD })
+    expect(added.body).toContain('cleo may sign in, as operator.')
+    expect(await new Window().signIn('cleo')).toBe(303)
+    const again = await anna.post('/access/users', { name: 'cleo', role: 'viewer', password: PASSWORD })
+    expect(again.body).toContain('there is a user cleo already')
+  })
+
+  test('a link is worth nothing after a later one, another password, or while they are disabled', async () => {
+    const anna = await admin('anna')
+    await plantUser(console.pool, 'dora', 'viewer')
+    const make = async () => linkIn((await anna.post('/access/users/dora/link')).body)
+    const isGood = async (link: string) => (await new Window().get(link)).statusCode === 200
+    const [first, second] = [await make(), await make()]
+    expect([await isGood(first), await isGood(second)]).toEqual([false, true])
+    await anna.post('/access/users/dora/disable')
+    expect(await isGood(second)).toBe(false)
+    expect((await anna.post('/access/users/dora/link')).statusCode).toBe(422)
+    await anna.post('/access/users/dora/enable')
+    await anna.post('/access/users/dora/password', { password: 'another long password' })
+    expect(await isGood(second)).toBe(false)
+    expect((await new Window().get('/sign-in/link?key=%22%3E%3Cscript%3E')).statusCode).toBe(403)
+  })
+})
+
+describe('the last administrator', () => {
+  test('can be neither demoted nor disabled; of two who demote each other, one stays', async () => {
+    await console.pool.query(`update dirsync.console_user set disabled_at = now() where role = 'admin'`)
+    const [emil, fay] = [await admin('emil'), await admin('fay')]
+    // An administrator who never had a password could not sign in again.
+    await emil.post('/access/users', { name: 'guest', role: 'admin' })
+    const answers = await Promise.all([
+      emil.post('/access/users/fay/role', { role: 'viewer' }),
+      fay.post('/access/users/emil/role', { role: 'viewer' }),
+    ])
+    const codes = answers.map(({ statusCode }) => statusCode).sort()
+    // The slower one may find that they are no administrator any more.
+    expect([
+      [303, 403],
+      [303, 422],
+    ]).toContainEqual(codes)
+    const { rows } = await console.pool.query<{ name: string }>(
+      `select name from dirsync.console_user where role = 'admin' and source = 'password' and disabled_at is null`,
+    )
+    expect(rows).toHaveLength(1)
+    const name = rows[0]?.name ?? ''
+    const left = name === 'emil' ? emil : fay
+    for (const [what, form] of [
+      ['disable', {}],
+      ['role', { role: 'operator' }],
+    ] as const) {
+      const answer = await left.post(`/access/users/${name}/${what}`, form)
+      expect(answer.statusCode).toBe(422)
+      expect(answer.body).toContain(`${name} is the last administrator who can sign in`)
+    }
+    await console.pool.query('update dirsync.console_user set disabled_at = null')
+  })
+})
+
+describe('one’s own account', () => {
+  test('a new password takes the present one, and ends the other sessions but this', async () => {
+    await plantUser(console.pool, 'gerd', 'viewer')
+    const [laptop, phone] = [new Window(), new Window()]
+    for (const window of [laptop, phone]) await window.signIn('gerd')
+    const chosen = { password: 'a password of my own', again: 'a password of my own' }
+    const wrong = await laptop.post('/account/password', { current: 'a wrong password', ...chosen })
+    expect(wrong.statusCode).toBe(422)
+    expect(wrong.body).toContain('this is not your present password')
+    expect((await phone.get('/account')).statusCode).toBe(200)
+    expect((await laptop.post('/account/password', { current: PASSWORD, ...chosen })).statusCode).toBe(303)
+    expect((await laptop.get('/account')).statusCode).toBe(200)
+    expect((await phone.get('/account')).headers.location).toMatch(/^\/sign-in/)
+    expect(await last()).toMatchObject({ name: 'users password', arguments: { user: 'gerd' } })
+  })
+
+  test('guesses of the present password are slowed like those at the sign-in', async () => {
+    // The user has signed in from here, so the name is not slowed, but the address is.
+    await console.pool.query(
+      `insert into dirsync.sign_in_failure (kind, key, failures, last_at, blocked_until)
+       values ('address', '127.0.0.1', 30, now(), now() + interval '1 minute')
+       on conflict (kind, key) do update set blocked_until = excluded.blocked_until`,
+    )
+    const form = `current=${encodeURIComponent(PASSWORD)}&password=${'x'.repeat(12)}`
+    const answer = await console.browse('viewer', 'POST', '/account/password', form)
+    expect(answer.statusCode).toBe(429)
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    await console.pool.query('delete from dirsync.sign_in_failure')
+  })
+
+  test('a session is ended by its user, by an administrator, and by no other user', async () => {
+    const anna = await admin('anna')
+    for (const name of ['ida', 'jon']) await plantUser(console.pool, name, 'viewer')
+    const [ida, old, jon] = [new Window(), new Window(), new Window()]
+    for (const window of [old, ida]) await window.signIn('ida')
+    await jon.signIn('jon')
+    const { session, sessions } = (await ida.get('/api/v1/account')).json()
+    const other = sessions.find(({ id }: { id: string }) => id !== session)
+    expect((await jon.post(`/account/sessions/${other.id}/end`)).statusCode).toBe(404)
+    expect((await jon.post(`/access/sessions/${other.id}/end`)).statusCode).toBe(403)
+    expect((await old.get('/account')).statusCode).toBe(200)
+    expect((await ida.post(`/account/sessions/${other.id}/end`)).statusCode).toBe(303)
+    expect((await old.get('/account')).statusCode).toBe(303)
+    expect(await last()).toMatchObject({ name: 'sessions end', arguments: { user: 'ida' } })
+    expect((await anna.post(`/access/sessions/${session}/end`)).statusCode).toBe(303)
+    expect((await ida.get('/account')).statusCode).toBe(303)
+  })
+
+  test('a token has none', async () => {
+    const { statusCode, body } = await console.ask('viewer', 'GET', '/api/v1/account')
+    expect([statusCode, body]).toEqual([422, expect.stringContaining('a token has no account')])
+  })
+})
+
+describe('a token with scopes', () => {
+  const make = async (role: string, scopes: Scope[]) => {
+    const name = `limited-${scopes.join('-').replaceAll(':', '.')}-${role}`
+    const { statusCode, body } = await console.ask('admin', 'POST', '/api/v1/access/tokens', {
+      name,
+      role,
+      expires: '1d',
+      scopes,
+    })
+    expect(statusCode, body).toBe(201)
+    const { token } = JSON.parse(body) as { token: string }
+    return async (method: 'GET' | 'POST', url: string, payload = {}) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const answer = await console.app.inject({
+        method,
+        url,
+        headers,
+        ...(method === 'POST' ? { payload } : {}),
+      })
+      return answer.statusCode
+    }
+  }
+
+  test('may do within its role what they name, pages and downloads included, and says so', async () => {
+    const ask = await make('operator', ['cases', 'runs:read'])
+    expect(await ask('GET', '/api/v1/cases')).toBe(200)
+    expect(await ask('GET', '/cases')).toBe(200)
+    expect(await ask('POST', '/api/v1/cases/1/retry')).toBe(404)
+    expect(await ask('GET', '/api/v1/runs')).toBe(200)
+    expect(await ask('POST', '/api/v1/runs', { kind: 'changes' })).toBe(403)
+    for (const url of [
+      '/api/v1/employees',
+      '/api/v1/overview',
+      '/',
+      '/events',
+      '/api/v1/access',
+      '/metrics?',
+    ])
+      expect([url, await ask('GET', url)]).toEqual([url, url === '/metrics?' ? 200 : 403])
+    expect(await ask('GET', '/api/v1/me')).toBe(200)
+    expect(await ask('GET', '/api/v1/openapi.json')).toBe(200)
+    const reader = await make('viewer', ['cases'])
+    expect(await reader('POST', '/api/v1/cases/1/retry')).toBe(403)
+  })
+
+  test('that only reads can read everything that its role can, and change nothing', async () => {
+    const ask = await make('admin', ['read'])
+    const changed: string[] = []
+    for (const { method, path } of endpoints(services())) {
+      const url = `/api/v1${path.replaceAll(/:\w+/g, '1')}`
+      const status = await ask(method, url)
+      if (method === 'GET') expect([url, status]).not.toEqual([url, 403])
+      else if (status !== 403) changed.push(url)
+    }
+    expect(changed).toEqual([])
+  })
+
+  test('cannot make itself another without limits', async () => {
+    for (const scope of SCOPES.filter(scope => scope !== 'read'))
+      expect(permits([scope], 'access', false), scope).toBe(false)
+    expect(scopesFor('access', false)).toEqual([])
+  })
+
+  test('every screen has a scope', () => {
+    for (const { method, path, tag } of endpoints(services()))
+      if (tag !== 'api' && tag !== 'account' && !(tag === 'access' && method === 'POST'))
+        expect(scopesFor(tag, method === 'GET'), path).toContainEqual(expect.stringMatching(tag))
+  })
+
+  /** Only their descriptions are read. */
+  const services = () => ({ config: {}, pool: console.pool }) as unknown as Services
+})
+
+describe('the first administrator', () => {
+  const empty = duringFile(async () => {
+    const opened = new AsyncDisposableStack()
+    const database = opened.use(await createTestDatabase({ migrated: true }))
+    const app = opened.use(await openApp(database.url))
+    return { app: app.app, pool: app.pool, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  })
+  const me = (key: string, name: string) => ({ key, name, password: PASSWORD, again: PASSWORD })
+
+  test('takes a key that only the machine can show, an acceptable password, and this site', async () => {
+    const key = await createSignInKey(empty.pool)
+    const stranger = new Window(empty.app)
+    expect((await stranger.get('/sign-in')).body).toContain('One-time key')
+    expect((await stranger.get(`/sign-in/key?key=${key}`)).body).toContain('Make the first administrator')
+    expect((await stranger.post('/sign-in/first', me('A'.repeat(43), 'eve'))).statusCode).toBe(403)
+    const evil = { 'sec-fetch-site': 'cross-site' }
+    expect((await stranger.post('/sign-in/first', me(key, 'eve'), evil)).statusCode).toBe(403)
+    const elsewhere = { host: 'attacker.example' }
+    expect((await stranger.post('/sign-in/first', me(key, 'eve'), elsewhere)).statusCode).toBe(421)
+    const short = await stranger.post('/sign-in/first', { ...me(key, 'anna'), password: 'x', again: 'x' })
+    expect(short.statusCode).toBe(422)
+    expect(short.body).toContain('12 to 256 characters')
+    const { rowCount } = await empty.pool.query('select from dirsync.console_user')
+    expect(rowCount).toBe(0)
+  })
+
+  test('is one, however many try at the same moment with keys of their own', async () => {
+    const keys = [await createSignInKey(empty.pool)]
+    await empty.pool.query(`update dirsync.sign_in_key set created_by = 'test'`)
+    keys.push(await createSignInKey(empty.pool))
+    const windows = [0, 1, 0, 1].map(i => ({ key: keys[i] ?? '', window: new Window(empty.app) }))
+    const pages = await Promise.all(
+      windows.map(({ key, window }, i) => window.post('/sign-in/first', me(key, `first${i}`))),
+    )
+    expect(pages.map(({ statusCode }) => statusCode).sort()).toEqual([303, 403, 403, 403])
+    const { rows } = await empty.pool.query<{ name: string; role: string }>(
+      'select name, role from dirsync.console_user',
+    )
+    expect(rows).toEqual([{ name: expect.stringMatching(/^first\d$/), role: 'admin' }])
+    const winner = windows[pages.findIndex(({ statusCode }) => statusCode === 303)]
+    expect((await winner?.window.get('/access'))?.statusCode).toBe(200)
+    const late = await new Window(empty.app).post('/sign-in/first', me(keys[1] ?? '', 'late'))
+    expect(late.statusCode).toBe(403)
+    expect(late.body).toContain('Somebody else was first')
+    expect((await new Window(empty.app).get(`/sign-in/key?key=${keys[1]}`)).body).not.toContain('first')
+  })
+})
+
+test.each([
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox', 'Linux'],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0',
+    'Edge',
+    'Windows',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
+    'Safari',
+    'iPhone',
+  ],
+  ['curl/8.5.0', 'curl', null],
+  ['something else', null, null],
+])('%s is known by name', (userAgent, browser, system) => {
+  expect(browserName(userAgent)).toEqual({ browser, system })
+})
