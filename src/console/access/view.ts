@@ -94,9 +94,9 @@ function userColumns({ t }: Ask): ShownColumn<UserRow>[] {
   return [
     { title: t('access.name'), kind: 'main', of: ({ name }) => name },
     { title: t('access.role'), of: ({ role }) => term('role', role) },
-    { title: t('access.signs_in_by'), of: user => t(`access.way.${wayOf(user)}`) },
+    { title: t('access.signs_in_by'), spare: true, of: user => t(`access.way.${wayOf(user)}`) },
     { title: t('access.state'), of: user => stateOf(t, user) },
-    { title: t('access.sessions'), kind: 'number', of: ({ sessions }) => sessions },
+    { title: t('access.sessions'), kind: 'number', spare: true, of: ({ sessions }) => sessions },
     {
       title: t('access.last_sign_in'),
       of: ({ last_sign_in_at: at }) => (at === null ? { soft: t('access.never') } : { since: at }),
@@ -137,7 +137,7 @@ export function userShown(ask: Ask, user: UserRow, sessions: ConsoleSession[]): 
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
         ],
       },
-      { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, t('access.no_sessions_of'))] },
+      { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, 'one')] },
     ],
   }
 }
@@ -224,18 +224,21 @@ export function sessionsShown(
               ],
             },
           ]),
-      sessionTable(ask, items, t('access.no_sessions')),
+      sessionTable(ask, items, 'many'),
       { next },
     ],
   })
 }
 
-function sessionTable(ask: Ask, sessions: readonly SessionRow[], empty: string): Block {
+/** @param of one user, or many, who are named */
+function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'one' | 'many'): Block {
   const { t } = ask
   return tableOf(
     sessions,
     [
-      { title: t('access.name'), kind: 'main', of: ({ user }) => user },
+      ...(of === 'many'
+        ? [{ title: t('access.name'), kind: 'main', of: ({ user }: SessionRow) => user } as const]
+        : []),
       ...sessionColumns(ask),
       {
         title: t('access.actions'),
@@ -254,7 +257,7 @@ function sessionTable(ask: Ask, sessions: readonly SessionRow[], empty: string):
     ],
     {
       caption: t('access.sessions'),
-      empty,
+      empty: t(of === 'many' ? 'access.no_sessions' : 'access.no_sessions_of'),
       to: ({ user }) => `/access/users/${encodeURIComponent(user)}`,
     },
   )

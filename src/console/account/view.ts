@@ -1,3 +1,4 @@
+import { html } from '@remix-run/html-template'
 import { sessionColumns } from '../access/view.ts'
 import type { Ask } from '../ask.ts'
 import { LOCAL } from '../auth/users.ts'
@@ -20,7 +21,10 @@ export function accountShown(ask: Ask, account: AccountResult): Shown {
       },
       passwordSection(ask, account),
       sessionSection(ask, account),
-      { section: t('account.preferences'), blocks: [{ drawn: preferenceForm(ask) }] },
+      {
+        section: t('account.preferences'),
+        blocks: [{ drawn: html`<div class="narrow">${preferenceForm(ask)}</div>` }],
+      },
     ],
   }
 }
@@ -59,7 +63,7 @@ function passwordSection(ask: Ask, { name, source }: AccountResult): Block {
       ...(source === 'key'
         ? [{ notice: 'warn', title: t('account.no_password'), what: t('account.no_password.todo') } as const]
         : []),
-      { drawn: form },
+      { drawn: html`<div class="${isByLink ? 'narrow' : 'row'}">${form}</div>` },
     ],
   }
 }
@@ -92,11 +96,11 @@ function sessionSection(ask: Ask, { sessions, session }: AccountResult): Block {
       ...(sessions.length > 1
         ? [
             {
-              drawn: actionForm(ask, {
+              drawn: html`<div class="row">${actionForm(ask, {
                 to: '/account/sessions/end',
                 label: t('account.end_others'),
                 role: 'viewer',
-              }),
+              })}</div>`,
             },
           ]
         : []),
