@@ -50,6 +50,8 @@ export interface TableBlock {
   empty: { text: string; todo: string }
   /** Check boxes before the rows: the name of the field, and the form that it belongs to. */
   tick?: { name: string; label: string; all: string; form: string }
+  /** Rows close to each other, on a page. */
+  compact?: boolean
 }
 
 type Facts = readonly (readonly [name: string, value: Words])[]
@@ -127,7 +129,7 @@ export interface ShownColumn<Row> {
 export function tableOf<Row>(
   rows: readonly Row[],
   columns: readonly ShownColumn<NoInfer<Row>>[],
-  options: Pick<TableBlock, 'caption' | 'tick'> & {
+  options: Pick<TableBlock, 'caption' | 'tick' | 'compact'> & {
     empty?: string
     todo?: string
     to?(row: NoInfer<Row>): string
@@ -135,7 +137,7 @@ export function tableOf<Row>(
     ticked?(row: NoInfer<Row>): string
   },
 ): { table: TableBlock } {
-  const { caption, tick, empty = '', todo = '', to, ticked, note } = options
+  const { caption, tick, compact = false, empty = '', todo = '', to, ticked, note } = options
   return {
     table: {
       caption,
@@ -148,6 +150,7 @@ export function tableOf<Row>(
       })),
       empty: { text: empty, todo },
       ...(tick ? { tick } : {}),
+      compact,
     },
   }
 }

@@ -253,5 +253,24 @@ exception
     return 'failed';
 end $$;
 
+-- How people see the list --------------------------------------------------------
+
+-- Views of the list of cases that people have saved: a filter, an order and columns under a name.
+create table dirsync.case_view (
+  id         bigint generated always as identity primary key,  -- Number of the view.
+  owner      text not null,                       -- Who saved it: a user of the console, or token:NAME.
+  name       text not null,                       -- What they call it.
+  shared     boolean not null,                    -- Whether others see it, too.
+  -- Filter, order and columns as the console's address has them.
+  query      text not null,
+  created_at timestamptz not null default now(),  -- When it was first saved.
+  unique (owner, name)
+);
+create index case_view_shared on dirsync.case_view (name) where shared;
+
+alter table dirsync.console_user add column preferences jsonb not null default '{}';
+comment on column dirsync.console_user.preferences is
+  'What they have chosen for lists: cases: columns and whether rows are compact.';
+
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;

@@ -88,6 +88,7 @@ const LACKING = new Set([
   'dead-letters show',
   'dead-letters ignore',
   'dead-letters snooze',
+  'dead-letters wake',
   'dead-letters assign',
   'dead-letters comment',
   'alerts mute',

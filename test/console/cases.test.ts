@@ -152,9 +152,27 @@ describe('/api/v1', () => {
     expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
   })
 
+  test('saves views for oneself and for others, in one form, and lets their owner delete them', async () => {
+    const save = (name: string, shared: boolean, query: unknown) =>
+      post('/api/v1/cases/views', { name, shared, query })
+    const mine = (await save('mine', false, 'order=key&states=open,blocked')).json()
+    expect(mine).toMatchObject({ name: 'mine', shared: false, query: 'states=open%2Cblocked&order=key' })
+    const ours = (await save('ours', true, { assignee: '@me', columns: ['cause', 'age'] })).json()
+    expect((await save('mine', false, 'run=7')).json()).toEqual({ ...mine, query: 'run=7' })
+    expect((await get('/api/v1/cases/views')).json().items).toMatchObject([{ id: mine.id }, { id: ours.id }])
+    const seen = await console.ask('viewer', 'GET', '/api/v1/cases/views')
+    expect(seen.json().items).toEqual([ours])
+    for (const { id } of [mine, ours])
+      expect((await console.ask('viewer', 'POST', `/api/v1/cases/views/${id}/delete`)).statusCode).toBe(404)
+    expect((await post(`/api/v1/cases/views/${mine.id}/delete`)).json()).toEqual({ id: mine.id })
+    expect((await console.ask('admin', 'POST', `/api/v1/cases/views/${ours.id}/delete`)).statusCode).toBe(200)
+    expect((await save('odd', false, 'category=left_hr')).statusCode).toBe(422)
+    expect((await post('/api/v1/cases/display', { columns: ['cause'] })).statusCode).toBe(422)
+  })
+
   test('describes every route of cases and bulk actions', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).json()
-    expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(16)
+    expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(19)
     const names = paths['/api/v1/cases'].get.parameters.map((given: { name: string }) => given.name)
     expect(names).toEqual(expect.arrayContaining(['states', 'categories', 'code', 'blockedBy', 'cursor']))
   })

@@ -6,8 +6,9 @@ import { CASE_STATES } from '../../sync/cases.ts'
 import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { type Shown, tableOf } from '../shown.ts'
+import { type Shown, type ShownColumn, tableOf } from '../shown.ts'
 import {
+  actionForm,
   empty,
   type Field,
   field,
@@ -34,11 +35,20 @@ import {
   operationName,
   short,
 } from './parts.ts'
-import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
+import { type CaseGroups, type CaseList, COLUMNS, filterOf, type ListInput, orderOf } from './query.ts'
 import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
+import { type CaseView, type Display, viewQuery } from './views.ts'
 
 type Group = CaseGroups['groups'][number]
-type Listed = CaseList & { input: ListInput; categories: string[]; users: string[]; groups: Group[] }
+type Listed = CaseList & {
+  input: ListInput
+  categories: string[]
+  users: string[]
+  groups: Group[]
+  views: CaseView[]
+  display: Display | null
+}
+type ColumnName = (typeof COLUMNS)[number]
 
 /** More causes than this are shown on a page of their own. */
 const CAUSES_ABOVE = 5
@@ -47,17 +57,21 @@ const FORM = 'act'
 /** The filters, the causes of what is open, and the cases one by one. The list follows what happens; ticks stay. */
 export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { t } = ask
-  const { items, count, input, groups } = listed
+  const { items, count, input, groups, display } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const list = html`${ask.may('reviewer') && items.length > 0 ? actForm(ask, listed) : ''}
-    ${live(ask, 'list', ['cases'], drawBlocks(ask, casesShown(ask, listed, input).blocks))}`
+    ${live(ask, 'list', ['cases'], drawBlocks(ask, casesShown(ask, listed, input, display).blocks))}`
   const counted = html`<span class="soft">${countText(ask, listed, input)}${
     isFiltered || count === 0
       ? ''
       : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
   }</span>`
-  return html`${head(t('cases.title'), { aside: live(ask, 'count', ['cases'], counted) })}
+  return html`${head(t('cases.title'), {
+    aside: live(ask, 'count', ['cases'], counted),
+    actions: [displayForm(ask, listed), viewForm(ask, listed)],
+  })}
   ${caseTabs(ask, 'list')}
+  ${viewChips(ask, listed)}
   ${filterForm(ask, listed)}
   ${
     groups.length === 0
@@ -75,6 +89,81 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
         )
   }
   ${groups.length === 0 ? list : section(t('cases.tab_list'), list)}`
+}
+
+// Views
+
+/** The saved views. The one that the address shows can be deleted by whoever saved it. */
+function viewChips(ask: Ask, { views, input }: Listed): SafeHtml {
+  const { t, viewer } = ask
+  if (views.length === 0) return html``
+  const present = viewQuery(input)
+  const owned = views.find(({ query, owner }) => query === present && owner === viewer.name)
+  return html`<nav class="chips" aria-label="${t('cases.saved_views')}">${views.map(
+    ({ name, query, owner }) =>
+      html`<a href="/cases?${query}"${query === present ? html` aria-current="page"` : ''}>${name}${
+        owner === viewer.name ? '' : html` <span class="soft">${short(owner)}</span>`
+      }</a>`,
+  )}${
+    owned
+      ? actionForm(ask, {
+          to: `/cases/views/${owned.id}/delete`,
+          label: t('cases.delete_view', { name: owned.name }),
+          role: 'viewer',
+        })
+      : ''
+  }</nav>`
+}
+
+function viewForm(ask: Ask, { input, display }: Listed): SafeHtml {
+  const { t } = ask
+  return actionForm(ask, {
+    to: '/cases/views',
+    label: t('cases.save_view'),
+    role: 'viewer',
+    fields: [
+      {
+        name: 'name',
+        label: t('cases.view_name'),
+        required: true,
+        maxlength: 60,
+        hint: t('cases.view_hint'),
+      },
+      { name: 'shared', label: t('cases.view_shared'), type: 'checkbox', value: 'true' },
+      {
+        name: 'query',
+        type: 'hidden',
+        value: viewQuery({ ...input, columns: [...columnsOf(input, display)] }),
+      },
+    ],
+  })
+}
+
+function displayForm(ask: Ask, { input, display }: Listed): SafeHtml {
+  const { t, viewer } = ask
+  if (viewer.via === 'token' || viewer.via === 'shell') return html``
+  return actionForm(ask, {
+    to: '/cases/display',
+    label: t('cases.display'),
+    role: 'viewer',
+    fields: [
+      ...COLUMNS.map(name => ({
+        name: 'columns',
+        label: t(`cases.${name}`),
+        type: 'checkbox' as const,
+        value: name,
+        checked: columnsOf(input, display).includes(name),
+      })),
+      {
+        name: 'compact',
+        label: t('cases.compact'),
+        type: 'checkbox',
+        value: 'true',
+        checked: display?.compact === true,
+      },
+      { name: 'back', type: 'hidden', value: viewQuery({ ...input, columns: undefined }) },
+    ],
+  })
 }
 
 /** All causes with what to do about each. */
@@ -122,9 +211,15 @@ function todoOf({ t, language }: Ask, { category, platform_code }: Group): strin
 }
 
 /** The cases of a page of the list: how many match, each, and how to see more. */
-export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown {
+export function casesShown(
+  ask: Ask,
+  result: CaseList,
+  input: ListInput,
+  display: Display | null = null,
+): Shown {
   const { t } = ask
   const { items } = result
+  const chosen = columnsOf(input, display)
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const [first] = items
   const sort = (...orders: [CaseOrder, CaseOrder]) => sortBy(ask, input, orders)
@@ -137,45 +232,11 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
         [
           { title: t('cases.number'), kind: 'number', only: 'shell', of: row => row.id },
           { title: t('cases.key'), kind: 'main', of: keyWords, sort: sort('key', 'key_backwards') },
-          { title: t('cases.what'), gives: true, of: itemOf },
-          { title: t('cases.cause'), of: cause },
-          { title: t('cases.state'), gives: true, of: row => caseStatus(row.state) },
-          {
-            title: t('cases.blocked_by'),
-            spare: true,
-            of: ({ blocked_by: userid, enterprise_code: enterpriseCode }) =>
-              userid && {
-                to: employeePath({ enterpriseCode, userid }),
-                text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
-              },
-          },
-          {
-            title: t('cases.age'),
-            of: row => ({ since: row.first_failed_at }),
-            sort: sort('oldest', 'newest'),
-          },
-          {
-            title: t('cases.last_failed'),
-            spare: true,
-            of: row => ({ since: row.last_failed_at }),
-            sort: sort('latest', 'earliest'),
-          },
-          {
-            title: t('cases.failures'),
-            kind: 'number',
-            spare: true,
-            of: row => row.occurrences,
-            sort: sort('most', 'fewest'),
-          },
-          {
-            title: t('cases.next_try'),
-            spare: true,
-            of: row => row.next_retry_at && { since: row.next_retry_at },
-          },
-          { title: t('cases.assignee'), spare: true, of: ({ assignee }) => assignee && short(assignee) },
+          ...COLUMNS.filter(name => chosen.includes(name)).map(name => columnOf(ask, name, sort)),
         ],
         {
           caption: t('cases.tab_list'),
+          compact: display?.compact === true,
           empty: isFiltered ? t('cases.none_match') : t('cases.none'),
           todo: isFiltered ? t('cases.none_match_todo') : t('cases.none_todo'),
           to: ({ id }) => `/cases/${id}`,
@@ -190,6 +251,67 @@ export function casesShown(ask: Ask, result: CaseList, input: ListInput): Shown 
       { next: result.next },
       ...(first ? [{ commands: t('common.details'), lines: [`dead-letters show ${first.id}`] }] : []),
     ],
+  }
+}
+
+/** The columns of the address, else those that the person has chosen, else the usual ones. */
+function columnsOf({ columns }: Pick<ListInput, 'columns'>, display: Display | null): readonly ColumnName[] {
+  return columns ?? (display?.columns.length ? display.columns : USUAL)
+}
+
+const USUAL: readonly ColumnName[] = [
+  ...(['what', 'cause', 'state', 'blocked_by', 'age'] as const),
+  ...(['failures', 'next_try', 'assignee'] as const),
+]
+
+function columnOf(
+  { t }: Ask,
+  name: ColumnName,
+  sort: (...orders: [CaseOrder, CaseOrder]) => Sort | undefined,
+): ShownColumn<CaseList['items'][number]> {
+  const title = t(`cases.${name}`)
+  switch (name) {
+    case 'number':
+      return { title, kind: 'number', only: 'page', of: row => ({ code: row.id }) }
+    case 'what':
+      return { title, gives: true, of: itemOf }
+    case 'cause':
+      return { title, of: cause }
+    case 'state':
+      return { title, gives: true, of: row => caseStatus(row.state) }
+    case 'blocked_by':
+      return {
+        title,
+        spare: true,
+        of: ({ blocked_by: userid, enterprise_code: enterpriseCode }) =>
+          userid && {
+            to: employeePath({ enterpriseCode, userid }),
+            text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
+          },
+      }
+    case 'age':
+      return { title, of: row => ({ since: row.first_failed_at }), sort: sort('oldest', 'newest') }
+    case 'last_failed':
+      return {
+        title,
+        spare: true,
+        of: row => ({ since: row.last_failed_at }),
+        sort: sort('latest', 'earliest'),
+      }
+    case 'failures':
+      return { title, kind: 'number', spare: true, of: row => row.occurrences, sort: sort('most', 'fewest') }
+    case 'next_try':
+      return { title, spare: true, of: row => row.next_retry_at && { since: row.next_retry_at } }
+    case 'assignee':
+      return { title, spare: true, of: ({ assignee }) => assignee && short(assignee) }
+    case 'run':
+      return {
+        title,
+        spare: true,
+        of: ({ last_run_id: run }) => run && { to: `/runs/${run}`, text: { code: run } },
+      }
+    case 'reason':
+      return { title, spare: true, of: ({ note }) => note && { clip: note } }
   }
 }
 
@@ -326,6 +448,7 @@ function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
   const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', orderOf(input)]])
   return html`<form class="filters" action="/cases" method="get">
     ${input.order === undefined ? '' : field({ name: 'order', type: 'hidden', value: input.order })}
+    ${input.columns ? field({ name: 'columns', type: 'hidden', value: input.columns.join(',') }) : ''}
     ${often.map(field)}
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
       <div class="filters">${rarely.map(field)}</div></details>

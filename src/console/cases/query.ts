@@ -14,6 +14,22 @@ import {
   orderFor,
 } from './read.ts'
 
+/** The columns that the list can have beside the key, in their order. */
+export const COLUMNS = [
+  'number',
+  'what',
+  'cause',
+  'state',
+  'blocked_by',
+  'age',
+  'last_failed',
+  'failures',
+  'next_try',
+  'assignee',
+  'run',
+  'reason',
+] as const
+
 /** Filter, order and position of a list, as an address holds them. */
 export const FilterInput = z.strictObject(FIELDS).partial()
 export const ListInput = FilterInput.extend({
@@ -25,6 +41,13 @@ export const ListInput = FilterInput.extend({
         'failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key. With resolved or ' +
         'ignored cases those by the latest failure alone',
     ),
+  columns: z
+    .preprocess(
+      given => [given].flat().flatMap(one => String(one).split(',')),
+      z.array(z.enum(COLUMNS)).min(1),
+    )
+    .optional()
+    .describe(`The columns on a page and a terminal, beside the key: ${COLUMNS.join(', ')}`),
   cursor,
   limit: pageSize,
 })
@@ -42,7 +65,8 @@ export const CaseGroups = z.object({ groups: z.array(CaseGroup) })
 export type CaseGroups = z.infer<typeof CaseGroups>
 
 /** The filter without order and paging. */
-export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListInput): CaseFilter {
+export function filterOf(input: Omit<ListInput, 'limit'>): CaseFilter {
+  const { order: _, cursor: __, limit: ___, columns: ____, ...filter } = input as ListInput
   return filter
 }
 

@@ -29,6 +29,16 @@ import {
   readCaseList,
 } from './query.ts'
 import { CaseStory, caseStory, everyCase } from './read.ts'
+import {
+  CaseView,
+  Display,
+  deleteView,
+  keepDisplay,
+  listViews,
+  readDisplay,
+  saveView,
+  ViewInput,
+} from './views.ts'
 
 const params = z.object({ id: rowNumber })
 const Done = z.object({ id: z.int() })
@@ -76,16 +86,65 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
-        const [categories, users, { groups }] = await Promise.all([
+        const [categories, users, views, display, { groups }] = await Promise.all([
           presentCategories(pool),
           assignableUsers(pool),
+          listViews(pool, ask),
+          readDisplay(pool, ask),
           isStart ? readCaseGroups(pool) : { groups: [] },
         ])
         return {
           title: ask.t('cases.title'),
-          body: listBody(ask, { ...result, input, categories, users, groups }),
+          body: listBody(ask, { ...result, input, categories, users, views, display, groups }),
         }
       },
+    }),
+    views: read({
+      path: '/cases/views',
+      tag: 'cases',
+      role: 'viewer',
+      summary: 'Saved views of the list of cases: one’s own, and those that others share',
+      result: z.object({ items: z.array(CaseView) }),
+      run: async ask => ({ items: await listViews(pool, ask) }),
+    }),
+    saveView: action({
+      path: '/cases/views',
+      tag: 'cases',
+      role: 'viewer',
+      summary: 'Save filter, order and columns of the list of cases under a name',
+      body: ViewInput,
+      result: CaseView,
+      run: (ask, { input }) => saveView(pool, ask, input),
+      next: (_ask, { name, query }) => ({
+        to: `/cases?${query}`,
+        notice: { key: 'cases.view_saved', values: { name } },
+      }),
+    }),
+    deleteView: action({
+      path: '/cases/views/:id/delete',
+      tag: 'cases',
+      role: 'viewer',
+      summary: 'Delete a view that one has saved; an admin deletes any shared one',
+      params,
+      result: Done,
+      async run(ask, { params: { id } }) {
+        await deleteView(pool, ask, id)
+        return { id }
+      },
+      next: () => ({ to: '/cases', notice: { key: 'cases.view_deleted' } }),
+    }),
+    display: action({
+      path: '/cases/display',
+      tag: 'cases',
+      role: 'viewer',
+      summary: 'Choose the columns of one’s own list of cases, and how close its rows are',
+      body: Display.extend({ back: z.string().max(4000).optional().describe('What a browser returns to') }),
+      result: Display,
+      async run(ask, { input: { back: _, ...display } }) {
+        await keepDisplay(pool, ask, display)
+        return display
+      },
+      next: (_ask, _display, { input: { back = '' } }) => ({ to: `/cases?${new URLSearchParams(back)}` }),
     }),
     groups: read({
       path: '/cases/groups',

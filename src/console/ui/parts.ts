@@ -194,11 +194,13 @@ export function table<Row>(
      * Check boxes before the rows: the name of the field, and the value of a row; null if the row cannot be ticked.
      */
     tick?: { name: string; label: string; all: string; value(row: Row): string | null; form: string }
+    /** Rows close to each other. */
+    compact?: boolean
   },
 ): SafeHtml {
   if (rows.length === 0) return options.empty
   const { href, tick } = options
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${options.caption}"><table${href ? html` data-rows` : ''}>
+  return html`<div class="scroll${options.compact ? ' compact' : ''}" tabindex="0" role="region" aria-label="${options.caption}"><table${href ? html` data-rows` : ''}>
     <caption>${options.caption}</caption>
     <thead><tr>${
       tick
@@ -290,6 +292,7 @@ export interface Field {
   /** Values that are offered while one types. */
   offered?: readonly string[]
   required?: boolean
+  checked?: boolean
   hint?: string
   placeholder?: string
   autocomplete?: 'off' | 'new-password' | 'current-password'

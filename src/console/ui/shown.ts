@@ -105,7 +105,10 @@ function factsHtml(ask: Ask, known: NonNullable<NoticeBlock['facts']>): SafeHtml
   return facts(known.map(([name, value]) => [name, isNothing(value) ? null : wordsOf(ask, value)] as const))
 }
 
-function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: TableBlock): SafeHtml {
+function tableHtml(
+  ask: Ask,
+  { columns, rows, caption, tick, compact = false, empty: none }: TableBlock,
+): SafeHtml {
   const last = columns.findLastIndex(({ only }) => only !== 'shell')
   const shown = columns.flatMap(({ title, spare, kind = spare && ('spare' as const), only, sort }, i) =>
     only === 'shell'
@@ -125,6 +128,7 @@ function tableHtml(ask: Ask, { columns, rows, caption, tick, empty: none }: Tabl
   )
   return table(rows, shown, {
     caption,
+    compact,
     empty: none.text === '' ? html`` : empty(none.text, none.todo),
     ...(rows.some(({ to }) => to !== null) ? { href: ({ to }) => to ?? '' } : {}),
     ...(tick ? { tick: { ...tick, value: row => row.tick } } : {}),

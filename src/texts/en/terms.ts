@@ -279,6 +279,8 @@ export const terms = {
   'command.bulk_ignore': 'ignore many',
   'command.bulk_assign': 'assign many',
   'command.bulk_comment': 'comment on many',
+  'command.save_view': 'save a view of cases',
+  'command.delete_view': 'delete a view of cases',
   'command.bulk_undo': 'undo for many',
   'command.bulk_stop': 'stop a bulk action',
   'command.lower_rate': 'lower the call rate',

@@ -149,6 +149,8 @@ export const help: Readonly<Record<string, string>> = {
     '属于此部门（编码），或平台上属于此部门的员工',
   'assigned to this person; @me: to the caller; -: to no one':
     '指派给此人的；@me 表示调用者本人，- 表示未指派',
+  'the columns on a page and a terminal, beside the key: number, what, cause, state, blocked_by, age, last_failed, failures, next_try, assignee, run, reason':
+    '页面和终端上显示的列（键值除外）：number、what、cause、state、blocked_by、age、last_failed、failures、next_try、assignee、run、reason',
   'that failed first within this time: 12h, 3d, 2w': '首次失败距今不超过：12h、3d、2w',
   'with this text in a comment, or in the reason of an ignore or snooze':
     '备注、忽略或暂缓的原因中含有此文字',

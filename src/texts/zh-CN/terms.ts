@@ -264,6 +264,8 @@ export const terms = {
   'command.bulk_ignore': '批量忽略',
   'command.bulk_assign': '批量指派',
   'command.bulk_comment': '批量备注',
+  'command.save_view': '保存异常项视图',
+  'command.delete_view': '删除异常项视图',
   'command.bulk_undo': '批量撤销',
   'command.bulk_stop': '停止批量操作',
   'command.lower_rate': '限速',

@@ -161,7 +161,7 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await screenshot(page, 'case-snoozed')
 
   await page.goto('/cases')
-  await page.getByLabel('Assignee', { exact: true }).selectOption(userOf('operator'))
+  await page.locator('form.filters').getByLabel('Assignee', { exact: true }).selectOption(userOf('operator'))
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('1 case matches').waitFor()
   await page.getByRole('link', { name: 'hands-1' }).waitFor()
@@ -250,6 +250,46 @@ test('what was ignored by mistake is undone from the notice, and a snooze is end
   await page.getByText(`The snooze of case ${id} is over`).waitFor()
   await page.locator('.head .state').getByText('open').waitFor()
   expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0)
+})
+
+test('columns and density are kept per user; a view is saved, shared by its link, and deleted', async () => {
+  await plant(1, { prefix: 'view-', category: 'invalid_email' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  const heads = () => page.locator('#list th').allInnerTexts()
+  await page.goto('/cases?categories=invalid_email&order=key')
+  await page.locator('summary', { hasText: 'Columns' }).click()
+  const choice = page.locator('form[action="/cases/display"]')
+  await screenshot(page, 'cases-columns')
+  for (const name of ['What', 'Blocked by', 'Since', 'Failures', 'Next try'])
+    await choice.getByLabel(name, { exact: true }).uncheck()
+  await choice.getByLabel('Last failure').check()
+  await choice.getByLabel('Rows close together').check()
+  await choice.getByRole('button', { name: 'Columns' }).click()
+  await page.locator('#list .compact').waitFor()
+  const chosen = ['', 'Key', 'Cause', 'State', 'Last failure', 'Assignee']
+  expect(await heads()).toEqual(chosen)
+  expect(new URL(page.url()).search).toBe('?categories=invalid_email&order=key')
+  // Another browser of the same user.
+  const second = await visit(browser, service.url, { role: 'reviewer' })
+  await second.goto('/cases?categories=invalid_email')
+  await second.locator('#list .compact').waitFor()
+
+  await page.locator('summary', { hasText: 'Save view' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('E-mail first')
+  await page.getByLabel('Everyone sees it').check()
+  await page.getByRole('button', { name: 'Save view' }).click()
+  await page.getByText('The view “E-mail first” is saved.').waitFor()
+  await screenshot(page, 'cases-views')
+  const viewer = await visit(browser, service.url, { role: 'viewer' })
+  await viewer.goto('/cases')
+  await viewer.getByRole('link', { name: 'E-mail first' }).click()
+  await viewer.getByText('1 case matches').waitFor()
+  expect(await viewer.locator('#list th').allInnerTexts()).toEqual(chosen.slice(1))
+  expect(await viewer.getByRole('button', { name: 'Delete “E-mail first”' }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Delete “E-mail first”' }).click()
+  await page.getByText('The view is deleted.').waitFor()
+  expect(await page.getByRole('link', { name: 'E-mail first' }).count()).toBe(0)
+  await company.db.query(`update dirsync.console_user set preferences = '{}'`)
 })
 
 test('all 1,000 that match a filter are ignored with a reason, and no other case is touched', async () => {
@@ -402,7 +442,8 @@ test('a viewer reads everything and is offered no change', async () => {
   await page.getByRole('heading', { name: `Case ${id}` }).waitFor()
   expect(await page.locator('main form[method=post]').count()).toBe(0)
   await page.goto('/cases')
-  expect(await page.locator('main form[method=post], main td input[type=checkbox]').count()).toBe(0)
+  const own = ':not([action="/cases/display"], [action="/cases/views"])'
+  expect(await page.locator(`main form[method=post]${own}, main td input[type=checkbox]`).count()).toBe(0)
 })
 
 describe.each(LANGUAGES)('in %s', language => {

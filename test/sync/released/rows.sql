@@ -111,3 +111,4 @@ insert into dirsync.halt (scope, category, platform_code, message, remedy, since
 values ('E911', 'enterprise_code', 1000240002, '{"key": "code.1000240002.meaning"}',
         '{"key": "code.1000240002.remedy"}', '2026-11-23 14:00:00+00', 2,
         '2026-11-23 15:41:00+00');
+insert into dirsync.case_view (owner, name, shared, query) values ('sample', 'mine', false, 'assignee=%40me&order=oldest');
