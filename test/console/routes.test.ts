@@ -62,6 +62,7 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /cases/:id/comment',
       'POST /employees/:key/explain',
       'POST /employees/:key/sync',
+      'POST /employees/:key/reveal',
       'POST /bulk',
       'POST /bulk/:id/start',
       'POST /bulk/:id/stop',
@@ -97,7 +98,6 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /runs/:id/reject',
     ],
     admin: [
-      'POST /employees/:key/reveal',
       'POST /money/refunds/:number/settle',
       'POST /money/refunds/:number/resolve',
       'POST /money/topups/:code/resolve',

@@ -10,6 +10,7 @@ import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
+import { valueWords } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
 import { categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
@@ -192,7 +193,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
   const values = changed_fields.map(({ field, value }) => [
     term('field', field),
     ' ',
-    value ? { code: value } : { soft: t('cases.empty_value') },
+    valueWords(ask, field, value),
   ])
   return {
     facts: [

@@ -4,6 +4,9 @@ import { type Pool, transaction } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { present } from '../../sync/employee.ts'
 
+/** In place of a field: the whole row. */
+export const WHOLE_ROW = 'all'
+
 /** A requested value is not available. */
 export class RevealError extends Error {
   readonly code: 'REASON_MISSING' | 'FIELD_UNKNOWN' | 'NOT_IN_HR'
@@ -19,20 +22,20 @@ export class RevealError extends Error {
 const HR_MS = 5000
 
 /**
- * One value of one employee as HR has it, unmasked. Who asked, for what and why is recorded before HR is read; the
- * value never is.
+ * One value of one employee as HR has it, or the whole row, unmasked, by field. Who asked, for what and why is recorded before
+ * HR is read; values never are.
  * @throws RevealError, HrUnavailableError, HrDataError, MappingError
  */
-export async function revealValue(
+export async function revealValues(
   db: Pool,
   hr: EmployeeLookup,
   asker: Asker,
   what: { key: EmployeeKey; field: string; reason: string },
-): Promise<{ value: string | null }> {
+): Promise<Record<string, string | null>> {
   const { key, field } = what
   const reason = what.reason.trim()
   if (reason === '') throw new RevealError('REASON_MISSING', 'say why you need to see the value')
-  if (!EMPLOYEE_FIELDS.some(name => name === field))
+  if (field !== WHOLE_ROW && !EMPLOYEE_FIELDS.some(name => name === field))
     throw new RevealError('FIELD_UNKNOWN', `${field} is not a field of an employee`)
   await transaction(db, async client => {
     await client.query(
@@ -48,6 +51,8 @@ export async function revealValue(
   )
   if (row === undefined || row === 'duplicate')
     throw new RevealError('NOT_IN_HR', 'HR has no single row for this employee')
-  if (!(field in row)) throw new RevealError('FIELD_UNKNOWN', `HR's mapping has no column ${field}`)
-  return { value: row[field] ?? null }
+  const fields = field === WHOLE_ROW ? EMPLOYEE_FIELDS.filter(name => name in row) : [field]
+  if (!fields.every(name => name in row))
+    throw new RevealError('FIELD_UNKNOWN', `HR's mapping has no column ${field}`)
+  return Object.fromEntries(fields.map(name => [name, row[name] ?? null]))
 }

@@ -3,6 +3,7 @@ import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { isOfHr } from '../../hr/source.ts'
 import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import { action, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
@@ -19,7 +20,7 @@ import {
   readEmployee,
   readEmployees,
 } from './query.ts'
-import { RevealError, revealValue } from './reveal.ts'
+import { RevealError, revealValues, WHOLE_ROW } from './reveal.ts'
 import { employeeShown, revealedBody } from './view.ts'
 
 const params = z.object({
@@ -99,30 +100,40 @@ export function employees(services: EmployeeServices) {
     reveal: action({
       path: '/employees/:key/reveal',
       tag: 'employees',
-      role: 'admin',
-      summary: 'One value of one employee as HR has it, unmasked. Recorded before it is read',
+      role: 'reviewer',
+      summary:
+        'One value of one employee as HR has it, unmasked; for admins the whole row. Recorded before it is read',
       params,
-      body: z.object({ field: z.enum(EMPLOYEE_FIELDS), reason }),
+      body: z.object({
+        field: z.enum([...EMPLOYEE_FIELDS, WHOLE_ROW]).describe('`all`: every field, for admins'),
+        reason,
+      }),
       secret: true,
-      result: z.object({ value: z.string().nullable() }),
+      result: z.object({
+        value: z.string().nullable().describe('Of the field; null with `all`'),
+        values: z.record(z.string(), z.string().nullable()).describe('By field'),
+      }),
       async run(ask, { params, input }) {
+        if (input.field === WHOLE_ROW && !mayAs(ask.viewer.role, 'admin'))
+          throw new Problem('forbidden', '', { values: { role: ask.t('role.admin') } })
         const key = await resolveKey(services, params.key)
-        return reveal(services, ask, { key, ...input })
+        const values = await reveal(services, ask, { key, ...input })
+        return { value: values[input.field] ?? null, values }
       },
-      async page(ask, { value }, { params, input }) {
+      async page(ask, { values }, { params, input: { reason } }) {
         const key = await resolveKey(services, params.key)
         return {
           title: employeeLabel(key),
-          body: revealedBody(ask, { name: employeeLabel(key), path: employeePath(key), ...input, value }),
+          body: revealedBody(ask, { name: employeeLabel(key), path: employeePath(key), reason, values }),
         }
       },
     }),
   }
 }
 
-async function reveal({ pool, hr }: EmployeeServices, ask: Ask, what: Parameters<typeof revealValue>[3]) {
+async function reveal({ pool, hr }: EmployeeServices, ask: Ask, what: Parameters<typeof revealValues>[3]) {
   try {
-    return await revealValue(pool, hr, ask.asker, what)
+    return await revealValues(pool, hr, ask.asker, what)
   } catch (error) {
     if (error instanceof RevealError)
       throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })

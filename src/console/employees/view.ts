@@ -6,14 +6,15 @@ import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
 import { whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, code, head, reasonField, section, type Tone } from '../ui/parts.ts'
+import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { maskedWords } from '../ui/shown.ts'
+import { valueWords } from '../ui/shown.ts'
 import { runStatus } from '../ui/states.ts'
 import { keptBlocks, storyBlocks } from './kept-view.ts'
 import { employeeLabel } from './key.ts'
 import { EMPLOYEE_STATUS_TONES } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
+import { WHOLE_ROW } from './reveal.ts'
 import { fieldNames, steps } from './steps-view.ts'
 
 // One employee
@@ -71,12 +72,15 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtm
   return actionForm(ask, {
     to: `${path}/reveal`,
     label: t('employees.reveal'),
-    role: 'admin',
+    role: 'reviewer',
     fields: [
       {
         name: 'field',
         label: t('employees.field'),
-        choices: known.map(({ field }) => ({ value: field, text: fieldName(ask, field) })),
+        choices: [
+          ...known.map(({ field }) => ({ value: field, text: fieldName(ask, field) })),
+          ...(ask.may('admin') ? [{ value: WHOLE_ROW, text: t('employees.reveal.all') }] : []),
+        ],
       },
       reasonField(t, true, 'employees.reveal.hint'),
     ],
@@ -289,14 +293,16 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
         fields,
         [
           { title: t('employees.field'), of: ({ field }) => term('field', field) },
-          { title: t('employees.in_hr'), gives: true, of: row => maskedWords(ask, row.hr) },
+          { title: t('employees.in_hr'), gives: true, of: row => valueWords(ask, row.field, row.hr) },
           ...(isAsked
             ? [
                 {
                   title: t('employees.on_platform'),
                   gives: true as const,
                   of: (row: Field) =>
-                    row.platform_told ? maskedWords(ask, row.platform) : { soft: t('employees.not_told') },
+                    row.platform_told
+                      ? valueWords(ask, row.field, row.platform)
+                      : { soft: t('employees.not_told') },
                 },
               ]
             : []),
@@ -360,17 +366,18 @@ function noteOf({ t, language }: Ask, { note, status }: Field): Words {
 /** Shown once, in the answer to the request: no address leads to it and the browser does not cache it. */
 export function revealedBody(
   ask: Ask,
-  revealed: { name: string; path: string; field: string; reason: string; value: string | null },
+  revealed: { name: string; path: string; reason: string; values: Record<string, string | null> },
 ): SafeHtml {
   const { t } = ask
   return html`${head(code(revealed.name))}
   ${section(
-    t('employees.revealed', { field: fieldName(ask, revealed.field) }),
-    html`<div class="stack"><p class="revealed">${
-      revealed.value === null || revealed.value === ''
-        ? t('common.empty')
-        : html`<bdi>${revealed.value}</bdi>`
-    }</p>
+    t('employees.revealed'),
+    html`<div class="stack"><div class="revealed">${facts(
+      Object.entries(revealed.values).map(([field, value]) => [
+        fieldName(ask, field),
+        value === null || value === '' ? t('common.empty') : html`<bdi>${value}</bdi>`,
+      ]),
+    )}</div>
     <p class="soft">${t('employees.revealed.note', { reason: revealed.reason })}</p>
     <p><a href="${revealed.path}">${t('employees.back')}</a></p></div>`,
   )}`

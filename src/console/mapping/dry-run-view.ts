@@ -25,7 +25,7 @@ import {
   tabs,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { maskedWords } from '../ui/shown.ts'
+import { valueWords } from '../ui/shown.ts'
 import type { DryRunLine } from './dry-runs.ts'
 import type { DryRunResult, DryRunsResult } from './query.ts'
 
@@ -374,7 +374,13 @@ function employeesOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): 
           of: ({ changed }) =>
             joined(
               changed.map(({ field, from, to }): Words => {
-                return [term('field', field), ' ', maskedWords(ask, from), ' → ', maskedWords(ask, to)]
+                return [
+                  term('field', field),
+                  ' ',
+                  valueWords(ask, field, from),
+                  ' → ',
+                  valueWords(ask, field, to),
+                ]
               }),
               t('employees.list_separator'),
             ),

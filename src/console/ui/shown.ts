@@ -159,7 +159,16 @@ export function wordsOf(ask: Ask, words: Words): Part {
   return html`${(words as readonly Words[]).map(part => wordsOf(ask, part))}`
 }
 
-/** A value as dirsync masks it; an empty one is labelled as such. */
-export function maskedWords({ t }: Pick<Ask, 't'>, value: string | null): Words {
-  return value === null || value === '' ? { soft: t('common.empty') } : { foreign: maskedText(t, value) }
+/** Fields whose values are codes with a meaning (platform spec, section 2.3). */
+const CODED = new Set(['gender', 'card_type'])
+
+/** A field's value as dirsync masks it, with the word for a code; an empty one is labelled as such. */
+export function valueWords(
+  { t, language }: Pick<Ask, 't' | 'language'>,
+  field: string,
+  value: string | null,
+): Words {
+  if (value === null || value === '') return { soft: t('common.empty') }
+  const word = CODED.has(field) ? textOr(language, `${field}.${value}`, '') : ''
+  return word === '' ? { foreign: maskedText(t, value) } : [word, ' ', { soft: value }]
 }

@@ -136,7 +136,6 @@ export const cases = {
   'cases.resolved_at': 'Resolved',
   'cases.resolved_by': '{how}, by {who}',
   'cases.reason_given': 'Reason given',
-  'cases.empty_value': '(empty)',
   'cases.next.open': 'It needs a person: fix the cause, then retry.',
   'cases.next.retry_scheduled': 'dirsync retries it by itself. There is nothing to do.',
   'cases.next.awaiting_activation':

@@ -132,7 +132,6 @@ export const cases = {
   'cases.resolved_at': '解决时间',
   'cases.resolved_by': '{how}（{who}）',
   'cases.reason_given': '填写的原因',
-  'cases.empty_value': '（空）',
   'cases.next.open': '待人工处理：请先消除原因，再重试。',
   'cases.next.retry_scheduled': 'dirsync 会自动重试，无需处理。',
   'cases.next.awaiting_activation': 'dirsync 会自动复查该员工是否已在平台激活。',

@@ -98,8 +98,8 @@ test('“Sync now” starts a run, and its steps appear without a reload', async
   })
 })
 
-test('an admin sees one value for a reason, which the audit keeps; the value stands nowhere else', async () => {
-  const page = await visit(browser, service.url, { role: 'admin' })
+test('a reviewer sees one value for a reason, which the audit keeps; the value stands nowhere else', async () => {
+  const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto('/employees/e0004')
   await page.locator('summary', { hasText: 'Show a value' }).click()
   await page.getByLabel('Field').selectOption('mobile')
@@ -124,8 +124,8 @@ test('an admin sees one value for a reason, which the audit keeps; the value sta
   expect(await page.content()).not.toContain(person(4).mobile)
 })
 
-test('a reviewer is not offered to see a value, and is refused', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
+test('a viewer is not offered to see a value, and is refused', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/employees/e0004')
   await page.getByText('In sync: the platform').waitFor()
   expect(await page.getByText('Show a value').count()).toBe(0)
@@ -135,6 +135,29 @@ test('a reviewer is not offered to see a value, and is refused', async () => {
   })
   expect(answer.status()).toBe(403)
   expect(await answer.text()).not.toContain(person(4).mobile)
+})
+
+test('an admin sees the whole row for a reason; nobody else is offered or given it', async () => {
+  const operator = await visit(browser, service.url, { role: 'operator' })
+  await operator.goto('/employees/e0004')
+  await operator.locator('summary', { hasText: 'Show a value' }).click()
+  expect(await operator.getByLabel('Field').textContent()).not.toContain('all of them')
+  const answer = await operator.request.post(`${service.url}/employees/e0004/reveal`, {
+    form: { field: 'all', reason: 'curious' },
+    headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+  })
+  expect(answer.status()).toBe(403)
+  expect(await answer.text()).not.toContain(person(4).mobile)
+
+  const page = await visit(browser, service.url, { role: 'admin' })
+  await page.goto('/employees/e0004')
+  await page.locator('summary', { hasText: 'Show a value' }).click()
+  await page.getByLabel('Field').selectOption('all')
+  await page.getByLabel('Reason').fill('an audit of the mapping')
+  await page.getByRole('button', { name: 'Show a value' }).click()
+  for (const value of [person(4).mobile, person(4).email, person(4).name])
+    await page.getByText(value, { exact: true }).first().waitFor()
+  await screenshot(page, 'employee-row')
 })
 
 test('whatever HR and the platform deliver is shown as text, and breaks nothing', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { connectPlatform } from '../../../src/connections.ts'
 import { readEmployee } from '../../../src/console/employees/query.ts'
-import { RevealError, revealValue } from '../../../src/console/employees/reveal.ts'
+import { RevealError, revealValues } from '../../../src/console/employees/reveal.ts'
 import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
 import { HrSource } from '../../../src/hr/source.ts'
@@ -146,7 +146,7 @@ describe('revealing a value', () => {
 
   test('gives HR’s value, and has written down who asked and why, but not the value', async () => {
     const what = { key: key('e0004'), field: 'mobile', reason: 'the bank asks' }
-    expect(await revealValue(company.db, hr, asker, what)).toEqual({ value: '19900000004' })
+    expect(await revealValues(company.db, hr, asker, what)).toEqual({ mobile: '19900000004' })
     const { rows } = await company.db.query(
       `select to_jsonb(c) as row from dirsync.command c where name = 'reveal'`,
     )
@@ -160,7 +160,7 @@ describe('revealing a value', () => {
 
   test('is recorded even if HR has no such employee, and refused without a reason or for an unknown field', async () => {
     const reveal = (userid: string, field: string, reason: string) =>
-      revealValue(company.db, hr, asker, { key: key(userid), field, reason })
+      revealValues(company.db, hr, asker, { key: key(userid), field, reason })
     await expect(reveal('nobody', 'mobile', 'to see')).rejects.toMatchObject({ code: 'NOT_IN_HR' })
     await expect(reveal('e0004', 'mobile', '')).rejects.toBeInstanceOf(RevealError)
     await expect(reveal('e0004', 'mobile', '  ')).rejects.toMatchObject({ code: 'REASON_MISSING' })
