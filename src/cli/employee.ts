@@ -3,6 +3,7 @@ import { employeesNamed } from '../console/employees/key.ts'
 import type { EmployeeResult } from '../console/employees/query.ts'
 import { employees } from '../console/employees/routes.ts'
 import { employeeShown } from '../console/employees/view.ts'
+import { People } from '../console/people.ts'
 import { message } from '../texts/message.ts'
 import { employeeName } from './arguments.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -45,7 +46,8 @@ const HR_MS = 60_000
  * @throws FailedError if neither HR nor dirsync knows one of this name, UsageError if there are several
  */
 export async function explained(context: CommandContext, name: string): Promise<EmployeeResult> {
-  const services = { ...context, hr: await context.hr(), hrMs: HR_MS }
+  const hr = await context.hr()
+  const services = { ...context, hr, people: new People(hr, context.logger), hrMs: HR_MS }
   const { keys, silent } = await employeesNamed(services, name)
   if (keys.length === 0)
     throw new FailedError(

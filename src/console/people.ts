@@ -1,4 +1,5 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
+import type { Searched } from '../hr/server.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -12,14 +13,27 @@ const REST_MS = 5_000
 /** Look-ups of one HR system at a time, and how many more wait: workers read it through the same connections. */
 const AT_A_TIME = 2
 const WAITING = 20
+/** How long a search waits for HR, and how many people search one HR system at a time, and wait to. */
+const SEARCH_MS = 3000
+const SEARCHES = 2
+const WAITING_SEARCHES = 10
 
 export interface DepartmentKey {
   enterpriseCode: string
   deptCode: string
 }
 
+/** What a search has found in HR. */
+interface FoundInHr {
+  employees: (EmployeeKey & { by: Searched })[]
+  departments: DepartmentKey[]
+  /** false: an HR system did not answer in time. */
+  isComplete: boolean
+}
+
 interface Line {
   line: BoundedLine
+  searches: BoundedLine
   restsUntil: number
 }
 
@@ -31,12 +45,20 @@ export class People {
   readonly #hr: HrSources
   readonly #logger: Logger
   readonly #lines: ReadonlyMap<NamedSource, Line>
+  readonly #searching = new Set<string>()
 
   constructor(hr: HrSources, logger: Logger) {
     this.#hr = hr
     this.#logger = logger
     this.#lines = new Map(
-      hr.all.map(source => [source, { line: new BoundedLine(AT_A_TIME, WAITING), restsUntil: 0 }]),
+      hr.all.map(source => [
+        source,
+        {
+          line: new BoundedLine(AT_A_TIME, WAITING),
+          searches: new BoundedLine(SEARCHES, WAITING_SEARCHES),
+          restsUntil: 0,
+        },
+      ]),
     )
   }
 
@@ -60,6 +82,44 @@ export class People {
   /** Names of some departments, by `keyText` of enterprise and code. */
   departments(keys: readonly DepartmentKey[]): Promise<Map<string, string>> {
     return this.#ask(keys, ({ hr }, wanted) => hr.departmentNames(wanted, WAIT_MS))
+  }
+
+  /**
+   * Some people and departments whom HR has by the beginning of a name or of another column.
+   * @param by the columns of people that the text may be in
+   * @param viewer who searches: one search at a time
+   */
+  async search(text: string, by: readonly Searched[], viewer: string, limit: number): Promise<FoundInHr> {
+    const found: FoundInHr = { employees: [], departments: [], isComplete: true }
+    if (this.#searching.has(viewer)) return { ...found, isComplete: false }
+    this.#searching.add(viewer)
+    const options = { limit, timeoutMs: SEARCH_MS }
+    try {
+      await Promise.all(
+        [...this.#lines].map(async ([source, { searches }]) => {
+          const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) =>
+            this.#hr.of(enterpriseCode) === source
+          const looking = searches.run(async () => {
+            const employees = []
+            for (const column of by)
+              for (const key of await source.hr.search(column, text, options))
+                employees.push({ ...key, by: column })
+            return { employees, departments: await source.hr.searchDepartments(text, options) }
+          })
+          try {
+            const { employees, departments } = await within(SEARCH_MS, looking)
+            found.employees.push(...employees.filter(isOwn))
+            found.departments.push(...departments.filter(isOwn))
+          } catch (error) {
+            this.#logger.debug({ source: source.name, error }, 'HR could not be searched')
+            found.isComplete = false
+          }
+        }),
+      )
+    } finally {
+      this.#searching.delete(viewer)
+    }
+    return found
   }
 
   async #ask<Key extends { enterpriseCode: string }, Found>(

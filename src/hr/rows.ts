@@ -59,6 +59,11 @@ export function selectRows(
   )
 }
 
+/** A pattern for LIKE of texts that begin so, where a backslash escapes. */
+export function likeBeginning(text: string): string {
+  return `${text.replace(/[\\%_]/g, '\\$&')}%`
+}
+
 function comparedColumn({ mapping }: HrQuery, { column }: KeyCondition): MappedColumn {
   const mapped = mapping.columns.get(column)
   if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)

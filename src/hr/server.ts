@@ -127,11 +127,18 @@ export interface HrQuery {
   counted?: boolean
 }
 
-/** Rows whose key column has one of the values. It may also match others that the server considers equal. */
+/** Columns by which people are searched for. */
+export const SEARCHED = ['name', 'corp_code', 'mobile', 'email'] as const
+export type Searched = (typeof SEARCHED)[number]
+
+/** Rows whose column has one of the values. It may also match others that the server considers equal. */
 export interface KeyCondition {
-  column: 'userid' | 'enterprise_code' | 'dept_code'
-  /** `type`: compared in the column's own type, so that an index on it serves; `text`: by its canonical text. */
-  by: 'type' | 'text'
+  column: 'userid' | 'enterprise_code' | 'dept_code' | Searched
+  /**
+   * `type`: compared in the column's own type, so that an index on it serves; `text`: by its canonical text; `beginning`: its
+   * text begins with the value, in lower case, whatever its own capitals.
+   */
+  by: 'type' | 'text' | 'beginning'
   /** At least one, none with the character 0. */
   values: readonly string[]
 }

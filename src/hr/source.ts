@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { trimText } from '../lib/text.ts'
 import { message } from '../texts/message.ts'
 import {
   countEmployees,
@@ -25,6 +26,7 @@ import type {
   HrReader,
   HrServer,
   HrServerSettings,
+  Searched,
   TableReadWhole,
 } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
@@ -172,6 +174,36 @@ export class HrSource {
     return this.#asFound(employees, () => lookupEmployees(place, keys, options))
   }
 
+  /**
+   * Some employees of whom a column begins with a text, whatever its capitals; none where it is not mapped.
+   * @param timeoutMs after which it is given up: where no index serves, all of HR is read
+   */
+  async search(
+    column: Searched,
+    text: string,
+    { limit, timeoutMs }: { limit: number; timeoutMs: number },
+  ): Promise<EmployeeKey[]> {
+    const { employees } = await this.#inspected()
+    const rows = await this.#beginningWith(employees, 'userid', { column, text, limit, timeoutMs })
+    return rows.map(([enterpriseCode, userid]) => ({ enterpriseCode, userid }))
+  }
+
+  /** The same for departments, by name. */
+  async searchDepartments(
+    text: string,
+    { limit, timeoutMs }: { limit: number; timeoutMs: number },
+  ): Promise<{ enterpriseCode: string; deptCode: string }[]> {
+    const { departments } = await this.#inspected()
+    if (departments === null) return []
+    const rows = await this.#beginningWith(departments, 'dept_code', {
+      column: 'name',
+      text,
+      limit,
+      timeoutMs,
+    })
+    return rows.map(([enterpriseCode, code]) => ({ enterpriseCode, deptCode: trimText(code) }))
+  }
+
   /** The big tables that every look-up of an employee scans in full. */
   async lookupReadsWhole(): Promise<TableReadWhole[]> {
     const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
@@ -276,6 +308,23 @@ export class HrSource {
   close(): Promise<void> {
     this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#server.close())
     return this.#closing
+  }
+
+  async #beginningWith(
+    mapping: Mapping,
+    key: 'userid' | 'dept_code',
+    { column, text, limit, timeoutMs }: { column: Searched; text: string; limit: number; timeoutMs: number },
+  ): Promise<[enterpriseCode: string, key: string][]> {
+    if (!mapping.columns.has(column)) return []
+    const where = [{ column, by: 'beginning', values: [text.toLowerCase()] } as const]
+    const columns = ['enterprise_code', key]
+    const defaultEnterprise = this.#defaultEnterprise
+    const query = { mapping, columns, defaultEnterprise, where, limit }
+    const rows = await this.#server.reader.rows(query, timeoutMs)
+    return rows.flatMap(([enterprise, name]) => (name ? [[enterprise ?? '', name] as const] : [])) as [
+      string,
+      string,
+    ][]
   }
 
   /** HR's tables may change under a running service: when a mapping turns out wrong, the columns are inspected anew. */

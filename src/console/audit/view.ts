@@ -183,6 +183,7 @@ const LISTS: Record<string, string> = {
   field: 'field',
   operation: 'operation',
   screen: 'nav',
+  by: 'field',
 }
 const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/
 const MOST_ITEMS = 8

@@ -3,6 +3,7 @@ import { beginning } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
+  alert,
   empty,
   figure,
   filters,
@@ -76,6 +77,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
       ? ''
       : html`<p>${t('employees.of_department', { department: beginning(asked.department, 80) })}</p>`
   }
+  ${result.hr === 'away' ? alert('warn', t('search.hr_away')) : ''}
   ${table(
     result.items,
     [

@@ -5,19 +5,28 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
+import type { Ask } from '../ask.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import type { People } from '../people.ts'
 import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
-import { searchEmployees } from './search.ts'
+import { findEmployees, HrSearch } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
 
 // The list
 
 export const EmployeesQuery = z.object({
-  q: z.string().trim().max(200).optional().describe('The beginning of a user id, or a whole open id'),
+  q: z
+    .string()
+    .trim()
+    .max(200)
+    .optional()
+    .describe(
+      'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, or a whole open id',
+    ),
   status: z.enum(LISTED).optional().describe('How they stand; nearly all are in sync, whom no list has'),
   department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
   enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
@@ -29,12 +38,14 @@ export const EmployeesResult = z.object({
   counts: z.record(z.string(), z.int()).describe('Employees by status'),
   items: z.array(ListedEmployee),
   next: z.string().nullable(),
+  hr: HrSearch,
 })
 export type EmployeesResult = z.infer<typeof EmployeesResult>
 
 /** @throws Problem for filters that do not go together */
 export async function readEmployees(
-  pool: Pool,
+  services: { pool: Pool; people: People },
+  ask: Ask,
   { q, status, department: code, enterprise, cursor, limit }: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
   if (q !== undefined) {
@@ -43,13 +54,19 @@ export async function readEmployees(
       throw new Problem('invalid', message('said.either_option', { one: 'q', other }), { field: other })
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
-  const [counts, { items, next }] = await Promise.all([
-    countStatuses(pool),
-    q === undefined
-      ? listEmployees(pool, { status, department }, { after: cursor, limit })
-      : { items: await searchEmployees(pool, q, { limit }), next: null },
+  const found = async (text: string) => {
+    const { employees: items, hr } = await findEmployees(services, ask, text, limit)
+    return { items, hr, next: null }
+  }
+  const listed = async () => ({
+    ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),
+    hr: 'not_asked' as const,
+  })
+  const [counts, page] = await Promise.all([
+    countStatuses(services.pool),
+    q === undefined ? listed() : found(q),
   ])
-  return { counts, items, next }
+  return { counts, ...page }
 }
 
 // One employee
@@ -108,7 +125,10 @@ export const EmployeeResult = EmployeeStory.extend({
 export type EmployeeResult = z.infer<typeof EmployeeResult>
 
 /** What an employee's page needs. The platform is connected on first use. */
-export type EmployeeServices = Knows & { platform(): PlatformClient | Promise<PlatformClient> }
+export type EmployeeServices = Knows & {
+  people: People
+  platform(): PlatformClient | Promise<PlatformClient>
+}
 
 const NOT_READ: EmployeeView = {
   ...{ hr: 'not_asked', hr_error: null, platform: 'not_asked', platform_error: null },
@@ -120,7 +140,7 @@ const NOT_READ: EmployeeView = {
  * @param options.ask whether to ask the platform too
  */
 export async function readEmployee(
-  { pool, hr, hrMs = HR_MS, platform }: Omit<EmployeeServices, 'config'>,
+  { pool, hr, hrMs = HR_MS, platform }: Omit<EmployeeServices, 'config' | 'people'>,
   key: EmployeeKey,
   options: { hr: boolean; ask?: boolean; run?: number | undefined },
 ): Promise<EmployeeResult> {

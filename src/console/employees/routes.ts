@@ -43,10 +43,10 @@ export function employees(services: EmployeeServices) {
       path: '/employees',
       tag: 'employees',
       role: 'viewer',
-      summary: 'Employees by the beginning of their user id, by status, or by department',
+      summary: 'Employees by the beginning of their user id or name, by status, or by department',
       query: EmployeesQuery,
       result: EmployeesResult,
-      run: (_ask, { input }) => readEmployees(services.pool, input),
+      run: (ask, { input }) => readEmployees(services, ask, input),
       page: (ask, result, { input }) => ({
         title: ask.t('employees.title'),
         body: employeesBody(ask, result, input),

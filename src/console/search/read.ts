@@ -1,23 +1,37 @@
 import { z } from 'zod'
+import { likeBeginning } from '../../hr/rows.ts'
 import type { Pool } from '../../lib/database.ts'
-import { ListedEmployee } from '../employees/list.ts'
-import { searchEmployees } from '../employees/search.ts'
+import type { Ask } from '../ask.ts'
+import { FoundEmployee, findEmployees, HrSearch } from '../employees/search.ts'
+import type { DepartmentKey, People } from '../people.ts'
 
 /** Everything that a search text may refer to. */
 export const SearchResult = z.object({
-  cases: z.array(
-    z.object({
-      id: z.int(),
-      state: z.string(),
-      category: z.string(),
-      entity: z.string(),
-      entity_key: z.string(),
-      field: z.string(),
-    }),
-  ),
+  cases: z
+    .array(
+      z.object({
+        id: z.int(),
+        state: z.string(),
+        category: z.string(),
+        enterprise_code: z.string(),
+        entity: z.string(),
+        entity_key: z.string(),
+        field: z.string(),
+      }),
+    )
+    .describe('By number, or by trace id'),
+  codes: z
+    .array(z.object({ platform_code: z.int(), category: z.string(), cases: z.int() }))
+    .describe('Codes of the platform by number, with their unresolved cases'),
   runs: z.array(z.object({ id: z.int(), kind: z.string(), state: z.string(), requested_at: z.date() })),
   employees: z.array(
-    ListedEmployee.pick({ enterprise_code: true, userid: true, status: true, open_cases: true }),
+    FoundEmployee.pick({
+      enterprise_code: true,
+      userid: true,
+      status: true,
+      open_cases: true,
+      found_by: true,
+    }),
   ),
   departments: z.array(
     z.object({
@@ -27,6 +41,7 @@ export const SearchResult = z.object({
       deleted_at: z.date().nullable(),
     }),
   ),
+  hr: HrSearch,
 })
 export type SearchResult = z.infer<typeof SearchResult>
 
@@ -34,42 +49,86 @@ export type SearchResult = z.infer<typeof SearchResult>
 const CASE = /^#?\s*(\d{1,15})$/
 /** `run 17` is that of a run, in either language. */
 const RUN = /^(?:run|(?:第\s*)?(?:同步)?(?:任务)?)\s*#?\s*(\d{1,15})(?:\s*号(?:同步)?任务)?$/iu
+/** All codes of the platform have ten digits, of which the first is 1. */
+const CODE = /^1\d{9}$/
+
+const NOTHING: SearchResult = {
+  cases: [],
+  codes: [],
+  runs: [],
+  employees: [],
+  departments: [],
+  hr: 'not_asked',
+}
 
 /**
- * Everything with that name or number: cases and runs by number, employees and departments by the beginning of their
- * keys.
+ * Everything with that name or number: cases by number and trace id, codes of the platform, runs, employees and departments by
+ * the beginning of their keys and, as far as HR may be asked, of their names.
  */
-export async function searchEverything(db: Pool, text: string, limit: number): Promise<SearchResult> {
+export async function searchEverything(
+  services: { pool: Pool; people: People },
+  ask: Ask,
+  text: string,
+  limit: number,
+): Promise<SearchResult> {
+  const { pool } = services
   const wanted = text.trim()
-  if (wanted === '' || wanted.includes('\0')) return { cases: [], runs: [], employees: [], departments: [] }
+  if (wanted === '' || wanted.includes('\0')) return NOTHING
   const caseNumber = CASE.exec(wanted)?.[1]
   const runNumber = caseNumber === undefined ? RUN.exec(wanted)?.[1] : undefined
-  const [cases, runs, employees, departments] = await Promise.all([
-    caseNumber === undefined
-      ? []
-      : db
-          .query<SearchResult['cases'][number]>(
-            'select id, state, category, entity, entity_key, field from dirsync.dead_letter where id = $1',
-            [caseNumber],
-          )
-          .then(({ rows }) => rows),
-    runNumber === undefined
-      ? []
-      : db
-          .query<SearchResult['runs'][number]>(
-            'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
-            [runNumber],
-          )
-          .then(({ rows }) => rows),
+  const rows = async <Row>(isAsked: boolean, sql: string, values: unknown[]): Promise<Row[]> =>
+    isAsked ? ((await pool.query(sql, values)).rows as Row[]) : []
+  const [cases, codes, runs, found] = await Promise.all([
+    rows<SearchResult['cases'][number]>(
+      true,
+      `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
+       where id = $1 or trace_id = $2 order by id desc limit $3`,
+      [caseNumber ?? null, wanted, limit],
+    ),
+    rows<SearchResult['codes'][number]>(
+      CODE.test(wanted),
+      `select platform_code, category, sum(n)::int as cases from dirsync.tally
+       where source = 'dead_letter' and platform_code = $1 and state <> 'ignored'
+       group by platform_code, category having sum(n) > 0 order by 3 desc, 2`,
+      [wanted],
+    ),
+    rows<SearchResult['runs'][number]>(
+      runNumber !== undefined,
+      'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
+      [runNumber],
+    ),
     // No user id begins with #.
-    wanted.startsWith('#') ? [] : searchEmployees(db, wanted, { limit }),
-    db
-      .query<SearchResult['departments'][number]>(
-        `select enterprise_code, dept_code, active, deleted_at from dirsync.department
-         where dept_code like $1 order by dept_code using ~<~, enterprise_code limit $2`,
-        [`${wanted.replace(/[\\%_]/g, '\\$&')}%`, limit],
-      )
-      .then(({ rows }) => rows),
+    wanted.startsWith('#')
+      ? { employees: [], departments: [], hr: 'not_asked' as const }
+      : findEmployees(services, ask, wanted, limit),
   ])
-  return { cases, runs, employees, departments }
+  const departments = await searchDepartments(pool, wanted, found.departments, limit)
+  return { cases, codes, runs, departments, employees: found.employees, hr: found.hr }
+}
+
+/** Departments whose code begins with the text, and those that HR has by that name. */
+async function searchDepartments(
+  db: Pool,
+  text: string,
+  inHr: readonly DepartmentKey[],
+  limit: number,
+): Promise<SearchResult['departments']> {
+  const { rows } = await db.query<SearchResult['departments'][number]>(
+    `with found as (
+       (select enterprise_code, dept_code from dirsync.department
+        where dept_code like $1 order by dept_code using ~<~, enterprise_code limit $4)
+       union
+       select * from unnest($2::text[], $3::text[])
+     )
+     select d.enterprise_code, d.dept_code, d.active, d.deleted_at
+     from found join dirsync.department d using (enterprise_code, dept_code)
+     order by d.dept_code using ~<~, d.enterprise_code limit $4`,
+    [
+      likeBeginning(text),
+      inHr.map(({ enterpriseCode }) => enterpriseCode),
+      inHr.map(({ deptCode }) => deptCode),
+      limit,
+    ],
+  )
+  return rows
 }

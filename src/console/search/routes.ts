@@ -1,160 +1,164 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
 import { z } from 'zod'
 import { beginning } from '../../lib/text.ts'
-import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { namedDepartment } from '../departments/view.ts'
-import { namedEmployee, statusState } from '../employees/list-view.ts'
+import { mayAs } from '../auth/viewer.ts'
+import { keyWords } from '../cases/parts.ts'
+import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
-import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
+import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
-import { caseState, runState } from '../ui/states.ts'
+import { pageOf } from '../ui/shown.ts'
+import { caseStatus, runStatus } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
 
 /** Hits shown per kind; type more to narrow them down. */
 const HITS = 20
 
-export function search({ pool }: Services): Endpoint[] {
+export function search(services: Services): Endpoint[] {
   return [
     read({
       path: '/search',
       tag: 'overview',
       role: 'viewer',
-      summary: 'Cases and runs by number; employees and departments by the beginning of their keys',
+      summary:
+        'Cases, codes of the platform and runs by number; employees and departments by the beginning of their keys and, for reviewers, of their names in HR',
       query: z.object({
         q: z
           .string()
           .trim()
           .max(200)
           .default('')
-          .describe('`#17` or `17`, `run 12`, a user id, an open id, or a department code'),
+          .describe(
+            '`#17` or `17`, `run 12`, a trace id, a code of the platform, a user id, an open id, a department code; for reviewers a name, a work number, a mobile number, an e-mail address or a department name',
+          ),
       }),
       result: SearchResult,
-      run: (_ask, { input }) => searchEverything(pool, input.q, HITS),
+      run: (ask, { input }) => searchEverything(services, ask, input.q, HITS),
       page(ask, found, { input }) {
         const [only, ...others] = addresses(found)
         if (only && others.length === 0) return { to: only }
-        return { title: ask.t('search.title'), body: searchBody(ask, found, input.q) }
+        return pageOf(ask, searchShown(ask, found, input.q))
       },
     }),
   ]
 }
 
-function addresses({ cases, runs, employees, departments }: SearchResult): string[] {
+type Found<Kind extends 'cases' | 'codes' | 'runs' | 'employees' | 'departments'> = SearchResult[Kind][number]
+
+const toCase = ({ id }: Found<'cases'>) => `/cases/${id}`
+const toRun = ({ id }: Found<'runs'>) => `/runs/${id}`
+const toCode = ({ platform_code, category }: Found<'codes'>) =>
+  `/cases?${new URLSearchParams({ categories: category, code: String(platform_code) })}`
+const toEmployee = ({ enterprise_code, userid }: Found<'employees'>) =>
+  employeePath({ enterpriseCode: enterprise_code, userid })
+const toDepartment = (row: Found<'departments'>) => departmentPath(row.enterprise_code, row.dept_code)
+
+function addresses({ cases, codes, runs, employees, departments }: SearchResult): string[] {
   return [
-    ...cases.map(({ id }) => `/cases/${id}`),
-    ...runs.map(({ id }) => `/runs/${id}`),
-    ...employees.map(row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid })),
-    ...departments.map(row => departmentPath(row.enterprise_code, row.dept_code)),
+    ...cases.map(toCase),
+    ...codes.map(toCode),
+    ...runs.map(toRun),
+    ...employees.map(toEmployee),
+    ...departments.map(toDepartment),
   ]
 }
 
-function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
-  const { t, language } = ask
-  const { cases, runs, employees, departments } = found
-  const none = empty('')
-  if (addresses(found).length === 0)
-    return html`${head(t('search.title'))}${empty(
-      q === '' ? t('search.nothing_asked') : t('search.nothing', { text: beginning(q, 80) }),
-      html`${t('search.hint')}${
-        q === ''
-          ? ''
-          : html` <a href="${employeePath({ enterpriseCode: '', userid: q })}">${t('employees.not_found.remedy')}</a>`
-      }`,
-    )}`
-  return html`${head(t('search.found', { text: beginning(q, 80) }))}
-  ${
-    cases.length === 0
-      ? ''
-      : section(
-          t('nav.cases'),
-          table(
-            cases,
-            [
-              { title: t('employees.case'), kind: 'main', cell: ({ id }) => `#${id}` },
-              { title: t('employees.state'), cell: row => caseState(ask, row.state) },
-              {
-                title: t('employees.what'),
-                cell: ({ category }) => textOr(language, `category.${category}`, category),
-              },
-              { title: t('search.key'), cell: row => foreign(row.entity_key) },
-            ],
-            { caption: t('nav.cases'), empty: none, href: ({ id }) => `/cases/${id}` },
-          ),
-        )
+function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
+  const { t } = ask
+  const { cases, codes, runs, employees, departments, hr } = found
+  const isNothing = addresses(found).length === 0
+  const group = <Row>(
+    caption: string,
+    rows: readonly Row[],
+    to: (row: Row) => string,
+    columns: readonly ShownColumn<NoInfer<Row>>[],
+  ): Block[] => {
+    if (rows.length === 0) return []
+    const blocks = [tableOf(rows, columns, { caption, to })]
+    return [{ section: caption, aside: rows.length === HITS ? t('search.more') : null, blocks }]
   }
-  ${
-    runs.length === 0
-      ? ''
-      : section(
-          t('nav.runs'),
-          table(
-            runs,
-            [
-              { title: t('employees.run'), kind: 'main', cell: ({ id }) => `#${id}` },
-              { title: t('overview.kind'), cell: ({ kind }) => textOr(language, `run_kind.${kind}`, kind) },
-              { title: t('employees.state'), cell: row => runState(ask, row.state) },
-              { title: t('overview.requested'), cell: row => since(ask, row.requested_at) },
-            ],
-            { caption: t('nav.runs'), empty: none, href: ({ id }) => `/runs/${id}` },
-          ),
-        )
+  return {
+    title: q === '' || isNothing ? t('search.title') : t('search.found', { text: beginning(q, 80) }),
+    blocks: [
+      ...(hr === 'away' ? [{ notice: 'warn', title: t('search.hr_away') } as const] : []),
+      ...(isNothing ? nothing(ask, q) : []),
+      ...group(t('nav.employees'), employees, toEmployee, [
+        {
+          title: t('employees.userid'),
+          kind: 'main',
+          of: ({ enterprise_code: enterpriseCode, userid }) => [
+            { foreign: userid },
+            { nameOf: { enterpriseCode, userid } },
+          ],
+        },
+        ...enterpriseOf(ask, employees),
+        { title: t('search.found_by'), of: ({ found_by }) => t(`search.by.${found_by}`) },
+        {
+          title: t('employees.status'),
+          of: ({ status }) => ({
+            tone: EMPLOYEE_STATUS_TONES[status] ?? 'off',
+            text: status === 'unknown' ? t('employees.unknown') : term('status', status),
+          }),
+        },
+      ]),
+      ...group(t('nav.departments'), departments, toDepartment, [
+        {
+          title: t('employees.department'),
+          kind: 'main',
+          of: ({ enterprise_code: enterpriseCode, dept_code: deptCode }) => [
+            { foreign: deptCode },
+            { nameOf: { enterpriseCode, deptCode } },
+          ],
+        },
+        ...enterpriseOf(ask, departments),
+        { title: t('employees.state'), of: row => departmentState(ask, row) },
+      ]),
+      ...group(t('nav.cases'), cases, toCase, [
+        { title: t('employees.case'), kind: 'main', of: ({ id }) => `#${id}` },
+        { title: t('employees.state'), of: row => caseStatus(row.state) },
+        { title: t('employees.what'), of: ({ category }) => term('category', category) },
+        { title: t('search.key'), of: keyWords },
+      ]),
+      ...group(t('search.codes'), codes, toCode, [
+        { title: t('search.code'), kind: 'main', of: row => ({ code: row.platform_code }) },
+        { title: t('employees.what'), of: ({ category }) => term('category', category) },
+        { title: t('search.cases'), kind: 'number', of: row => row.cases },
+      ]),
+      ...group(t('nav.runs'), runs, toRun, [
+        { title: t('employees.run'), kind: 'main', of: ({ id }) => `#${id}` },
+        { title: t('overview.kind'), of: ({ kind }) => term('run_kind', kind) },
+        { title: t('employees.state'), of: row => runStatus(row.state) },
+        { title: t('overview.requested'), of: row => ({ since: row.requested_at }) },
+      ]),
+    ],
   }
-  ${
-    employees.length === 0
-      ? ''
-      : section(
-          t('nav.employees'),
-          table(
-            employees,
-            [
-              { title: t('employees.userid'), kind: 'main', cell: row => namedEmployee(ask, row) },
-              ...enterpriseOf(ask, employees),
-              { title: t('employees.status'), cell: row => statusState(ask, row.status) },
-            ],
-            {
-              caption: t('nav.employees'),
-              empty: none,
-              href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
-            },
-          ),
-          { aside: employees.length === HITS ? t('search.more') : '' },
-        )
-  }
-  ${
-    departments.length === 0
-      ? ''
-      : section(
-          t('nav.departments'),
-          table(
-            departments,
-            [
-              { title: t('employees.department'), kind: 'main', cell: row => namedDepartment(ask, row) },
-              ...enterpriseOf(ask, departments),
-              { title: t('employees.state'), cell: row => departmentWord(ask, row) },
-            ],
-            {
-              caption: t('nav.departments'),
-              empty: none,
-              href: row => departmentPath(row.enterprise_code, row.dept_code),
-            },
-          ),
-          { aside: departments.length === HITS ? t('search.more') : '' },
-        )
-  }`
+}
+
+/** That nothing was found, and what can be: HR may have an employee whom no run has seen. */
+function nothing(ask: Ask, q: string): Block[] {
+  const { t } = ask
+  const title = q === '' ? t('search.nothing_asked') : t('search.nothing', { text: beginning(q, 80) })
+  const hint = t(mayAs(ask.viewer.role, 'reviewer') ? 'search.hint' : 'search.hint_viewer')
+  const link: Words =
+    q === ''
+      ? null
+      : { to: employeePath({ enterpriseCode: '', userid: q }), text: t('employees.not_found.remedy') }
+  return [{ notice: 'info', title, todo: hint, next: link }]
 }
 
 /** The enterprise column, if there are several enterprises. */
 function enterpriseOf<Row extends { enterprise_code: string }>(
   { t }: Ask,
   rows: readonly Row[],
-): Column<Row>[] {
+): ShownColumn<Row>[] {
   if (rows.every(({ enterprise_code }) => enterprise_code === '')) return []
-  return [{ title: t('employees.enterprise'), cell: row => foreign(row.enterprise_code || null) }]
+  return [{ title: t('employees.enterprise'), of: row => ({ foreign: row.enterprise_code || null }) }]
 }
 
-function departmentWord({ t }: Ask, { active, deleted_at }: SearchResult['departments'][number]): SafeHtml {
-  if (deleted_at !== null) return state('off', t('departments.deleted'))
-  return active ? state('ok', t('departments.open')) : state('wait', t('departments.closed'))
+function departmentState({ t }: Ask, { active, deleted_at }: Found<'departments'>): Words {
+  if (deleted_at !== null) return { tone: 'off', text: t('departments.deleted') }
+  return active
+    ? { tone: 'ok', text: t('departments.open') }
+    : { tone: 'wait', text: t('departments.closed') }
 }

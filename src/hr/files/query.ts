@@ -46,7 +46,10 @@ export function linesStatement(query: HrQuery): Statement {
 function sqlOf(query: HrQuery): RowsSql {
   return {
     // Keys are compared as they print: a delivery has no index that another comparison could use.
-    key: (_, { column, values }) => `${textOf(query, column)} in (${values.map(literal).join(', ')})`,
+    key: (_, { column, by, values }) =>
+      by === 'beginning'
+        ? `(${values.map(value => `starts_with(lower(trim(${textOf(query, column)})), ${literal(value)})`).join(' or ')})`
+        : `${textOf(query, column)} in (${values.map(literal).join(', ')})`,
     since: (column, since) => `${moment(column)} >= ${literal(since.toISOString())}::timestamptz`,
     undated: column => `${moment(column)} is null`,
     count: 'encode(count(*)::varchar) as n',

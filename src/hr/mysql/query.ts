@@ -1,6 +1,6 @@
 import { escape as quote } from 'mysql2'
 import { CHINA_MS } from '../../directory/hash.ts'
-import { reference, type Statement, selectRows, wrapped } from '../rows.ts'
+import { likeBeginning, reference, type Statement, selectRows, wrapped } from '../rows.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
 import type { Dialect, MappedColumn } from '../statement.ts'
 import { keyComparison } from './types.ts'
@@ -67,6 +67,10 @@ function keyText(column: MappedColumn, { by, values }: KeyCondition, isConverted
   const plain = m(column)
   const texts = `(${values.map(value => quote(value)).join(', ')})`
   const converted = `convert(${plain} using utf8mb4)`
+  if (by === 'beginning') {
+    const patterns = values.map(value => quote(likeBeginning(value)))
+    return `(${patterns.map(pattern => `lower(trim(${converted})) like ${pattern}`).join(' or ')})`
+  }
   if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`
   if (column.type !== 'uuid' && keyComparison(column.type)?.isExact)
     return `${plain} in (${values.join(', ')})`

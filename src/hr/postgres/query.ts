@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { DAYS } from '../canonical.ts'
-import { type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
+import { likeBeginning, type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
 import type { ColumnShape, HrQuery, KeyComparison, KeyCondition } from '../server.ts'
 import { type Dialect, type MappedColumn, POSTGRES_TOKENS } from '../statement.ts'
 
@@ -77,7 +77,9 @@ export interface RowsStatement extends Statement {
  * @param rowLimit in bytes; little more of a longer text is sent, as rows are held in memory one after the other
  */
 export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
-  const values = (query.where ?? []).map(condition => condition.values)
+  const values = (query.where ?? []).map(({ by, values }) =>
+    by === 'beginning' ? values.map(likeBeginning) : values,
+  )
   return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }
 }
 
@@ -96,6 +98,7 @@ const SQL: RowsSql = {
 
 function keyText(column: MappedColumn, { by }: KeyCondition, index: number): string {
   const parameter = `$${index + 1}`
+  if (by === 'beginning') return `lower(btrim(${m(column)}::text)) like any(${parameter}::text[])`
   const native = by === 'type' && NATIVE_TYPES[column.type]
   if (!native) return `btrim(${m(column)}::text) = any(${parameter}::text[])`
   const keys = native.array === null ? parameter : `${parameter}::${native.array}`

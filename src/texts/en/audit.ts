@@ -23,6 +23,7 @@ export const audit = {
   'audit.no_match': 'Nothing matches these filters.',
   'audit.no_match.remedy': 'Clear them, or search for part of the name.',
   // Arguments of commands, by the names that they are stored under.
+  'audit.arg.by': 'by',
   'audit.arg.screen': 'on',
   'audit.arg.kind': 'kind',
   'audit.arg.keys': 'for',

@@ -2,9 +2,9 @@
 export const employees = {
   'employees.title': 'Employees',
   'employees.employee': 'Employee {name}',
-  'employees.search': 'User id',
+  'employees.search': 'Person',
   'employees.search_hint':
-    'The beginning of a user id, or a whole open id. Names are not stored, so you cannot search by name.',
+    'The beginning of a user id, or a whole open id; for reviewers also of a name, a work number, a mobile number or an e-mail address in HR.',
   'employees.by_status': 'Employees by status',
   'employees.of_department': 'Employees that the platform last showed in department {department}.',
   'employees.userid': 'User id',

@@ -5,7 +5,22 @@ export const search = {
   'search.nothing': 'Nothing matches “{text}”.',
   'search.nothing_asked': 'Type what you are looking for.',
   'search.hint':
-    'Search for a case (#17), a run (run 12), an employee by the beginning of the user id or by the whole open id, or a department by the beginning of its code. Names are not stored.',
+    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, an employee by the beginning of the user id, name, work number, mobile number or e-mail address or by the whole open id, or a department by the beginning of its code or name.',
+  'search.hint_viewer':
+    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, an employee by the beginning of the user id or by the whole open id, or a department by the beginning of its code. Reviewers can also search by names and numbers that HR has.',
+  'search.hr_away':
+    'HR did not answer in time: people and departments are found by their keys alone. Try again, or type a user id.',
+  'search.found_by': 'Found by',
+  'search.by.userid': 'user id',
+  'search.by.case': 'case',
+  'search.by.openid': 'open id',
+  'search.by.name': 'name',
+  'search.by.corp_code': 'work number',
+  'search.by.mobile': 'mobile number',
+  'search.by.email': 'e-mail address',
+  'search.codes': 'Codes of the platform',
+  'search.code': 'Code',
+  'search.cases': 'Unresolved cases',
   'search.key': 'About',
   'search.more': 'there are more: type more characters',
 } as const

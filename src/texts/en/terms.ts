@@ -289,6 +289,7 @@ export const terms = {
   'command.resume_schedule': 'resume a cron job',
   'command.run_schedule': 'run a cron job now',
   'command.probe_now': 'probe a halt now',
+  'command.search': 'search HR for people',
   'command.names': "read people's names",
   'command.reveal': 'show an unmasked value',
   'command.explain': 'compare an employee with the platform',

@@ -23,6 +23,7 @@ export const audit = {
   'audit.none.remedy': '在控制台、命令行或通过 SQL 执行的操作都会列在这里。',
   'audit.no_match': '没有符合筛选条件的记录。',
   'audit.no_match.remedy': '请重置筛选条件，或只输入操作人名称的一部分。',
+  'audit.arg.by': '按',
   'audit.arg.screen': '页面',
   'audit.arg.kind': '类型',
   'audit.arg.keys': '对象',

@@ -4,8 +4,9 @@ import type { Section } from '../section.ts'
 export const employees = {
   'employees.title': '员工',
   'employees.employee': '员工 {name}',
-  'employees.search': '员工 ID',
-  'employees.search_hint': '输入 ID 的开头部分，或完整的 open id。系统不保存姓名，无法按姓名查找。',
+  'employees.search': '员工',
+  'employees.search_hint':
+    '输入员工 ID 的开头部分，或完整的 open id；审核人员还可输入人事系统中姓名、工号、手机号或邮箱的开头部分。',
   'employees.by_status': '员工同步状态',
   'employees.of_department': '平台最近显示属于部门 {department} 的员工。',
   'employees.userid': '员工 ID',

@@ -274,6 +274,7 @@ export const terms = {
   'command.resume_schedule': '恢复定时任务',
   'command.run_schedule': '立即执行定时任务',
   'command.probe_now': '立即探测能否恢复',
+  'command.search': '在人事系统中搜索人员',
   'command.names': '查看姓名',
   'command.reveal': '显示原值',
   'command.explain': '比对员工与平台',

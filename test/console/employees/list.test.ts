@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import { wayToDepartment } from '../../../src/console/departments/read.ts'
 import { countStatuses, LISTED, listEmployees, listStatement } from '../../../src/console/employees/list.ts'
+import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { readEmployeeStory } from '../../../src/console/employees/story.ts'
-import { searchEverything } from '../../../src/console/search/read.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/figures.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
@@ -97,7 +97,7 @@ test('those who wait for a halted enterprise are halted, those of others wait, a
   const [key = ''] = halted
   const userid = key.slice(2)
   expect((await readEmployeeStory(store.pool, { enterpriseCode: 'A', userid })).record?.status).toBe('halted')
-  expect((await searchEverything(store.pool, key, 1)).employees).toMatchObject([{ userid, status: 'halted' }])
+  expect(await searchEmployees(store.pool, key, { limit: 1 })).toMatchObject([{ userid, status: 'halted' }])
   await halt('*')
   expect(await found()).toEqual([0, 30])
 })
@@ -122,24 +122,6 @@ test.each([
   const plan = rows.map(row => row['QUERY PLAN']).join('\n')
   expect(plan).toContain(index)
   expect(plan).not.toMatch(/Seq Scan on employee/)
-})
-
-test('the search finds by number, by beginning, and treats signs as signs', async () => {
-  await store.pool.query(
-    `insert into dirsync.department (dept_code, active) values ('D%1', true), ('D21', true)`,
-  )
-  const search = (text: string) => searchEverything(store.pool, text, 20)
-  expect((await search('e0001')).employees).toHaveLength(10)
-  expect((await search('%')).employees).toEqual([])
-  expect((await search('D%')).departments.map(row => row.dept_code)).toEqual(['D%1'])
-  const { rows } = await store.pool.query(
-    `insert into dirsync.sync_run (kind, requested_by) values ('full', 'a test') returning id`,
-  )
-  const { id } = rows[0]
-  for (const text of [`run ${id}`, `Run #${id}`, `第 ${id} 号同步任务`, `任务 ${id}`, `同步任务${id}`])
-    expect((await search(text)).runs, text).toMatchObject([{ id: Number(id), kind: 'full' }])
-  expect((await search(`run ${Number(id) + 1}`)).runs).toEqual([])
-  expect(await search('\0')).toEqual({ cases: [], runs: [], employees: [], departments: [] })
 })
 
 test('the way to a department ends where HR has it below itself', async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type EmployeeKey, keyText } from '../../../src/directory/employee.ts'
+import type { Searched } from '../../../src/hr/server.ts'
+import type { HrSource } from '../../../src/hr/source.ts'
 import { type Ability, type Cell, type ColumnType, type Contract, key, linesOf } from './source-under-test.ts'
 
 const keysOf = (found: Map<string, unknown>) => [...found.keys()].sort()
@@ -239,6 +241,57 @@ export function lookupContract(contract: Contract): void {
       const keys = [key('nobody', 'C1'), key('x', 'C1')]
       const found = await source.lookup(keys, { expected: async () => [key('x', 'C1')] })
       expect(keysOf(found)).toEqual(texts([key('x', 'C1')]))
+    })
+  })
+
+  describe('searches', () => {
+    const people = async () => {
+      const table = await contract.place.table('searched', { id: 'key', nick: 'text', mail: 'text' }, [
+        ['1', 'Anna Wu', 'a%b@x.example'],
+        ['2', ' ANNE', 'a_b@x.example'],
+        ['3', '王安', "o'b@x.example"],
+        ['4', null, 'A\\b@x.example'],
+      ])
+      return contract.source(`select id as userid, nick as name, mail as email from ${table}`)
+    }
+    const found = async (source: HrSource, column: Searched, text: string) => {
+      const keys = await source.search(column, text, { limit: 10, timeoutMs: 10_000 })
+      return keys.map(({ userid }) => userid).sort()
+    }
+
+    test.each<[Searched, text: string, found: string[]]>([
+      ['name', 'ann', ['1', '2']],
+      ['name', 'ANNA W', ['1']],
+      ['name', 'nn', []],
+      ['name', '王', ['3']],
+      ['email', 'A%', ['1']],
+      ['email', 'a_', ['2']],
+      ['email', 'a\\', ['4']],
+      ['email', "o'", ['3']],
+      ['mobile', '1', []],
+    ])('%s by its beginning, whatever its capitals: %s', async (column, text, expected) => {
+      expect(await found(await people(), column, text)).toEqual(expected)
+    })
+
+    test.each(ODD.filter(text => text.trim() !== '' && !text.includes('\0')))('nobody by %j', async text => {
+      expect(await found(await people(), 'name', text)).toEqual([])
+    })
+
+    test('departments by name, of which it tells some', async () => {
+      const table = await contract.place.table('units', { code: 'key', nick: 'text' }, [
+        ['A', 'Sales East'],
+        ['B', 'sales west'],
+        ['C', null],
+      ])
+      const source = contract.source("select 1 as userid, 'A' as dept_code", {
+        departments: `select code as dept_code, null as parent_code, 't' as active, nick as name from ${table}`,
+      })
+      const options = { limit: 10, timeoutMs: 10_000 }
+      const codes = (await source.searchDepartments('SALES', options)).map(({ deptCode }) => deptCode)
+      expect(codes.sort()).toEqual(['A', 'B'])
+      expect(await source.searchDepartments('SALES', { ...options, limit: 1 })).toHaveLength(1)
+      const wanted = ['A', 'C', 'D', 'a'].map(deptCode => ({ enterpriseCode: '', deptCode }))
+      expect([...(await source.departmentNames(wanted, 10_000))]).toEqual([[keyText(key('A')), 'Sales East']])
     })
   })
 

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import type { SearchResult } from '../../src/console/search/read.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'search-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const console = new ConsoleUnderTest(databaseUrl => {
+  const [employees, departments] = [join(folder, 'employees.sql'), join(folder, 'departments.sql')]
+  writeFileSync(
+    employees,
+    'select userid, name, corp_code, mobile, email, null::text as dept_code from public.staff',
+  )
+  writeFileSync(
+    departments,
+    'select code as dept_code, null as parent_code, true as active, name from public.unit',
+  )
+  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: employees, HR_DEPARTMENTS_SQL: departments }
+})
+
+beforeAll(async () => {
+  await console.pool.query(`
+    create table public.staff as select * from (values
+      ('e1', '测试一', 'W100', '13800000001', 'One@example.com'),
+      ('e2', 'Person Two', 'w200', '13800000002', '50%@example.com'),
+      ('e3', 'person three', 'X300', '13900000003', null)) as row (userid, name, corp_code, mobile, email);
+    create table public.unit as select * from (values ('D1', 'Accounts'), ('D2', '销售部'), ('D%1', null)) as row (code, name);
+    insert into dirsync.employee (enterprise_code, userid, source_hash)
+      select '', userid, md5('')::uuid from public.staff where userid <> 'e3';
+    insert into dirsync.department (dept_code, active) select code, true from public.unit;
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, platform_code, message, remedy, trace_id)
+      values ('employee', 'e1', 'update-employee', 'duplicate_mobile', 1002218007, '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', 'trace-77');
+    insert into dirsync.sync_run (kind, requested_by) values ('full', 'a test')`)
+})
+
+async function search(text: string, role: AccessRole = 'reviewer'): Promise<SearchResult> {
+  const answer = await console.ask(role, 'GET', `/api/v1/search?q=${encodeURIComponent(text)}`)
+  expect(answer.statusCode).toBe(200)
+  return answer.json()
+}
+
+test.each([
+  ['测', ['e1'], 'name'],
+  ['PERSON', ['e2', 'e3'], 'name'],
+  ['w100', ['e1'], 'corp_code'],
+  ['W2', ['e2'], 'corp_code'],
+  ['1380000', ['e1', 'e2'], 'mobile'],
+  ['+86 138 0000 0001', ['e1'], 'mobile'],
+  ['one@', ['e1'], 'email'],
+  ['50%@', ['e2'], 'email'],
+  ['%@', [], 'email'],
+])('a reviewer finds “%s” in HR: %j, by %s', async (text, found, by) => {
+  const { employees, hr } = await search(text)
+  expect(employees.map(({ userid }) => userid)).toEqual(found)
+  expect(new Set(employees.map(row => row.found_by))).toEqual(new Set(found.length > 0 ? [by] : []))
+  expect(hr).toBe('asked')
+  expect((await search(text, 'viewer')).employees).toEqual([])
+})
+
+test('departments are found by code and by name, and signs are signs', async () => {
+  const codes = async (text: string) => (await search(text)).departments.map(row => row.dept_code)
+  expect(await codes('acc')).toEqual(['D1'])
+  expect(await codes('销售')).toEqual(['D2'])
+  expect(await codes('D')).toEqual(['D%1', 'D1', 'D2'])
+  expect(await codes('D%')).toEqual(['D%1'])
+})
+
+test('cases are found by number and trace id, codes of the platform with their cases, runs by number', async () => {
+  const { cases } = await search('trace-77')
+  expect(cases).toMatchObject([{ entity_key: 'e1', category: 'duplicate_mobile' }])
+  expect((await search(`#${cases[0]?.id}`)).cases).toEqual(cases)
+  expect((await search('1002218007')).codes).toEqual([
+    { platform_code: 1002218007, category: 'duplicate_mobile', cases: 1 },
+  ])
+  const { rows } = await console.pool.query('select id::int from dirsync.sync_run')
+  const [{ id }] = rows
+  for (const text of [`run ${id}`, `Run #${id}`, `第 ${id} 号同步任务`, `任务 ${id}`, `同步任务${id}`])
+    expect((await search(text)).runs, text).toMatchObject([{ id, kind: 'full' }])
+  expect((await search(`run ${id + 1}`)).runs).toEqual([])
+})
+
+test('a user id that is known is found without HR', async () => {
+  expect(await search('e1')).toMatchObject({
+    employees: [{ userid: 'e1', found_by: 'userid' }],
+    hr: 'not_asked',
+  })
+})
+
+test('that HR was searched is recorded, and not what for', async () => {
+  const before = (await console.commands()).length
+  await search('Person')
+  await search('Person', 'viewer')
+  expect((await console.commands()).slice(before)).toEqual([
+    { name: 'search', arguments: { by: ['name', 'corp_code', 'email'] } },
+  ])
+})
+
+test('while HR does not answer, that is said, and keys are found', async () => {
+  const locking = await console.pool.connect()
+  onTestFinished(() => locking.release())
+  await locking.query('begin; lock table public.staff')
+  expect(await search('e')).toMatchObject({ hr: 'not_asked' })
+  const found = await search('D%')
+  expect(found).toMatchObject({ hr: 'away', departments: [{ dept_code: 'D%1' }] })
+  await locking.query('rollback')
+})
