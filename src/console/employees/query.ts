@@ -12,7 +12,7 @@ import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
-import { findEmployees, HrSearch } from './search.ts'
+import { findPeople, HrSearch } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
 
@@ -55,7 +55,7 @@ export async function readEmployees(
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const found = async (text: string) => {
-    const { employees: items, hr } = await findEmployees(services, ask, text, limit)
+    const { employees: items, hr } = await findPeople(services, ask, text, limit)
     return { items, hr, next: null }
   }
   const listed = async () => ({

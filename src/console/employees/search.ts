@@ -34,7 +34,7 @@ interface Found {
  * Employees by user id, case or open id, and, for those who may see them, by name, work number, mobile number or e-mail address,
  * asked of HR; with departments that HR has by that name. That HR was searched is recorded, not what for.
  */
-export async function findEmployees(
+export async function findPeople(
   { pool, people }: { pool: Pool; people: People },
   ask: Ask,
   text: string,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { likeBeginning } from '../../hr/rows.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { Ask } from '../ask.ts'
-import { FoundEmployee, findEmployees, HrSearch } from '../employees/search.ts'
+import { FoundEmployee, findPeople, HrSearch } from '../employees/search.ts'
 import type { DepartmentKey, People } from '../people.ts'
 
 /** Everything that a search text may refer to. */
@@ -100,7 +100,7 @@ export async function searchEverything(
     // No user id begins with #.
     wanted.startsWith('#')
       ? { employees: [], departments: [], hr: 'not_asked' as const }
-      : findEmployees(services, ask, wanted, limit),
+      : findPeople(services, ask, wanted, limit),
   ])
   const departments = await searchDepartments(pool, wanted, found.departments, limit)
   return { cases, codes, runs, departments, employees: found.employees, hr: found.hr }
