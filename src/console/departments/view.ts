@@ -197,10 +197,7 @@ function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
 }
 
 /** A department's code, and the name behind it. */
-export function namedDepartment(
-  { marks }: Ask,
-  row: { enterprise_code: string; dept_code: string },
-): SafeHtml {
+function namedDepartment({ marks }: Ask, row: { enterprise_code: string; dept_code: string }): SafeHtml {
   const { enterprise_code: enterpriseCode, dept_code: deptCode } = row
   return html`${foreign(deptCode)}${marks.nameOf({ enterpriseCode, deptCode })}`
 }

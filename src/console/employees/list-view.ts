@@ -36,7 +36,7 @@ export const EMPLOYEE_STATUS_TONES: Record<string, Tone> = {
   unknown: 'off',
 }
 
-export function statusState({ t, language }: Ask, name: string): SafeHtml {
+function statusState({ t, language }: Ask, name: string): SafeHtml {
   const word = name === 'unknown' ? t('employees.unknown') : textOr(language, `status.${name}`, name)
   return state(EMPLOYEE_STATUS_TONES[name] ?? 'off', word)
 }
@@ -121,7 +121,7 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
 }
 
 /** A user id, and the name behind it. */
-export function namedEmployee({ marks }: Ask, row: { enterprise_code: string; userid: string }): SafeHtml {
+function namedEmployee({ marks }: Ask, row: { enterprise_code: string; userid: string }): SafeHtml {
   const { enterprise_code: enterpriseCode, userid } = row
   return html`${foreign(userid)}${marks.nameOf({ enterpriseCode, userid })}`
 }
