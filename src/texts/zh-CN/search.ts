@@ -14,7 +14,7 @@ export const search = {
   'search.found_by': '匹配项',
   'search.by.userid': '员工 ID',
   'search.by.case': '异常项',
-  'search.by.openid': 'open id',
+  'search.by.openid': '开放 ID（open id）',
   'search.by.name': '姓名',
   'search.by.corp_code': '工号',
   'search.by.mobile': '手机号',
