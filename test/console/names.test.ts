@@ -22,7 +22,7 @@ const console = new ConsoleUnderTest(hrOf)
 beforeAll(async () => {
   await console.pool.query(`
     create table public.staff as
-      select * from (values ('e1', '<b>Person One</b>', '13800000001', 'D1'), ('e2', 'Person Two', '13800000002', 'D2'))
+      select * from (values ('e1', '<b>Tester One</b>', '13800000001', 'D1'), ('e2', 'Tester Two', '13800000002', 'D2'))
         as row (userid, name, mobile, dept_code);
     create table public.unit as select * from (values ('D1', 'Unit One'), ('D2', null)) as row (code, name);
     insert into dirsync.employee (enterprise_code, userid, source_hash, dept_code)
@@ -33,7 +33,7 @@ beforeAll(async () => {
       values ('employee', 'e1', 'update-employee', 'duplicate_mobile', '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', now(), now())`)
 })
 
-const SHOWN = '&lt;b&gt;Person One&lt;/b&gt;'
+const SHOWN = '&lt;b&gt;Tester One&lt;/b&gt;'
 const page = async (role: 'viewer' | 'reviewer', url: string) => (await console.browse(role, 'GET', url)).body
 const recorded = async () => (await console.commands()).filter(({ name }) => name === 'names')
 
@@ -43,7 +43,7 @@ test.each(['/employees', '/employees/e1', '/cases', '/cases/1', '/search?q=e'])(
     expect(await page('reviewer', url)).toContain(SHOWN)
     const masked = await page('viewer', url)
     expect(masked).toContain('>&lt;*<')
-    expect(masked).not.toContain('Person')
+    expect(masked).not.toContain('Tester')
   },
 )
 
@@ -68,7 +68,7 @@ test('that a person has read names is recorded once per screen, without the name
 test('a program is given keys alone', async () => {
   const { body } = await console.ask('admin', 'GET', '/api/v1/employees')
   expect(body).toContain('e1')
-  expect(body).not.toMatch(/Person|Unit/)
+  expect(body).not.toMatch(/Tester|Unit/)
 })
 
 test('CONSOLE_NAMES=false leaves them out', async () => {
@@ -78,7 +78,7 @@ test('CONSOLE_NAMES=false leaves them out', async () => {
   const headers = { cookie: await signInAs(other, 'admin'), accept: 'text/html' }
   const { body } = await other.app.inject({ url: '/employees', headers })
   expect(body).toContain('e1')
-  expect(body).not.toMatch(/Person|Unit/)
+  expect(body).not.toMatch(/Tester|Unit/)
 })
 
 test('while HR does not answer, pages come without names, and HR is left alone', async () => {
@@ -97,12 +97,12 @@ test('while HR does not answer, pages come without names, and HR is left alone',
     )
     return rows.length
   }
-  expect(await employees()).not.toMatch(/Person/)
+  expect(await employees()).not.toMatch(/Tester/)
   expect(await waiting()).toBe(1)
-  expect(await employees()).not.toMatch(/Person/)
+  expect(await employees()).not.toMatch(/Tester/)
   expect(await waiting()).toBe(1)
 
   await locking.query('rollback')
   await vi.waitFor(async () => expect(await employees()).toContain(SHOWN), { timeout: 15_000, interval: 200 })
-  expect(JSON.stringify(lines)).not.toContain('Person')
+  expect(JSON.stringify(lines)).not.toContain('Tester')
 })
