@@ -93,7 +93,7 @@ test('while HR does not answer, pages come without names, and HR is left alone',
   await locking.query('begin; lock table public.staff')
   const waiting = async () => {
     const { rows } = await console.pool.query(
-      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%public.staff%'`,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%public.staff%'`,
     )
     return rows.length
   }
