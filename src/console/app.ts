@@ -452,7 +452,9 @@ async function formAgain(request: FastifyRequest, { errors }: Problem): Promise<
   const [to = ''] = request.url.split('?')
   refusals.set(id, { isFilter, to, values: Object(isFilter ? request.query : request.body), errors })
   try {
-    const passed = Object.entries(headers).filter(([name]) => !/^content-|^transfer-|^hx-/.test(name))
+    const passed = Object.entries(headers).filter(
+      ([name]) => !/^(content|transfer|hx|if)-|^accept-encoding$/.test(name),
+    )
     const answer = await server.inject({
       url: page,
       ...(socket.remoteAddress ? { remoteAddress: socket.remoteAddress } : {}),

@@ -1,7 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { jsonRows, PLATFORM_PAUSE } from '../sync/figures.ts'
 import { ALIVE, missingAmong } from '../sync/process.ts'
-import { actorText } from '../texts/actor.ts'
 import { failureTexts } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
@@ -94,7 +93,7 @@ function linesOf(ask: Ask, { halts, held, pause, processes }: Standstill): Line[
       return halt.category === 'paused'
         ? {
             tone: 'bad',
-            text: html`${t('state_bar.paused', { by: actorText(ask, halt.raised_by) })} ${at}: ${foreign(message)}`,
+            text: html`${foreign(message)}, ${at}`,
             way: ask.may('operator')
               ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator' })
               : link('/halts', t('common.details')),

@@ -41,7 +41,9 @@ describe('the bar', () => {
     await console.ask('operator', 'POST', '/api/v1/pause', { reason: 'the vendor works on it' })
     for (const url of ['/overview', '/alerts', '/cases', '/settings', '/nothing-here']) {
       const bar = barOf(await see('operator', url))
-      expect(bar, url).toMatch(/^operator \(API\) paused all calls .*: the vendor works on it Resume calls$/)
+      expect(bar, url).toMatch(
+        /^All calls are paused by operator \(API\): the vendor works on it , .* Resume calls$/,
+      )
     }
     const body = await see('viewer', '/audit')
     expect(barOf(body)).toMatch(/Details$/)

@@ -133,29 +133,39 @@ function rowsToGoThrough() {
   return tickable.length > 0 ? tickable : rows
 }
 
+// Esc closes what is open, or leaves the field, and the focus returns to where it came from.
+const OPENED = 'details.action[open], details.menu[open]'
+/** What had the focus before / was pressed. */
+let before = null
+
+function close(target) {
+  const open = target.closest(OPENED) ?? [...document.querySelectorAll(OPENED)].at(-1)
+  if (open) {
+    open.open = false
+    open.querySelector('summary').focus()
+  } else if (target.matches('[data-search]') && before?.isConnected) before.focus()
+  else if (target.matches('input, textarea, select')) target.blur()
+}
+
 document.addEventListener('keydown', event => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return
-  if (event.target.matches('input:not([type=checkbox]), textarea, select')) {
-    if (event.key === 'Escape') event.target.blur()
-    return
-  }
+  // While characters are composed, Esc ends that alone.
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (event.key === 'Escape') return close(event.target)
+  if (event.target.matches('input:not([type=checkbox]), textarea, select')) return
   const rows = rowsToGoThrough()
   const at = rows.indexOf(row)
   if (event.key === '/') {
     event.preventDefault()
+    before = document.activeElement
     document.querySelector('[data-search]')?.focus()
   } else if (event.key === 'j') goTo(rows[at + 1] ?? rows[0])
   else if (event.key === 'k') goTo(rows[at - 1] ?? rows.at(-1))
   else if (event.key === 'x') row?.querySelector('input[type=checkbox]')?.click()
-  else if (event.key === 'Escape')
-    for (const open of document.querySelectorAll('details.action[open], details.menu[open]'))
-      open.open = false
 })
 
 // A click elsewhere closes open menus.
 document.addEventListener('click', event => {
-  for (const open of document.querySelectorAll('details.action[open], details.menu[open]'))
-    if (!open.contains(event.target)) open.open = false
+  for (const open of document.querySelectorAll(OPENED)) if (!open.contains(event.target)) open.open = false
   const copy = event.target.closest('[data-copy]')
   if (copy) {
     const text = copy.parentElement.querySelector('pre').textContent
@@ -164,6 +174,25 @@ document.addEventListener('click', event => {
     })
   }
 })
+
+// Notices: one that is there from the start is not said aloud, so it is put in anew. It goes after a while, unless it
+// is in use or offers to undo something.
+const FLASH_MS = 10_000
+
+function flash(notice) {
+  const place = notice.parentElement
+  const dismiss = notice.querySelector('.dismiss')
+  dismiss.hidden = false
+  dismiss.addEventListener('click', () => {
+    notice.remove()
+    document.querySelector('main').focus()
+  })
+  notice.remove()
+  setTimeout(() => place.append(notice), 100)
+  const leave = () =>
+    notice.matches(':hover, :focus-within') || document.hidden ? setTimeout(leave, 1000) : notice.remove()
+  if (!notice.querySelector('form')) setTimeout(leave, FLASH_MS)
+}
 
 document.addEventListener('change', event => {
   const all = event.target.closest('[data-tick-all]')
@@ -282,10 +311,14 @@ function draw(plot) {
   )
 }
 
-addEventListener('DOMContentLoaded', () => show(document))
+function start() {
+  show(document)
+  for (const notice of document.querySelectorAll('[data-flash]')) flash(notice)
+}
 document.addEventListener('htmx:after:swap', () => {
   show(document)
   // The row that the keys are at is still there, unless it has left the list.
   row?.classList.add('at')
 })
-if (document.readyState !== 'loading') show(document)
+if (document.readyState === 'loading') addEventListener('DOMContentLoaded', start)
+else start()

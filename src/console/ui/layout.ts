@@ -50,27 +50,44 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         </details>
       </header>
       <nav class="side" aria-label="${t('common.navigation')}">
-        <ul>${frame.entries.map(entry => navItem(ask, entry, frame.current))}</ul>
-        <p class="version">dirsync ${frame.version}<br>${t('common.times_in', { zone: ask.zone })}</p>
+        <button type="button" class="screens-button" popovertarget="screens">${t('common.menu')}</button>
+        <div id="screens" popover>
+          <ul>${frame.entries.map(entry => navItem(ask, entry, frame.current))}</ul>
+          <p class="version">dirsync ${frame.version}<br>${t('common.times_in', { zone: ask.zone })}</p>
+        </div>
       </nav>
       <main id="content" tabindex="-1">
         ${frame.bar}
         <p class="banner" role="status" data-when="stale" hidden>${t('common.stale')}</p>
         <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
-        ${
-          frame.notice === null
-            ? ''
-            : html`<div class="notice" role="status">${frame.notice.text}${
-                frame.notice.undo === null
-                  ? ''
-                  : html` <form method="post" action="${frame.notice.undo}"><button>${t('common.undo')}</button></form>`
-              }</div>`
-        }
+        <div class="flashes" role="status">${frame.notice === null ? '' : flash(ask, frame.notice)}</div>
+        ${frame.current === null ? '' : crumbs(ask, frame.current, page.title)}
         ${ask.refused ? refusedNotice(ask, ask.refused) : ''}
         ${page.body}
       </main>`,
   )
+}
+
+/** A notice; one that offers to undo something stays until it is dismissed. */
+function flash({ t }: Ask, { text, undo }: NonNullable<Frame['notice']>): SafeHtml {
+  return html`<div class="notice" data-flash><span>${text}</span>${
+    undo === null
+      ? ''
+      : html` <form method="post" action="${undo}"><button>${t('common.undo')}</button></form>`
+  }<button type="button" class="dismiss" aria-label="${t('common.dismiss')}" hidden>×</button></div>`
+}
+
+/** Where a page below a screen belongs: the screen, what the page is a part of, and the page. */
+function crumbs({ t, url }: Ask, current: NavEntry, title: string): SafeHtml {
+  const [path = ''] = url.split('?')
+  if (path === `/${current}`) return html``
+  const [, parent, id] = /^\/(\w+)\/(\d+)\/./.exec(path) ?? []
+  return html`<nav class="crumbs" aria-label="${t('common.crumbs')}"><ol>
+    <li><a href="/${current}">${t(`nav.${current}`)}</a></li>
+    ${id === undefined ? '' : html`<li><a href="/${parent}/${id}">${id}</a></li>`}
+    <li aria-current="page">${title}</li>
+  </ol></nav>`
 }
 
 /** Input that was refused is told above the page as well, since its form may be further down. */

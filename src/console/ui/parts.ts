@@ -351,10 +351,16 @@ function asTyped(ask: Ask, to: string, items: readonly Field[]): readonly Field[
   })
 }
 
+/** Hidden values that another drawing of the same form may have changed. */
+const CHANGING: ReadonlySet<string> = new Set(['zone', 'version'])
+
 /** Whether it was this form: others of the page may be sent to the same place, with other hidden values. */
 function isOf({ to: sentTo, values }: Refused, to: string, items: readonly Field[]): boolean {
   const isSame = ({ type, name, value = '' }: Field) =>
-    type !== 'hidden' || values[name] === undefined || String(values[name]) === String(value)
+    type !== 'hidden' ||
+    CHANGING.has(name) ||
+    values[name] === undefined ||
+    String(values[name]) === String(value)
   return sentTo === to && items.every(isSame)
 }
 

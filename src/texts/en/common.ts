@@ -1,6 +1,9 @@
 /** Texts that stand on every page: the frame, the navigation, and what several screens share. */
 export const common = {
   'common.skip': 'Skip to content',
+  'common.menu': 'Menu',
+  'common.dismiss': 'Dismiss',
+  'common.crumbs': 'Where you are',
   'common.navigation': 'Screens',
   'common.search': 'Search for an employee, department or case',
   'common.search_hint': 'Press / to search',
@@ -51,7 +54,6 @@ export const common = {
   'common.characters': '({count, number} characters)',
   'common.details': 'Details',
   'state_bar.label': 'What stands still',
-  'state_bar.paused': '{by} paused all calls',
   'state_bar.what_to_do': 'What to do',
   'state_bar.see_plan': 'See its plan',
   'state_bar.more': 'and {count, number} more',

@@ -3,6 +3,9 @@ import type { Section } from '../section.ts'
 
 export const common = {
   'common.skip': '跳到正文',
+  'common.menu': '菜单',
+  'common.dismiss': '关闭',
+  'common.crumbs': '当前位置',
   'common.navigation': '页面导航',
   'common.search': '搜索员工、部门或异常项',
   'common.search_hint': '按 / 搜索',
@@ -52,7 +55,6 @@ export const common = {
   'common.characters': '（{count, number} 个字符）',
   'common.details': '详情',
   'state_bar.label': '停顿原因',
-  'state_bar.paused': '{by} 已暂停全部调用，',
   'state_bar.what_to_do': '如何处理',
   'state_bar.see_plan': '查看计划',
   'state_bar.more': '另有 {count, number} 项',

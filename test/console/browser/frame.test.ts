@@ -1,0 +1,152 @@
+// @module-tag chromium
+
+import type { Page } from 'playwright-core'
+import { beforeAll, expect, test } from 'vitest'
+import { createCompany } from '../../helpers/company.ts'
+import { duringFile } from '../../helpers/during.ts'
+import {
+  expectFitsPhone,
+  expectPagesAccessible,
+  expectPagesFitPhone,
+  LANGUAGES,
+  openBrowser,
+  PHONE,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
+
+/* What is around every page, as people use it: menu, bar, trail, notices, keys, refused input. */
+
+const company = duringFile(() => createCompany({ employees: 5 }))
+const service = duringFile(() => startConsoleService(company.settings))
+const browser = duringFile(openBrowser)
+
+beforeAll(async () => {
+  await company.run('full')
+})
+
+const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent.trim()')
+
+async function pause(page: Page): Promise<void> {
+  await page.goto('/overview')
+  await page.getByText('Pause all calls', { exact: true }).first().click()
+  await page.getByLabel('Reason').fill('maintenance of the platform')
+  await page.getByRole('button', { name: 'Pause all calls' }).click()
+  await page.locator('.state-bar').getByText('maintenance of the platform').waitFor()
+}
+
+test('the bar comes and goes by itself, on a page that follows nothing else', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  const listening = page.waitForResponse(/\/events$/)
+  await page.goto('/api')
+  await listening
+  expect(await page.locator('.state-bar').count()).toBe(0)
+  await company.db.query(`select dirsync.pause('the vendor asked for it')`)
+  await page.locator('.state-bar').getByText('the vendor asked for it').waitFor()
+  expect(await page.getByRole('button', { name: 'Resume calls' }).count()).toBe(0)
+  await company.db.query('select dirsync.resume()')
+  await page.locator('.state-bar').waitFor({ state: 'detached' })
+})
+
+test('a notice is put in anew, so that it is said aloud, and goes when it is dismissed', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await pause(page)
+  const notice = page.getByRole('status').getByText('All calls to the platform are paused.')
+  await notice.waitFor()
+  await screenshot(page, 'frame-paused')
+  await page.getByRole('button', { name: 'Dismiss' }).click()
+  await notice.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Resume calls' }).click()
+  const resumed = page.getByText('Calls to the platform have been resumed.')
+  await resumed.waitFor()
+  await resumed.waitFor({ state: 'detached' })
+})
+
+test('Esc closes what is open at once, also from a field in it, and the focus returns', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/overview')
+  const summary = page.locator('summary', { hasText: 'Pause all calls' })
+  await summary.click()
+  await page.getByLabel('Reason').fill('half a reason')
+  await page.keyboard.press('Escape')
+  await page.getByLabel('Reason').waitFor({ state: 'hidden' })
+  expect(await focused(page)).toBe('Pause all calls')
+  await page.keyboard.press('/')
+  expect(await page.evaluate('document.activeElement.name')).toBe('q')
+  await page.keyboard.press('Escape')
+  expect(await focused(page)).toBe('Pause all calls')
+})
+
+test('on a phone the screens are in a menu, with the keyboard and without JavaScript too', async () => {
+  const page = await visit(browser, service.url, { ...PHONE, role: 'viewer', javaScript: false })
+  await page.goto('/cases')
+  const link = page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Employees' })
+  expect(await link.isVisible()).toBe(false)
+  await page.getByRole('button', { name: 'Menu' }).focus()
+  await page.keyboard.press('Enter')
+  await link.waitFor()
+  await page.getByText('Times in').waitFor()
+  await expectFitsPhone(page)
+  await screenshot(page, 'frame-menu-phone')
+  await page.keyboard.press('Escape')
+  await link.waitFor({ state: 'hidden' })
+  expect(await focused(page)).toBe('Menu')
+  await page.keyboard.press('Enter')
+  await link.click()
+  await page.waitForURL(/\/employees$/)
+})
+
+const PAGES = [
+  ...['/overview', '/alerts', '/alerts/history', '/runs', '/runs/1', '/cases', '/employees', '/departments'],
+  ...['/platform', '/schedules', '/mapping', '/mapping/dry-runs', '/money', '/mirrors', '/halts', '/audit'],
+  ...['/settings', '/doctor', '/api', '/search?q=nobody', '/cases/999999', '/nothing-here'],
+]
+
+test('every page fits a phone, and a window at 200 %, with a bar in it', async () => {
+  await company.db.query(`select dirsync.pause('the vendor works on it')`)
+  await expectPagesFitPhone(await visit(browser, service.url, PHONE), PAGES)
+  // What a window of 1280 pixels is at 200 %.
+  const page = await visit(browser, service.url, { width: 640, height: 450 })
+  for (const path of PAGES) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(640)
+  }
+  await company.db.query('select dirsync.resume()')
+})
+
+test.each(LANGUAGES)('every page is accessible in %s, by light and dark', async language => {
+  await expectPagesAccessible(await visit(browser, service.url, { language }), PAGES)
+})
+
+test('a page below a screen says where it belongs, and an error keeps the navigation', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/runs/1')
+  const trail = page.getByRole('navigation', { name: 'Where you are' })
+  expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs', 'Run 1: full'])
+  await trail.getByRole('link', { name: 'Runs' }).click()
+  await page.waitForURL(/\/runs$/)
+  expect(await trail.count()).toBe(0)
+  await page.goto('/cases/999999')
+  await page.getByText('Page not found').first().waitFor()
+  await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Runs' }).click()
+  await page.waitForURL(/\/runs$/)
+})
+
+test('a form that is refused keeps what was typed, and says beside the field what is wrong', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/platform')
+  await page.locator('summary', { hasText: 'Lower the rate' }).click()
+  await page.getByLabel('Calls per second').fill('5')
+  await page.getByLabel('Or until').fill('2020-01-01T00:00')
+  await page.getByLabel('Reason').fill('they said so')
+  await page.getByRole('button', { name: 'Lower the rate' }).click()
+  await page.getByRole('alert').getByText('This is not possible').waitFor()
+  await page.locator('.field .error', { hasText: 'Say until when' }).waitFor()
+  expect(await page.getByLabel('Reason').inputValue()).toBe('they said so')
+  await screenshot(page, 'frame-refused')
+  await page.getByLabel('Or until').fill('')
+  await page.getByRole('button', { name: 'Lower the rate' }).click()
+  await page.getByRole('button', { name: 'Lift it now' }).first().waitFor()
+})
