@@ -158,3 +158,23 @@ describe('input that is refused', () => {
     expect(body).not.toContain('aria-invalid')
   })
 })
+
+test('an enterprise whose user ids the platform does not know says so, with the likeliest cause', async () => {
+  const hire = (enterprise: string, state: string) =>
+    console.pool.query(
+      `insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash, parked_hash, platform_state)
+       select $1, 'u' || i, h, case when $2 = 'in_service' then h end, h, $2
+       from (select i, md5(i::text)::uuid as h from generate_series(1, 5) i) x`,
+      [enterprise, state],
+    )
+  await hire('E1', 'absent')
+  for (const page of ['/overview', '/employees']) {
+    const body = await see('viewer', page)
+    expect(body).toMatch(/hardly anyone of enterprise E1: of 5 employees that were looked at, .* of 5\./)
+    expect(body).toMatch(/For example: <a href="\/employees\/E1[^"]*u1"><code>u1<\/code><\/a>/)
+    expect(body).toContain('is another number than the platform’s user id')
+  }
+  await hire('E2', 'in_service')
+  expect(await see('viewer', '/employees')).toContain('The platform knows people of other enterprises.')
+  await console.pool.query('delete from dirsync.employee')
+})

@@ -17,8 +17,10 @@ import {
   tabs,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
+import { drawBlocks } from '../ui/shown.ts'
 import { LISTED, type ListedEmployee } from './list.ts'
 import type { EmployeesResult } from './query.ts'
+import { type UnknownPeople, unknownNotice } from './unknown.ts'
 
 // The list
 
@@ -48,12 +50,22 @@ interface Listed {
   enterprise: string
 }
 
-export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed): SafeHtml {
+export function employeesBody(
+  ask: Ask,
+  result: EmployeesResult,
+  asked: Listed,
+  unknown: readonly UnknownPeople[],
+): SafeHtml {
   const { t, language } = ask
   const { status } = asked
   const isAll = asked.q === undefined && status === undefined && asked.department === undefined
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0)
+  const isAnyoneInSync = (result.counts.in_sync ?? 0) > 0
   return html`${head(t('employees.title'))}
+  ${drawBlocks(
+    ask,
+    unknown.map(found => unknownNotice(ask, found, isAnyoneInSync)),
+  )}
   ${filters(ask, '/employees', [
     {
       name: 'q',

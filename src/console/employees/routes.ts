@@ -21,6 +21,7 @@ import {
   readEmployees,
 } from './query.ts'
 import { RevealError, revealValues, WHOLE_ROW } from './reveal.ts'
+import { readUnknownPeople } from './unknown.ts'
 import { employeeShown, revealedBody } from './view.ts'
 
 const params = z.object({
@@ -47,9 +48,9 @@ export function employees(services: EmployeeServices) {
       query: EmployeesQuery,
       result: EmployeesResult,
       run: (ask, { input }) => readEmployees(services, ask, input),
-      page: (ask, result, { input }) => ({
+      page: async (ask, result, { input }) => ({
         title: ask.t('employees.title'),
-        body: employeesBody(ask, result, input),
+        body: employeesBody(ask, result, input, await readUnknownPeople(services.pool)),
       }),
     }),
     one: read({

@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
+import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
 import type { PlatformResult } from '../platform/query.ts'
 import { ListedRun } from '../runs/list.ts'
@@ -31,6 +32,9 @@ export const OverviewResult = z.object({
   ),
   latest_runs: z.array(ListedRun),
   open_cases: z.array(z.object({ category: z.string(), count: z.int() })),
+  unknown_people: z
+    .array(UnknownPeople)
+    .describe('Enterprises of which the platform knows hardly anyone by their user id'),
   cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({
     calls_per_second: z.number(),
@@ -83,18 +87,24 @@ interface Now {
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
 export async function readNow(db: Pool, language: Language): Promise<Now> {
-  const [overview, pace, processes, alerts, { rows: held }] = await Promise.all([
+  const [overview, pace, processes, alerts, unknown_people, { rows: held }] = await Promise.all([
     readOverview(db),
     readPace(db),
     listProcesses(db),
     readUrgent(db, language),
+    readUnknownPeople(db),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from dirsync.sync_run
        where state = 'held' and finished_at is null order by id`,
     ),
   ])
   const alive = processes.filter(process => process.alive)
-  return { result: { ...resultOf(overview, pace, alive, held), alerts }, overview, pace, processes }
+  return {
+    result: { ...resultOf(overview, pace, alive, held), alerts, unknown_people },
+    overview,
+    pace,
+    processes,
+  }
 }
 
 function resultOf(
@@ -102,7 +112,7 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): Omit<OverviewResult, 'alerts'> {
+): Omit<OverviewResult, 'alerts' | 'unknown_people'> {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
@@ -138,6 +148,7 @@ export type Todo =
   | { what: 'no_worker' | 'no_scheduler' }
   | { what: 'halt'; halt: OverviewResult['halts'][number] }
   | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
+  | { what: 'unknown'; people: UnknownPeople }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
   | { what: 'failed'; run: OverviewResult['latest_runs'][number] }
@@ -163,6 +174,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
       ? [{ what: 'holdoff', holdoff: { gate: 'platform', paused_until, pause_reason } } as const]
       : []),
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
+    ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...latest_runs
       .filter(({ state }) => state === 'source_suspect')

@@ -3,6 +3,7 @@ import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
+import { unknownNotice } from '../employees/unknown.ts'
 import { haltNotice } from '../halts/view.ts'
 import { holdoffNotice } from '../platform/view.ts'
 import { runColumns } from '../runs/list-view.ts'
@@ -63,14 +64,25 @@ export function todoBlocks(
   isShown: (todo: Todo) => boolean = () => true,
 ): Block[] {
   const todos = todosOf(overview)
-  if (todos.length > 0) return todos.filter(isShown).map(todo => todoNotice(ask, todo))
-  const { in_scope = 0, in_sync = 0, accepted = 0, rejected = 0 } = overview.employees
-  const [tone, text]: [Tone, 'all_well' | 'decided' | 'at_work'] =
-    in_sync === in_scope
-      ? ['ok', 'all_well']
-      : in_sync + accepted + rejected === in_scope
-        ? ['off', 'decided']
-        : ['busy', 'at_work']
+  if (todos.length > 0) return todos.filter(isShown).map(todo => todoNotice(ask, todo, overview))
+  const {
+    in_scope = 0,
+    in_sync = 0,
+    accepted = 0,
+    rejected = 0,
+    awaiting_activation = 0,
+  } = overview.employees
+  const decided = in_sync + accepted + rejected
+  const [tone, text]: [Tone, 'all_well' | 'decided' | 'awaiting' | 'at_work' | 'nobody'] =
+    in_scope === 0
+      ? ['wait', 'nobody']
+      : in_sync === in_scope
+        ? ['ok', 'all_well']
+        : decided === in_scope
+          ? ['off', 'decided']
+          : decided + awaiting_activation === in_scope
+            ? ['wait', 'awaiting']
+            : ['busy', 'at_work']
   return [{ text: { tone, text: ask.t(`overview.${text}`) } }]
 }
 
@@ -173,7 +185,7 @@ export function overviewCurves(
   )
 }
 
-function todoNotice(ask: Ask, todo: Todo): NoticeBlock {
+function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): NoticeBlock {
   const { t } = ask
   switch (todo.what) {
     case 'no_worker':
@@ -183,6 +195,8 @@ function todoNotice(ask: Ask, todo: Todo): NoticeBlock {
       return haltNotice(ask, todo.halt)
     case 'holdoff':
       return holdoffNotice(ask, todo.holdoff)
+    case 'unknown':
+      return unknownNotice(ask, todo.people, (employees.in_sync ?? 0) > 0)
     case 'held':
       return {
         notice: 'warn',
@@ -223,6 +237,8 @@ function commandsOf(todo: Todo): string[] {
       return todo.halt.may_probe ? ['doctor'] : ['resume']
     case 'holdoff':
       return []
+    case 'unknown':
+      return [`employee ${todo.people.example}`]
     case 'held':
       return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
     case 'suspect':

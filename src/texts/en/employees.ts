@@ -1,5 +1,12 @@
 /** Texts of the screens "Employees" and "Employee". */
 export const employees = {
+  'employees.unknown_ids':
+    'The platform knows hardly anyone{enterprise, select, none {} other { of enterprise {enterprise}}}: of {looked, number} employees that were looked at, it does not know the user id of {unknown, number}.',
+  'employees.unknown_ids.example': 'For example:',
+  'employees.unknown_ids.userid':
+    'Likeliest, the column userid of the mapping is another number than the platform’s user id. Look one of these people up on the platform, compare the user id, and mend the mapping. If it is the same, nobody has been activated there yet; dirsync goes on by itself once they are.',
+  'employees.unknown_ids.enterprise':
+    'The platform knows people of other enterprises. Likeliest, nobody of this one has been activated there yet, or its rows have the code of another enterprise. Look one of these people up on the platform, and compare user id and enterprise.',
   'employees.title': 'Employees',
   'employees.employee': 'Employee {name}',
   'employees.search': 'Person',

@@ -3,6 +3,8 @@ export const overview = {
   'overview.title': 'Overview',
   'overview.all_well': 'All employees are in sync. There is nothing to do.',
   'overview.decided': 'There is nothing to do: whatever is not in sync was decided by a person.',
+  'overview.awaiting':
+    'There is nothing to do here: whoever is not in sync is not on the platform yet. dirsync tries again by itself.',
   'overview.at_work': 'dirsync is bringing all employees in sync. There is nothing to do.',
   'overview.no_worker': 'No worker is running, so nothing is sent.',
   'overview.no_worker.remedy':

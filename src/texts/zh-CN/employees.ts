@@ -2,6 +2,13 @@ import type { employees as English } from '../en/employees.ts'
 import type { Section } from '../section.ts'
 
 export const employees = {
+  'employees.unknown_ids':
+    '平台几乎不认识{enterprise, select, none {} other {企业 {enterprise} 的}}员工：抽查 {looked, number} 名员工，其中 {unknown, number} 名的用户 ID 在平台上不存在。',
+  'employees.unknown_ids.example': '例如：',
+  'employees.unknown_ids.userid':
+    '最可能的原因：映射中的 userid 列取的不是平台的用户 ID。请在平台上查找其中一人，比对用户 ID 并修正映射。如果用户 ID 相同，则说明尚无人激活；激活后 dirsync 会自动继续。',
+  'employees.unknown_ids.enterprise':
+    '平台认识其他企业的员工。最可能的原因：该企业尚无人激活，或其数据中的企业编码属于另一家企业。请在平台上查找其中一人，比对用户 ID 和所属企业。',
   'employees.title': '员工',
   'employees.employee': '员工 {name}',
   'employees.search': '员工',

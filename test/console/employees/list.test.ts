@@ -3,6 +3,7 @@ import { wayToDepartment } from '../../../src/console/departments/read.ts'
 import { countStatuses, LISTED, listEmployees, listStatement } from '../../../src/console/employees/list.ts'
 import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { readEmployeeStory } from '../../../src/console/employees/story.ts'
+import { readUnknownPeople } from '../../../src/console/employees/unknown.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/figures.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
@@ -134,4 +135,34 @@ test('the way to a department ends where HR has it below itself', async () => {
   expect(await way('leaf')).toEqual(['top', 'mid', 'leaf'])
   expect(await way('a')).toEqual(['b', 'a'])
   expect(await way('unknown')).toEqual([])
+})
+
+test('an enterprise of which the platform knows hardly anyone is named, with an example; new people elsewhere are not', async () => {
+  await store.pool.query('delete from dirsync.employee')
+  const hire = (
+    enterprise: string,
+    from: number,
+    to: number,
+    state: 'absent' | 'in_service',
+    active = true,
+  ) =>
+    store.pool.query(
+      `insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash, platform_state)
+       select $1, 'e' || lpad(i::text, 5, '0'), $5, h, case when $4 = 'in_service' then h end,
+              case when $4 = 'absent' then h end, $4
+       from (select i, md5(i::text)::uuid as h from generate_series($2::int, $3::int) i) x`,
+      [enterprise, from, to, state, active],
+    )
+  await hire('A', 1, 300, 'absent')
+  await hire('A', 301, 302, 'in_service')
+  // One who has left is no one to look for.
+  await hire('A', 303, 310, 'in_service', false)
+  await hire('B', 1, 20, 'in_service')
+  await hire('B', 21, 25, 'absent')
+  await hire('C', 1, 2, 'absent')
+  await hire('D', 1, 3, 'absent')
+  expect(await readUnknownPeople(store.pool)).toEqual([
+    { enterprise_code: 'A', looked: 92, unknown: 90, example: 'e00001' },
+    { enterprise_code: 'D', looked: 3, unknown: 3, example: 'e00001' },
+  ])
 })
