@@ -21,6 +21,7 @@ import { authPlugin } from './auth/plugin.ts'
 import { permits, scopesFor } from './auth/scope.ts'
 import { mayAs, OPEN, type Viewer } from './auth/viewer.ts'
 import { isApi, type Kit, type Notice, type Page } from './endpoint.ts'
+import { EventStreams } from './events/stream.ts'
 import { entryOf, plainFrame, readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
@@ -125,7 +126,11 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
   const { services, publicUrl, readOnly, readiness, live } = options
   const shares = new Shares()
   const closing = new AbortController()
-  app.addHook('preClose', () => closing.abort())
+  const events = new EventStreams(services.pool)
+  app.addHook('preClose', async () => {
+    closing.abort()
+    events.close()
+  })
   const names = services.config.CONSOLE_NAMES ? new PageNames(services.people) : null
   const kit: Kit = {
     askOf(request) {
@@ -166,9 +171,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
         values: { scopes: scopesFor(tag ?? '', !isChange(request)).join(', ') },
       })
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
-    // The event stream has a limit of its own.
-    if (access !== 'open' && request.viewer && url !== '/events')
-      await shares.admit(request.viewer.name, reply)
+    if (access !== 'open' && request.viewer && !config.streams) await shares.admit(request.viewer.name, reply)
     return undefined
   })
   app.setNotFoundHandler((request, reply) => {
@@ -220,6 +223,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
   explainProblems(app)
   app.register(async described => {
     for (const endpoint of endpoints(services)) endpoint.register(described, kit)
+    events.register(described)
   })
 }
 

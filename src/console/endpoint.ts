@@ -7,6 +7,7 @@ import { storable } from '../lib/database.ts'
 import { type Message, message, saidBySchema } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
+import { ABOUT, SCOPES, scopesFor } from './auth/scope.ts'
 import { ACCESS_ROLES, type AccessRole } from './auth/viewer.ts'
 import type { ActionAnswer, IdempotencyKeys } from './idempotency.ts'
 import { Problem, ProblemDocument, problemOf } from './problem.ts'
@@ -384,17 +385,20 @@ const REFUSED = {
 }
 
 /** An operation of /api/v1 in the API's description. */
-function operation(
+export function operation(
   method: string,
   { path, summary, tag, role }: Described,
   input: Pick<FastifySchema, 'params' | 'querystring' | 'body' | 'headers'>,
   response: Record<string, unknown>,
 ): FastifySchema {
+  const scopes = tag === ABOUT && method === 'GET' ? SCOPES : scopesFor(tag, method === 'GET')
+  const higher = role === ACCESS_ROLES.at(-1) ? '' : ' or a higher one'
   return {
     summary,
-    description: `Takes the role ${role}${role === ACCESS_ROLES.at(-1) ? '' : ' or a higher one'}.`,
+    description: `Takes the role ${role}${higher}. Scopes of limited tokens: ${scopes.join(', ') || 'none'}.`,
     tags: [tag],
     'x-role': role,
+    'x-scopes': scopes,
     security: [{ token: [role] }],
     operationId: operationId(method, path),
     ...input,

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { Problem } from './problem.ts'
+import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from './stream.ts'
 
 /*
  * Live updates by server-sent events. While a browser watches, each process checks a few figures once a second, and
@@ -11,14 +12,10 @@ import { Problem } from './problem.ts'
 const LOOK_MS = 1000
 /** The longest time between making a page and its stream being open. */
 const RECENT_MS = 5000
-/** Keeps proxies from closing a quiet stream. */
-const KEEP_ALIVE_MS = 20_000
 /** More streams than this are refused. A browser opens one per visible page. */
 const MOST_STREAMS = 1000
 /** Streams that one user may hold, so that one cannot take them all. */
 const MOST_OF_ONE = 100
-/** How long a stream lasts. The browser then opens it again, if its user still may. */
-const STREAM_MS = 10 * 60_000
 
 type Topics = Readonly<Record<string, string>>
 
@@ -60,21 +57,13 @@ export class Live {
     // No route for HEAD: its answer would never end and would block the connection.
     app.get(
       '/events',
-      { schema: { hide: true }, config: { access: 'viewer' }, exposeHeadRoute: false },
+      { schema: { hide: true }, config: { access: 'viewer', streams: true }, exposeHeadRoute: false },
       (request, reply) => {
         const name = request.viewer?.name ?? ''
         const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
         if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
           throw new Problem('too_many', '', { retryAfter: 30 })
-        // The frame has set its headers on the reply. From here on we write the stream ourselves.
-        reply.hijack()
-        const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
-        reply.raw.writeHead(200, {
-          ...(Object.fromEntries(headers) as Record<string, string>),
-          'content-type': 'text/event-stream',
-          'x-accel-buffering': 'no',
-        })
-        reply.raw.write('retry: 3000\n\n')
+        openStream(reply)
         // Send what changed after the page was made and before its stream was open.
         const recent = Object.keys(this.#topics).filter(
           topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS,
@@ -111,7 +100,7 @@ export class Live {
       this.#isAway = marks === null
       if (turned) this.#tell(movedEvent(Object.keys(this.#topics)))
       else if (moved.length > 0) this.#tell(movedEvent(moved))
-      else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(': still here\n\n')
+      else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(KEEP_ALIVE)
     }
   }
 
@@ -133,11 +122,7 @@ export class Live {
 
   #tell(text: string): void {
     this.#keptAlive = Date.now()
-    for (const { raw } of this.#streams.keys()) {
-      // Close the stream of a browser that has stopped reading; it reconnects by itself.
-      if (raw.writableLength > 65_536) raw.destroy()
-      else raw.write(text)
-    }
+    for (const reply of this.#streams.keys()) writeStream(reply, text)
   }
 }
 

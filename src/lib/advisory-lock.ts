@@ -33,6 +33,8 @@ export const LOCKS = {
   dryRunRequest: 0x6472_7961,
   /** Evaluates alerts. */
   alerts: 0x616c_7274,
+  /** Gives events their places, in dirsync.place_events. */
+  events: 0x6576_6e74,
   /** Creates a token for an account on the platform. */
   token: 0x55d6_2e5e,
   /** Listens to HR for a deployment: held in HR's database. */

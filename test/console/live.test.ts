@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { disableUser } from '../../src/console/auth/users.ts'
 import { duringFile } from '../helpers/during.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
@@ -79,4 +79,103 @@ test('every part is asked for anew when the database goes away, and when it come
   await untilMoved(stream, 'work', 'cases', 'halts', 'platform')
   await proxy.accept()
   await untilMoved(stream, 'work', 'cases', 'halts', 'platform')
+})
+
+describe('the events for programs', () => {
+  interface Told {
+    id: number
+    type: string
+    run: { id: number; state: string } | null
+    case: { id: number; entity_key: string } | null
+  }
+
+  /** The next events of a stream, in their order. */
+  async function* eventsOf(stream: IncomingMessage): AsyncGenerator<Told> {
+    let text = ''
+    for await (const chunk of stream) {
+      text += chunk
+      const parts = text.split('\n\n')
+      text = parts.pop() ?? ''
+      for (const part of parts) {
+        const [, id, type, data] = /^id: (\d+)\nevent: (\S+)\ndata: (.*)$/s.exec(part) ?? []
+        if (data === undefined) continue
+        const event = JSON.parse(data)
+        expect([String(event.id), event.type]).toEqual([id, type])
+        yield event
+      }
+    }
+  }
+
+  async function next(events: AsyncGenerator<Told>): Promise<Told> {
+    const { value } = await events.next()
+    return value
+  }
+
+  const follow = async (url: string, headers: Record<string, string>) => {
+    const stream = await watch(`${url}/api/v1`, headers)
+    expect([stream.statusCode, stream.headers['content-type']]).toEqual([200, 'text/event-stream'])
+    return eventsOf(stream)
+  }
+
+  const addRun = async (db: Pick<TestDatabase['pool'], 'query'> = database.pool) => {
+    const { rows } = await db.query(
+      `insert into dirsync.sync_run (kind, state, requested_by) values ('full', 'requested', 'cron') returning id`,
+    )
+    return Number(rows[0]?.id)
+  }
+
+  test('name what happens to runs and cases, and go on where a program was', async () => {
+    const console = await listening()
+    const headers = await tokenOf('follower')
+    const events = await follow(console.url, headers)
+    const run = await addRun()
+    expect(await next(events)).toMatchObject({
+      type: 'run.requested',
+      run: { id: run, state: 'requested' },
+      case: null,
+    })
+    await database.pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [run])
+    const planning = await next(events)
+    expect(planning).toMatchObject({ type: 'run.planning', run: { id: run } })
+    await database.pool.query('select dirsync.record_failure($1)', [
+      {
+        ...{
+          enterprise_code: '',
+          entity: 'employee',
+          entity_key: 'e1',
+          operation: 'update-employee',
+          field: '',
+        },
+        ...{ category: 'duplicate_mobile', message: [], remedy: [], state: 'open', changed_fields: [] },
+      },
+    ])
+    const opened = await next(events)
+    expect(opened).toMatchObject({ type: 'case.opened', run: null, case: { entity_key: 'e1' } })
+    await events.return(undefined)
+
+    const again = await follow(console.url, { ...headers, 'last-event-id': String(planning.id) })
+    expect(await next(again)).toEqual(opened)
+    const refused = await watch(`${console.url}/api/v1`, { ...headers, 'last-event-id': 'x' })
+    expect(refused.statusCode).toBe(422)
+  })
+
+  test('of a transaction that ends later come later, and none is left out', async () => {
+    const console = await listening()
+    const events = await follow(console.url, await tokenOf('patient'))
+    const slow = await database.pool.connect()
+    onTestFinished(() => slow.release())
+    await slow.query('begin')
+    const early = await addRun(slow)
+    const quick = await addRun()
+    expect((await next(events)).run?.id).toBe(quick)
+    await slow.query('commit')
+    expect((await next(events)).run?.id).toBe(early)
+  })
+
+  test('are limited per user', async () => {
+    const console = await listening()
+    const headers = await tokenOf('hoarder')
+    for (let i = 0; i < 5; i++) await follow(console.url, headers)
+    expect((await watch(`${console.url}/api/v1`, headers)).statusCode).toBe(429)
+  })
 })

@@ -210,6 +210,8 @@ describe('another account', () => {
     const history = [
       ...[
         'sync_run',
+        'run_event',
+        'plan_decision',
         'attempt',
         'dead_letter',
         'dead_letter_event',

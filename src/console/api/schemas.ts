@@ -21,6 +21,7 @@ import { BulkResult } from '../bulk/read.ts'
 import { DeadLetter, DeadLetterEvent } from '../cases/dead-letter.ts'
 import { CaseGroups, CaseList } from '../cases/query.ts'
 import { CaseGroup, CaseStory } from '../cases/read.ts'
+import { CaseView } from '../cases/views.ts'
 import { DeletionsResult, DepartmentsResult } from '../departments/query.ts'
 import { Department, DepartmentStep } from '../departments/read.ts'
 import { ListedEmployee } from '../employees/list.ts'
@@ -57,6 +58,7 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   CasePage: CaseList,
   CaseGroup,
   CaseGroups,
+  CaseView,
   BulkAction: BulkRow,
   BulkItem: BulkResult,
   BulkPage,

@@ -42,7 +42,7 @@ export function scopesFor(tag: string, reads: boolean): readonly Scope[] {
 }
 
 /** Any token may read about the API, such as whether it is still good. */
-const ABOUT = 'api'
+export const ABOUT = 'api'
 
 /**
  * Whether a token may make a request, as far as its limits go.

@@ -28,10 +28,14 @@ declare module 'fastify' {
     access?: AccessRole | 'open'
     /** The screen that it belongs to, for tokens that are limited to some. */
     tag?: string
+    /** An event stream, with a limit of its own. */
+    streams?: true
   }
   interface FastifySchema {
     /** The same, in the API's description. */
     'x-role'?: AccessRole
+    /** The scopes of which a limited token needs one. */
+    'x-scopes'?: readonly Scope[]
   }
 }
 

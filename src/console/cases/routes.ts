@@ -114,6 +114,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'Save filter, order and columns of the list of cases under a name',
       body: ViewInput,
       result: CaseView,
+      creates: () => '/cases/views',
       run: (ask, { input }) => saveView(pool, ask, input),
       next: (_ask, { name, query }) => ({
         to: `/cases?${query}`,

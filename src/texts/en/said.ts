@@ -494,6 +494,7 @@ export const saidTexts = {
   'said.no_time_zone': 'There is no such time zone.',
   'said.key_length': 'Idempotency-Key: it has 1 to {limit} characters',
   'said.key_of_another': 'Idempotency-Key: it was used for another request; make a new one',
+  'said.no_event_id': 'Last-Event-ID: give the id of an event, a whole number',
   'said.key_in_use':
     'A request with this Idempotency-Key is still under way, or ended without an answer: see what it did before you make a new key',
   'said.wrong_at': '{name}: {wanted}',

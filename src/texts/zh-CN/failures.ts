@@ -527,6 +527,7 @@ export const failures = {
   'said.no_time_zone': '没有这个时区。',
   'said.key_length': 'Idempotency-Key：应为 1 至 {limit} 个字符',
   'said.key_of_another': 'Idempotency-Key：已用于另一个请求；请使用新的',
+  'said.no_event_id': 'Last-Event-ID：应为事件的 id，即整数',
   'said.key_in_use': '使用此 Idempotency-Key 的请求仍在进行，或结束时没有答复：请先查看其结果，再使用新的',
   'said.wrong_at': '{name}：{wanted}',
   'said.unknown_here': '此处没有 {names}',

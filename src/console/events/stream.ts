@@ -1,0 +1,143 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { pause } from '../../lib/waiting.ts'
+import { message } from '../../texts/message.ts'
+import { permits } from '../auth/scope.ts'
+import { API, operation } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from '../stream.ts'
+import { Event, latestPlace, readEvents } from './read.ts'
+
+/*
+ * The events of runs and cases for programs, as server-sent events. While a program listens, each process looks once a second,
+ * however many there are.
+ */
+
+const LOOK_MS = 1000
+/** How many events are read at a time. One who has been away catches up in several reads. */
+const AT_A_TIME = 200
+const MOST_STREAMS = 200
+const MOST_OF_ONE = 5
+
+interface Listener {
+  name: string
+  /** False for a token that is limited to runs. */
+  seesCases: boolean
+  since: number
+  /** The event that it was told last. */
+  place: number
+  toldAt: number
+}
+
+export class EventStreams {
+  readonly #pool: Pool
+  readonly #listeners = new Map<FastifyReply, Listener>()
+  #isLooking = false
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  close(): void {
+    for (const { raw } of this.#listeners.keys()) raw.end()
+    this.#listeners.clear()
+  }
+
+  register(app: FastifyInstance): void {
+    const described = {
+      path: '/events',
+      summary: 'What happens to runs and cases from now on, or after Last-Event-ID, as server-sent events',
+      tag: 'runs',
+      role: 'viewer',
+    } as const
+    const content = { 'text/event-stream': { schema: Event } }
+    const answer = { description: 'Each `data` is an Event; `event` is its type and `id` its id', content }
+    app.get(
+      `${API}/events`,
+      {
+        schema: operation('GET', described, { headers: Headers }, { 200: answer }),
+        config: { access: 'viewer', tag: 'runs', streams: true },
+        validatorCompiler: () => () => true,
+        exposeHeadRoute: false,
+      },
+      async (request, reply) => {
+        const name = request.viewer?.name ?? ''
+        const own = [...this.#listeners.values()].filter(listener => listener.name === name)
+        if (this.#listeners.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
+          throw new Problem('too_many', '', { retryAfter: 30 })
+        const place = placeOf(request.headers['last-event-id']) ?? (await latestPlace(this.#pool))
+        openStream(reply)
+        const now = Date.now()
+        const seesCases = permits(request.viewer?.scopes, 'cases', true)
+        this.#listeners.set(reply, { name, seesCases, place, since: now, toldAt: now })
+        request.raw.on('close', () => this.#listeners.delete(reply))
+        void this.#look()
+      },
+    )
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    while (this.#listeners.size > 0) {
+      this.#endOld()
+      // Nearly all are at the same place.
+      const places = new Set([...this.#listeners.values()].map(({ place }) => place))
+      let isBehind = false
+      for (const place of places) {
+        // While the database is away, nothing happens; it is told afterwards.
+        const events = await readEvents(this.#pool, place, AT_A_TIME).catch(() => [])
+        this.#tell(place, events)
+        isBehind ||= events.length === AT_A_TIME
+      }
+      if (!isBehind) await pause(LOOK_MS, new Promise(() => {}))
+    }
+    this.#isLooking = false
+  }
+
+  #tell(place: number, events: readonly Event[]): void {
+    const everything = events.map(textOf).join('')
+    const ofRuns = events
+      .filter(event => event.case === null)
+      .map(textOf)
+      .join('')
+    const last = events.at(-1)?.id ?? place
+    for (const [reply, listener] of this.#listeners) {
+      if (listener.place !== place) continue
+      listener.place = last
+      const text = listener.seesCases ? everything : ofRuns
+      const isQuiet = Date.now() - listener.toldAt > KEEP_ALIVE_MS
+      if (text === '' && !isQuiet) continue
+      listener.toldAt = Date.now()
+      writeStream(reply, text || KEEP_ALIVE)
+    }
+  }
+
+  /** Ends the streams of users who have been disabled, and of tokens that were revoked. */
+  #endOld(): void {
+    for (const [reply, { since }] of this.#listeners) {
+      if (Date.now() - since <= STREAM_MS) continue
+      this.#listeners.delete(reply)
+      reply.raw.end()
+    }
+  }
+}
+
+const Headers = z.object({
+  'last-event-id': z.string().optional().describe('The `id` of the event that you have seen last'),
+})
+
+function placeOf(header: string | string[] | undefined): number | null {
+  if (header === undefined) return null
+  const place = /^\d{1,15}$/.test(String(header)) ? Number(header) : null
+  if (place !== null) return place
+  const said = message('said.no_event_id')
+  throw new Problem('invalid', said, {
+    errors: [{ path: [], header: 'Last-Event-ID', code: 'refused', said }],
+  })
+}
+
+function textOf(event: Event): string {
+  return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}
