@@ -171,7 +171,7 @@ describe('SQL', () => {
         .replace(/password '[^']*'/, "password '…'")
         .trim()
     const roles = blocks.filter(({ text }) => text.includes('create role hr_reader'))
-    expect(roles.map(({ page }) => page)).toEqual(['README.md', 'docs/mapping.md'])
+    expect(roles.map(({ page }) => page)).toEqual(['README.md', 'README.zh-CN.md', 'docs/mapping.md'])
     for (const { text } of roles) expect(plain(text)).toBe(plain(pageOf('compose/demo/hr-reader.sql')))
   })
 })
@@ -195,6 +195,40 @@ describe('links', () => {
         for (const file of [target, join(target, 'README.md')]) if (PAGES.includes(file)) reached.add(file)
       }
     expect(PAGES.filter(page => !reached.has(page))).toEqual([])
+  })
+})
+
+describe('README.zh-CN.md says what README.md says', () => {
+  const [english, chinese] = ['README.md', 'README.zh-CN.md'] as const
+  /** What no translation changes, and of a link or picture where it leads. */
+  const outlineOf = (file: string) => {
+    const sections = proseOf(file).split(/^##? /m)
+    return sections.map(section => ({
+      pictures: [...section.matchAll(/(?:src|srcset)="([^"]+)"|!\[[^\]]*\]\(([^)]+)\)/g)].map(
+        ([, a, b]) => a ?? b,
+      ),
+      links: [...section.matchAll(/(?<!!)\[[^\]]*\]\(([^)]+)\)/g)]
+        .map(([, link = '']) =>
+          link.replace(/^(?:README(?:\.zh-CN)?\.md|docs\/images\/overview(?:-chinese)?\.png)$/, 'its twin'),
+        )
+        .sort(),
+      rows: section.split('\n').filter(line => line.startsWith('| ')).length,
+      points: section.split('\n').filter(line => line.startsWith('- ')).length,
+    }))
+  }
+  /** Commands, statements and what they print, without comments for people. */
+  const codeOf = (file: string) =>
+    blocksOf(file)
+      .filter(({ language }) => language !== 'mermaid')
+      .map(({ language, text }) => (language === 'sh' ? text.replace(/ +# .*$/gm, '') : text))
+
+  test('section by section, with the same pictures, links, rows and points', () => {
+    expect(outlineOf(chinese)).toEqual(outlineOf(english))
+    expect(outlineOf(english).length).toBeGreaterThan(8)
+  })
+
+  test('with the same commands', () => {
+    expect(codeOf(chinese)).toEqual(codeOf(english))
   })
 })
 

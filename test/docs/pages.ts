@@ -6,6 +6,7 @@ export const ROOT = join(import.meta.dirname, '../..')
 /** Pages for people, relative to the root. */
 export const PAGES = [
   'README.md',
+  'README.zh-CN.md',
   'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',

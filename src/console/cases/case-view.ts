@@ -208,7 +208,13 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       [t('cases.enterprise'), story.enterprise_code],
       [t('cases.field'), term('field', story.field)],
       [t('cases.fields'), joined(values, t('runs.and'))],
-      [t('cases.blocked_by'), story.blocked_by && { code: short(story.blocked_by) }],
+      [
+        t('cases.blocked_by'),
+        story.blocked_by && [
+          { code: short(story.blocked_by) },
+          { nameOf: { enterpriseCode: story.enterprise_code, userid: story.blocked_by } },
+        ],
+      ],
       [t('cases.assignee'), story.assignee ?? { soft: t('cases.nobody') }],
       [
         t('cases.next_try'),
@@ -266,13 +272,13 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   const status = employee === null ? 'unknown' : employee.in_sync ? 'in_sync' : 'waits'
   const who = {
     to: employeePath({ enterpriseCode, userid }),
-    text: [t('cases.blocker_is', { key: short(userid) }), { nameOf: { enterpriseCode, userid } }],
+    text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
   }
   return [
     {
       section: t('cases.blocker'),
       blocks: [
-        { text: [who, ' ', t(`cases.blocker_${status}`)] },
+        { text: [who, ' ', t('cases.blocker_is'), ' ', t(`cases.blocker_${status}`)] },
         blocker.cases.length === 0
           ? { text: { soft: t('cases.blocker_no_cases') } }
           : lines(ask, t('cases.blocker_cases'), blocker.cases),

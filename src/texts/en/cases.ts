@@ -148,7 +148,7 @@ export const cases = {
   'cases.meaning': 'What does this mean?',
   'cases.same_cause': 'All cases with this cause',
   'cases.blocker': 'Blocked by',
-  'cases.blocker_is': '{key} holds the value that this employee should get.',
+  'cases.blocker_is': 'holds the value that this employee should get.',
   'cases.blocker_in_sync': 'That employee is in sync: their HR row has this value, too.',
   'cases.blocker_waits': 'HR has another value for them, which is still to be sent.',
   'cases.blocker_unknown': 'HR does not have them: correct their record on the platform.',

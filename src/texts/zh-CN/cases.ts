@@ -143,7 +143,7 @@ export const cases = {
   'cases.meaning': '这是什么意思？',
   'cases.same_cause': '原因相同的全部异常项',
   'cases.blocker': '受阻于',
-  'cases.blocker_is': '该员工要使用的值目前被 {key} 占用。',
+  'cases.blocker_is': '目前占用该员工要使用的值。',
   'cases.blocker_in_sync': '对方已同步：人事系统中该值同样登记在对方名下。',
   'cases.blocker_waits': '人事系统中对方已改用其他值，尚待发送。',
   'cases.blocker_unknown': '人事系统中没有对方，需要在平台上更正其数据。',
