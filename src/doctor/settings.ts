@@ -73,6 +73,18 @@ export interface DescribedSetting {
   source: 'environment' | 'file' | 'default' | 'embedded' | 'none'
   /** The file, if the value comes from one (`NAME_FILE`). */
   file: string | null
+  /** A line for settings.env: the value as it is, or an example of one that is not set or not shown. */
+  line: string
+}
+
+/** A line for settings.env with an example value. */
+export function exampleLine(name: keyof typeof SETTINGS | `${typeof CHANNEL_PREFIX}<NAME>`): string {
+  const { example } = name in SETTINGS ? SETTINGS[name as keyof typeof SETTINGS] : CHANNEL_SETTINGS['']
+  return lineOf(name, example)
+}
+
+function lineOf(name: string, value: string): string {
+  return `${name.replace('<NAME>', 'OPS')}=${value}`
 }
 
 const SCHEDULES = 'Schedules'
@@ -111,11 +123,12 @@ interface Shown {
   /** Described in place of a type, for settings that have none. */
   values?: string
   default?: string
+  example?: string
   secret?: true
 }
 
 function describe(env: Environment, config: Config, name: string, setting: Shown): DescribedSetting {
-  const { group, meaning, secret = false } = setting
+  const { group, meaning, secret = false, example = '' } = setting
   const of = (source: DescribedSetting['source'], text: string | null, file: string | null = null) => ({
     name,
     group,
@@ -126,6 +139,7 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
     default: setting.default ?? null,
     source,
     file,
+    line: lineOf(name, (secret ? null : text) ?? setting.default ?? example),
   })
   const found = readSetting(env, name)
   if ('value' in found) return of(found.file === null ? 'environment' : 'file', found.value, found.file)

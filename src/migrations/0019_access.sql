@@ -37,5 +37,8 @@ create table dirsync.examination (
 create table dirsync.setup (
   single   boolean primary key default true check (single),  -- true: there is one row.
   ended_at timestamptz not null default now(),               -- Since when they are no longer shown.
-  ended_by text                                              -- Who put them away; null: all were done.
+  -- Who put them away; null: all were done, or a deployment of an earlier version had synced before.
+  ended_by text
 );
+insert into dirsync.setup (single)
+select true where exists (select from dirsync.sync_run where kind in ('full', 'changes') and state = 'done');

@@ -22,6 +22,7 @@ import { runs } from './en/runs.ts'
 import { schedules } from './en/schedules.ts'
 import { search } from './en/search.ts'
 import { settings } from './en/settings.ts'
+import { setup } from './en/setup.ts'
 import { shell } from './en/shell.ts'
 import { terms } from './en/terms.ts'
 import { workbench } from './en/workbench.ts'
@@ -49,6 +50,7 @@ import { runs as runsZh } from './zh-CN/runs.ts'
 import { schedules as schedulesZh } from './zh-CN/schedules.ts'
 import { search as searchZh } from './zh-CN/search.ts'
 import { settings as settingsZh } from './zh-CN/settings.ts'
+import { setup as setupZh } from './zh-CN/setup.ts'
 import { shell as shellZh } from './zh-CN/shell.ts'
 import { terms as termsZh } from './zh-CN/terms.ts'
 import { workbench as workbenchZh } from './zh-CN/workbench.ts'
@@ -58,6 +60,7 @@ import { workbench as workbenchZh } from './zh-CN/workbench.ts'
 export const en = {
   ...common,
   ...overview,
+  ...setup,
   ...runs,
   ...plan,
   ...cases,
@@ -88,6 +91,7 @@ export const en = {
 export const zhCN = {
   ...commonZh,
   ...overviewZh,
+  ...setupZh,
   ...runsZh,
   ...planZh,
   ...casesZh,

@@ -69,6 +69,7 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /bulk/:id/undo',
     ],
     operator: [
+      'GET /setup',
       'POST /pause',
       'POST /resume',
       'POST /alerts/acknowledge/:id',
@@ -98,6 +99,8 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /runs/:id/reject',
     ],
     admin: [
+      'POST /setup/dismiss',
+      'POST /employees/:key/reveal',
       'POST /money/refunds/:number/settle',
       'POST /money/refunds/:number/resolve',
       'POST /money/topups/:code/resolve',

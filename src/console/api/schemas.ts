@@ -34,6 +34,7 @@ import { Accounts, MirrorStatuses, Orders, Taxpayers } from '../mirrors/query.ts
 import { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from '../mirrors/read.ts'
 import { MoneyList, RefundDetails, TopUpDetails } from '../money/query.ts'
 import { HistoryResult, OverviewResult } from '../overview/query.ts'
+import { SetupResult } from '../overview/setup.ts'
 import { PlanResult } from '../plan/query.ts'
 import { PlanItem, PlanOverview } from '../plan/stored.ts'
 import { PlatformResult } from '../platform/query.ts'
@@ -139,6 +140,8 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   TestMessage: TestAnswer,
   Overview: OverviewResult,
   History: HistoryResult,
+  Setup: SetupResult,
+  SetupStep: SetupResult.shape.steps.element,
   Found: SearchResult,
   Command: CommandRow,
   CommandPage: AuditList,

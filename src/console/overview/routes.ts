@@ -5,6 +5,8 @@ import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
 import { HistoryResult, HistorySpan, OverviewResult, readNow, readSpan } from './query.ts'
+import { dismissSetup, readSetup, SetupResult } from './setup.ts'
+import { setupBlocks } from './setup-view.ts'
 import { overviewCurves, overviewShown } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -35,10 +37,31 @@ function overview(services: Services): Endpoint[] {
       result: OverviewResult,
       run: async ask => (await readNow(services.pool, ask.language)).result,
       page: async (ask, result, { input: { span } }) => {
-        const page = pageOf(ask, overviewShown(ask, result))
+        const setup = ask.may('operator') ? setupBlocks(ask, await readSetup(services, ask)) : []
+        const page = pageOf(ask, overviewShown(ask, result, setup))
         const history = await readSpan(services.pool, span, ask.now)
         return { ...page, body: html`${page.body}${overviewCurves(ask, span, history)}` }
       },
+    }),
+    read({
+      path: '/setup',
+      tag: 'overview',
+      role: 'operator',
+      summary: 'The first steps of a deployment: what is done, what is missing, what failed and why',
+      result: SetupResult,
+      run: ask => readSetup(services, ask),
+    }),
+    action({
+      path: '/setup/dismiss',
+      tag: 'overview',
+      role: 'admin',
+      summary: 'Hide the first steps for good',
+      result: z.object({ dismissed: z.literal(true) }),
+      async run(ask) {
+        await dismissSetup(services, ask.asker)
+        return { dismissed: true as const }
+      },
+      next: () => ({ to: '/overview', notice: { key: 'setup.dismissed' } }),
     }),
     action({
       path: '/pause',

@@ -25,7 +25,7 @@ import {
 import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
-export function overviewShown(ask: Ask, overview: OverviewResult): Shown {
+export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonly Block[] = []): Shown {
   const { t } = ask
   const isPaused = overview.halts.some(({ category }) => category === 'paused')
   const pause = () =>
@@ -42,6 +42,7 @@ export function overviewShown(ask: Ask, overview: OverviewResult): Shown {
     topics: ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
     blocks: [
       ...todoBlocks(ask, overview, ({ what }) => !IN_BAR.has(what)),
+      ...setup,
       overviewTiles(ask, overview),
       {
         columns: [

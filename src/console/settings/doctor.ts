@@ -1,5 +1,6 @@
 import { examine } from '../../doctor/examine.ts'
 import type { CheckResult } from '../../doctor/finding.ts'
+import type { Pool } from '../../lib/database.ts'
 import type { Services } from '../services.ts'
 
 /** The findings of the doctor's latest examination. */
@@ -14,19 +15,19 @@ export interface DoctorReport {
 /** How long a user waits for the doctor. A database or platform that does not answer takes the longest. */
 const PATIENCE_MS = 30_000
 
-/** Runs the checks of `dirsync doctor` with the settings of this process, and keeps the latest findings. */
+/** The latest examination, by whichever process of the console; null if there was none. */
+export async function latestExamination(db: Pool): Promise<DoctorReport | null> {
+  const { rows } = await db.query<DoctorReport>('select at, by, complete, findings from dirsync.examination')
+  return rows[0] ?? null
+}
+
+/** Runs the checks of `dirsync doctor` with the settings of this process, and keeps the findings. */
 export class Doctor {
   readonly #services: Services
-  #last: DoctorReport | null = null
   #running: Promise<DoctorReport> | undefined
 
   constructor(services: Services) {
     this.#services = services
-  }
-
-  /** Null if the doctor has not run since this process began. */
-  get last(): DoctorReport | null {
-    return this.#last
   }
 
   /** Runs the checks. While they run, a second caller waits for the same findings. */
@@ -61,7 +62,13 @@ export class Doctor {
       }
       findings.push(next.value)
     }
-    this.#last = { at: new Date(), by, findings, complete }
-    return this.#last
+    const report = { at: new Date(), by, findings, complete }
+    await this.#services.pool.query(
+      `insert into dirsync.examination (at, by, complete, findings) values ($1, $2, $3, $4)
+       on conflict (single) do update
+       set at = excluded.at, by = excluded.by, complete = excluded.complete, findings = excluded.findings`,
+      [report.at, by, complete, JSON.stringify(findings)],
+    )
+    return report
   }
 }

@@ -14,6 +14,9 @@ export const SettingsResult = z.object({
       default: z.string().nullable().describe('The value that applies if it is not set; null: none'),
       source: z.enum(['environment', 'file', 'default', 'embedded', 'none']),
       file: z.string().nullable().describe('The file, if the value comes from one (NAME_FILE)'),
+      line: z
+        .string()
+        .describe('For settings.env: the value as it is, or an example of one that is not set or is secret'),
     }),
   ),
 })
@@ -29,6 +32,6 @@ const ExaminationResult = z.object({
 
 /** The answer of `/api/v1/doctor`. */
 export const DoctorResult = z.object({
-  examination: ExaminationResult.nullable().describe('null: not run since this process began'),
+  examination: ExaminationResult.nullable().describe('null: not run yet'),
 })
 export type DoctorResult = z.infer<typeof DoctorResult>

@@ -3,7 +3,7 @@ import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
-import { Doctor } from './doctor.ts'
+import { Doctor, latestExamination } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
 import { doctorBody, settingsBody } from './view.ts'
 
@@ -38,9 +38,9 @@ function settings(services: Services): Endpoint[] {
       path: '/doctor',
       tag: 'settings',
       role: 'admin',
-      summary: 'The latest findings of the doctor in this process',
+      summary: 'The latest findings of the doctor in the console',
       result: DoctorResult,
-      run: async () => ({ examination: doctor.last }),
+      run: async () => ({ examination: await latestExamination(services.pool) }),
       page: doctorPage,
     }),
     action({

@@ -319,6 +319,7 @@ export const terms = {
   'command.users link': 'create a one-time key',
   'command.users sign-out': 'end the sessions of a user',
   'command.sessions end': 'end a session',
+  'command.setup dismiss': 'hide the first steps',
   'command.tokens add': 'add an API token',
   'command.tokens revoke': 'revoke an API token',
   // How much an alert matters (`alert.severity`), and where it and its messages stand.

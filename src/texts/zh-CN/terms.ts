@@ -304,6 +304,7 @@ export const terms = {
   'command.users link': '生成一次性密钥',
   'command.users sign-out': '结束用户的会话',
   'command.sessions end': '结束会话',
+  'command.setup dismiss': '隐藏初始步骤',
   'command.tokens add': '添加 API 令牌',
   'command.tokens revoke': '吊销 API 令牌',
   // How much an alert matters (`alert.severity`), and where it and its messages stand.

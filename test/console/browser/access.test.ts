@@ -69,6 +69,27 @@ test('without users, a key from the machine makes the first administrator, who i
   await page.locator('details.menu summary', { hasText: 'anna' }).waitFor()
 })
 
+test('the first steps say what is left, and show what the doctor has found', async () => {
+  const admin = await window('anna')
+  const step = (name: string) => admin.locator('#setup tr', { hasText: name })
+  await step('HR answers').getByText('next').waitFor()
+  await step('First plan').getByText('First: HR answers.').waitFor()
+  expect(await copied(admin)).toMatch(/^ALERT_CHANNEL_OPS=https:/)
+  await step('HR answers').getByRole('link', { name: 'Check now' }).click()
+  await admin.getByRole('button', { name: 'Run all checks' }).click()
+  await admin.getByText('Requested by anna').waitFor()
+  await admin.goto('/overview')
+  for (const name of ['HR answers', 'The mapping fits HR', 'The platform accepts dirsync'])
+    await step(name).getByText('done').waitFor()
+  await step('First plan').getByRole('link', { name: 'Start a run' }).waitFor()
+  await step('A colleague can sign in').getByRole('link', { name: 'Add a user' }).waitFor()
+  await expectAccessible(admin, 'setup')
+  await admin.setViewportSize(PHONE)
+  await admin.reload()
+  await expectFitsPhone(admin)
+  await screenshot(admin, 'setup-phone')
+})
+
 test('a colleague is let in by a link, and chooses a password', async () => {
   const admin = await window('anna')
   await admin.goto('/access')
@@ -123,6 +144,15 @@ test('one changes one’s password, and ends a session elsewhere', async () => {
   await laptop.getByRole('button', { name: 'Change the password' }).click()
   await laptop.getByText('You have another password').waitFor()
   await signIn(await stranger(), 'ben', `${PASSWORD} 2`)
+})
+
+test('an administrator hides the first steps for good', async () => {
+  const admin = await window('anna')
+  await admin.locator('#setup tr', { hasText: 'A colleague can sign in' }).getByText('done').waitFor()
+  await unfold(admin, 'Hide the first steps')
+  await admin.getByRole('button', { name: 'Hide the first steps' }).click()
+  await admin.getByText('The first steps are hidden.').waitFor()
+  expect(await admin.locator('#setup').count()).toBe(0)
 })
 
 test('an administrator changes a role, sees who is signed in, and disables a user', async () => {

@@ -1,0 +1,218 @@
+import { z } from 'zod'
+import { exampleLine } from '../../doctor/settings.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import type { Asker } from '../../sync/commands.ts'
+import { SaidText } from '../../texts/failures.ts'
+import type { Said } from '../../texts/message.ts'
+import { inNameOf, note } from '../auth/audit.ts'
+import type { Services } from '../services.ts'
+import { type DoctorReport, latestExamination } from '../settings/doctor.ts'
+
+/*
+ * The first steps of a deployment, until all are done or an administrator puts them away. Nothing is asked of HR or the
+ * platform: what is known of them is what runs and the latest examination have found.
+ */
+
+const STEPS = ['hr', 'mapping', 'check', 'platform', 'channel', 'colleague', 'plan', 'sync'] as const
+type StepName = (typeof STEPS)[number]
+
+/** What is missing; each has a text `setup.missing.<name>`. */
+const MISSING = [
+  'examination',
+  'findings',
+  'channel_unset',
+  'channel_untested',
+  'channel_failing',
+  'colleague',
+  'run',
+  'under_way',
+  'approval',
+] as const
+
+const SetupStep = z.object({
+  step: z.enum(STEPS),
+  state: z.enum(['done', 'next', 'waits', 'failed']).describe('next: it can be done now'),
+  waits_for: z.enum(STEPS).nullable().describe('The step that has to be done first'),
+  missing: z.enum(MISSING).nullable(),
+  reason: SaidText.nullable().describe('Why it failed'),
+  run: z.int().nullable().describe('The run that this is about'),
+  lines: z.array(z.string()).describe('Lines for settings.env, with example values'),
+})
+export type SetupStep = z.infer<typeof SetupStep>
+
+export const SetupResult = z.object({
+  ended: z
+    .object({ at: z.date(), by: z.string().nullable().describe('Who put them away; null: all were done') })
+    .nullable()
+    .describe('null: there is something left to do'),
+  is_sample: z.boolean().describe('Whether HR and the platform are those of the embedded trial'),
+  own_lines: z
+    .array(z.string())
+    .describe('Lines for settings.env that lead from the trial to your own HR and platform'),
+  steps: z.array(SetupStep),
+})
+export type SetupResult = z.infer<typeof SetupResult>
+
+/** What is known, all of it from a few rows. */
+export interface SetupFacts {
+  examination: Pick<DoctorReport, 'at' | 'complete' | 'findings'> | null
+  /** When a plan last came about: HR was read, and the mapping fitted. */
+  planned_at: Date | null
+  /** The latest run that compares HR. */
+  run: { id: number; state: string; message: Said | null } | null
+  /** Whether a sync has come to its end. */
+  has_synced: boolean
+  /** When the platform last issued a token to this application that has been of use. */
+  token_at: Date | null
+  /** Users who may sign in. */
+  users: number
+  has_provider: boolean
+  /** The channels of the settings. */
+  channels: { has_sent: boolean; is_failing: boolean }[]
+}
+
+/** Which steps are done, and what each of the others needs. */
+export function setupSteps(facts: SetupFacts): SetupStep[] {
+  const known = new Map<StepName, SetupStep>()
+  const add = (step: StepName, found: Partial<SetupStep>, ...before: StepName[]) => {
+    const waits_for = before.find(name => known.get(name)?.state !== 'done') ?? null
+    const rest = { waits_for: null, missing: null, reason: null, run: null, lines: [] }
+    const state = found.state ?? 'next'
+    known.set(
+      step,
+      state === 'next' && waits_for !== null
+        ? { ...rest, step, state: 'waits', waits_for }
+        : { ...rest, ...found, step, state },
+    )
+  }
+  add('hr', examined(facts, ['hr'], facts.planned_at))
+  add('mapping', examined(facts, ['mapping'], facts.planned_at), 'hr')
+  add('check', checked(facts), 'hr', 'mapping')
+  add('platform', examined(facts, ['platform', 'credentials', 'clock'], facts.token_at))
+  add('channel', channel(facts))
+  add('colleague', facts.users > 1 || facts.has_provider ? { state: 'done' } : { missing: 'colleague' })
+  add('plan', planned(facts), 'hr', 'mapping')
+  add('sync', synced(facts), 'plan', 'platform')
+  return [...known.values()]
+}
+
+/**
+ * What the checks of these names have found.
+ * @param shownAt when it was last seen to work otherwise; null: never
+ */
+function examined(
+  { examination }: SetupFacts,
+  names: readonly string[],
+  shownAt: Date | null,
+): Partial<SetupStep> {
+  // With several HR sources, the name of the source stands behind that of the check.
+  const own = (examination?.findings ?? []).filter(({ check }) => names.includes(check.split(' ')[0] ?? ''))
+  const failed = own.find(({ status }) => status === 'failed')
+  const isLater = examination !== null && (shownAt === null || examination.at > shownAt)
+  if (failed && isLater) return { state: 'failed', reason: failed.what }
+  if (shownAt !== null || own.some(({ status }) => status === 'ok')) return { state: 'done' }
+  return { missing: 'examination' }
+}
+
+function checked({ examination }: SetupFacts): Partial<SetupStep> {
+  if (!examination?.complete) return { missing: 'examination' }
+  const failed = examination.findings.find(({ status }) => status === 'failed')
+  return failed ? { state: 'failed', missing: 'findings', reason: failed.what } : { state: 'done' }
+}
+
+function channel({ channels }: SetupFacts): Partial<SetupStep> {
+  if (channels.length === 0) return { missing: 'channel_unset', lines: [exampleLine('ALERT_CHANNEL_<NAME>')] }
+  if (channels.some(({ has_sent, is_failing }) => has_sent && !is_failing)) return { state: 'done' }
+  return channels.some(({ is_failing }) => is_failing)
+    ? { state: 'failed', missing: 'channel_failing' }
+    : { missing: 'channel_untested' }
+}
+
+const UNDER_WAY = ['requested', 'planning', 'running']
+const FAILED = ['failed', 'source_suspect']
+
+function planned({ planned_at, run }: SetupFacts): Partial<SetupStep> {
+  if (planned_at !== null) return { state: 'done' }
+  if (run && FAILED.includes(run.state)) return { state: 'failed', reason: run.message, run: run.id }
+  return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
+}
+
+function synced({ has_synced, run }: SetupFacts): Partial<SetupStep> {
+  if (has_synced) return { state: 'done' }
+  if (run?.state === 'held') return { missing: 'approval', run: run.id }
+  if (run && FAILED.includes(run.state)) return { state: 'failed', reason: run.message, run: run.id }
+  return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
+}
+
+/** What leads from the trial to a deployment of one's own. */
+const OWN = [
+  'DATABASE_URL',
+  'HR_DATABASE_URL',
+  'HR_EMPLOYEES_SQL',
+  'PLATFORM_BASE_URL',
+  'PLATFORM_APP_ID',
+  'PLATFORM_APP_SECRET',
+] as const
+
+/** Reads how far the first steps are. Once all are done, they are over for good. */
+export async function readSetup(
+  services: Pick<Services, 'pool' | 'config'>,
+  { readOnly }: { readOnly: boolean },
+): Promise<SetupResult> {
+  const { pool, config } = services
+  const none = { is_sample: config.embedded, own_lines: [], steps: [] }
+  const ended = await endOf(pool)
+  if (ended) return { ...none, ended }
+  const steps = setupSteps(await readFacts(services))
+  if (!readOnly && steps.every(({ state }) => state === 'done')) {
+    await pool.query('insert into dirsync.setup (ended_by) values (null) on conflict do nothing')
+    return { ...none, ended: await endOf(pool) }
+  }
+  return { ...none, ended: null, own_lines: config.embedded ? OWN.map(name => exampleLine(name)) : [], steps }
+}
+
+async function endOf(pool: Pool): Promise<SetupResult['ended']> {
+  const { rows } = await pool.query<{ at: Date; by: string | null }>(
+    'select ended_at as at, ended_by as by from dirsync.setup',
+  )
+  return rows[0] ?? null
+}
+
+async function readFacts({ pool, config }: Pick<Services, 'pool' | 'config'>): Promise<SetupFacts> {
+  const [examination, { rows: runs }, { rows }] = await Promise.all([
+    latestExamination(pool),
+    pool.query<NonNullable<SetupFacts['run']> & { planned_at: Date | null }>(
+      `select id, state, message, planned_at from dirsync.sync_run
+       where kind in ('full', 'changes') order by id desc limit 1`,
+    ),
+    pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run'>>({
+      name: 'console setup',
+      text: `
+        select (select planned_at from dirsync.sync_run
+                where mapping is not null and state in ('running', 'done')
+                order by planned_at desc limit 1) as planned_at,
+               exists (select from dirsync.sync_run
+                       where kind in ('full', 'changes') and state = 'done') as has_synced,
+               (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
+               (select count(*)::int from dirsync.console_user where disabled_at is null) as users,
+               (select coalesce(jsonb_agg(jsonb_build_object(
+                  'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
+                from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,
+      values: [config.PLATFORM_APP_ID, config.channels.map(({ name }) => name)],
+    }),
+  ])
+  const facts = onlyRow(rows)
+  const [run = null] = runs
+  const planned_at = facts.planned_at ?? run?.planned_at ?? null
+  return { ...facts, run, planned_at, examination, has_provider: config.OIDC_ISSUER !== null }
+}
+
+/** Puts the first steps away for good. */
+export async function dismissSetup({ pool }: Pick<Services, 'pool'>, asker: Asker): Promise<void> {
+  await inNameOf(pool, asker, async client => {
+    await note(client, 'setup dismiss', {})
+    await client.query('insert into dirsync.setup (ended_by) values ($1) on conflict do nothing', [
+      asker.actor,
+    ])
+  })
+}

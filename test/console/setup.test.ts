@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { type SetupFacts, setupSteps } from '../../src/console/overview/setup.ts'
+import { failed, ok } from '../../src/doctor/finding.ts'
+import { inWords } from '../../src/texts/message.ts'
+import { ConsoleUnderTest, plantUser } from './console-under-test.ts'
+
+const NEW: SetupFacts = {
+  examination: null,
+  planned_at: null,
+  run: null,
+  has_synced: false,
+  token_at: null,
+  users: 1,
+  has_provider: false,
+  channels: [],
+}
+const at = (time: string) => new Date(`2026-11-24T${time}Z`)
+const steps = (facts: Partial<SetupFacts>) =>
+  Object.fromEntries(
+    setupSteps({ ...NEW, ...facts }).map(({ step, state, waits_for, missing }) => [
+      step,
+      state === 'waits' ? `waits for ${waits_for}` : missing === null ? state : `${state}: ${missing}`,
+    ]),
+  )
+const WELL = ['hr', 'mapping', 'platform', 'credentials'].map(check => ok(check, inWords('fine')))
+const AWAY = inWords('the password is wrong')
+
+describe('the first steps', () => {
+  test('of a deployment that has just begun: what can be done, and what waits for it', () => {
+    expect(steps({})).toEqual({
+      hr: 'next: examination',
+      mapping: 'waits for hr',
+      check: 'waits for hr',
+      platform: 'next: examination',
+      channel: 'next: channel_unset',
+      colleague: 'next: colleague',
+      plan: 'waits for hr',
+      sync: 'waits for plan',
+    })
+    const channel = setupSteps(NEW).find(({ step }) => step === 'channel')
+    expect(channel?.lines).toEqual([expect.stringMatching(/^ALERT_CHANNEL_OPS=https:/)])
+  })
+
+  test('say why HR failed, until a later plan shows that it answers', () => {
+    const examination = { at: at('10:00'), complete: true, findings: [failed('hr london', AWAY)] }
+    const [hr] = setupSteps({ ...NEW, examination })
+    expect(hr).toMatchObject({ state: 'failed', reason: AWAY })
+    expect(steps({ examination })).toMatchObject({ mapping: 'waits for hr', plan: 'waits for hr' })
+    expect(steps({ examination, planned_at: at('09:00') }).hr).toBe('failed')
+    expect(steps({ examination, planned_at: at('11:00') }).hr).toBe('done')
+    // It is not known whether the rest is well again.
+    expect(steps({ examination, planned_at: at('11:00') }).check).toBe('failed: findings')
+  })
+
+  test('an examination that was stopped shows what it saw, and is to be repeated', () => {
+    const examination = { at: at('10:00'), complete: false, findings: WELL.slice(0, 2) }
+    expect(steps({ examination })).toMatchObject({ hr: 'done', mapping: 'done', check: 'next: examination' })
+  })
+
+  test('a run that goes on, is held, failed or was done', () => {
+    const examination = { at: at('10:00'), complete: true, findings: WELL }
+    const of = (state: string, planned_at: Date | null) => {
+      const run = { id: 7, state, message: AWAY }
+      const { plan, sync } = steps({ examination, planned_at, run })
+      return [plan, sync]
+    }
+    expect(steps({ examination })).toMatchObject({ plan: 'next: run', sync: 'waits for plan' })
+    expect(of('planning', null)).toEqual(['next: under_way', 'waits for plan'])
+    expect(of('held', at('10:01'))).toEqual(['done', 'next: approval'])
+    expect(of('running', at('10:01'))).toEqual(['done', 'next: under_way'])
+    expect(of('source_suspect', null)).toEqual(['failed', 'failed'])
+    expect(of('rejected', at('10:01'))).toEqual(['done', 'next: run'])
+  })
+
+  test('a channel counts once a message got through, and a colleague once they may sign in', () => {
+    const channel = (has_sent: boolean, is_failing: boolean) =>
+      steps({ channels: [{ has_sent, is_failing }] }).channel
+    expect(channel(false, false)).toBe('next: channel_untested')
+    expect(channel(false, true)).toBe('failed: channel_failing')
+    expect(channel(true, true)).toBe('failed: channel_failing')
+    expect(channel(true, false)).toBe('done')
+    expect(steps({ users: 2 }).colleague).toBe('done')
+    expect(steps({ has_provider: true }).colleague).toBe('done')
+  })
+})
+
+describe('in the console', () => {
+  const console = new ConsoleUnderTest(() => ({
+    ALERT_CHANNEL_OPS: 'https://hooks.example/its-secret',
+  }))
+  const setup = async () => (await console.ask('operator', 'GET', '/api/v1/setup')).json()
+  const page = async (role: 'viewer' | 'operator' | 'admin') =>
+    (await console.ask(role, 'GET', '/overview')).body
+
+  test('operators see them, viewers do not; when all are done they never come back', async () => {
+    expect(await page('viewer')).not.toContain('id="setup"')
+    expect(await page('operator')).toContain('0 of 8 done')
+    expect(await page('operator')).not.toContain('its-secret')
+    await console.pool.query(`insert into dirsync.examination values (true, now(), 'test', true, $1)`, [
+      JSON.stringify(WELL),
+    ])
+    await console.pool.query(
+      `insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, last_sent_at)
+       values ('ops', 'webhook', 'hooks.example', 'info', 'en', now(), now());
+       insert into dirsync.sync_run (kind, state, mapping, planned_at, finished_at)
+       values ('full', 'done', 'm', now(), now())`,
+    )
+    for (const name of ['anna', 'ben']) await plantUser(console.pool, name, 'viewer')
+    expect(await setup()).toMatchObject({ ended: { by: null }, steps: [] })
+    await console.pool.query('update dirsync.console_user set disabled_at = now()')
+    expect(await page('operator')).not.toContain('id="setup"')
+  })
+
+  test('an administrator puts them away, which is recorded', async () => {
+    await console.pool.query('delete from dirsync.setup')
+    expect(await page('admin')).toContain('id="setup"')
+    expect((await console.ask('operator', 'POST', '/api/v1/setup/dismiss')).statusCode).toBe(403)
+    expect((await console.ask('admin', 'POST', '/api/v1/setup/dismiss')).statusCode).toBe(200)
+    expect((await console.commands()).at(-1)).toMatchObject({ name: 'setup dismiss' })
+    expect(await setup()).toMatchObject({ ended: { by: 'api:token:admin' }, steps: [] })
+    expect(await page('admin')).not.toContain('id="setup"')
+  })
+})
