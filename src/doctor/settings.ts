@@ -83,6 +83,11 @@ export function exampleLine(name: keyof typeof SETTINGS | `${typeof CHANNEL_PREF
   return lineOf(name, example)
 }
 
+/** The line that sets when a cron job runs. */
+export function scheduleLine(job: string, expression: string): string {
+  return lineOf(settingName(job), expression)
+}
+
 function lineOf(name: string, value: string): string {
   return `${name.replace('<NAME>', 'OPS')}=${value}`
 }

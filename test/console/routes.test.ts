@@ -100,7 +100,6 @@ test('what a viewer may not do takes the role that is written here', () => {
     ],
     admin: [
       'POST /setup/dismiss',
-      'POST /employees/:key/reveal',
       'POST /money/refunds/:number/settle',
       'POST /money/refunds/:number/resolve',
       'POST /money/topups/:code/resolve',

@@ -43,6 +43,8 @@ export function ruleShown(ask: Ask, result: RuleResult): Shown {
               [t('alerts.rule.inhibited_by'), joined(causes, ' · ')],
             ],
           },
+          { text: t('settings.line') },
+          { copy: result.settings.map(({ name, value }) => `${name}=${value ?? 'off'}`).join('\n') },
         ],
       },
       {

@@ -113,6 +113,12 @@ function noChannel({ t }: Ask, { channels }: AlertsResult): Block[] {
   ]
 }
 
+/** A channel as settings; its address may hold a secret. */
+function linesOf({ name, least, language }: ChannelReport): string[] {
+  const setting = `ALERT_CHANNEL_${name.toUpperCase()}`
+  return [`${setting}=…`, `${setting}_LEAST=${least}`, `${setting}_LANGUAGE=${language}`]
+}
+
 /** What the server of a channel answered to a test message. */
 export function testVerdict({ t }: Ask, { channel, accepted, answer }: TestAnswer): SafeHtml {
   return accepted
@@ -138,6 +144,8 @@ export function channelsShown(ask: Ask, result: AlertsResult): Shown {
         ? noChannel(ask, result)
         : [
             channelTable(ask, result.channels),
+            { text: ask.t('settings.lines') },
+            { copy: result.channels.flatMap(linesOf).join('\n') },
             // In full, since it says what is wrong with the settings.
             ...result.channels
               .filter(({ state }) => state === 'failing')

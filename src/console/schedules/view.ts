@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { scheduleLine } from '../../doctor/settings.ts'
 import { capitalised } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -124,6 +125,8 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
           [t('schedules.pausing'), pause_effect === 'refused' ? t('schedules.pause.refused') : null],
         ],
       },
+      { text: t('settings.line') },
+      { copy: scheduleLine(job, expression) },
       { section: t('schedules.ticks'), blocks: [tickTable(ask, schedule.ticks)] },
     ],
   }

@@ -8,6 +8,7 @@ import {
   actionForm,
   alert,
   code,
+  copyLine,
   empty,
   head,
   section,
@@ -51,7 +52,11 @@ function settingTable(ask: Ask, caption: string, settings: readonly SettingResul
   return table(
     settings,
     [
-      { title: t('settings.name'), kind: 'main', cell: ({ name }) => code(name) },
+      {
+        title: t('settings.name'),
+        kind: 'main',
+        cell: ({ name, line }) => html`${code(name)} ${copyLine(t, line)}`,
+      },
       { title: t('settings.value'), cell: setting => valueText(ask, setting) },
       { title: t('settings.source'), cell: setting => sourceText(ask, setting) },
       {

@@ -442,6 +442,11 @@ export function copyable(t: Translate, text: string, label: string = t('common.c
   return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${label}</button></div>`
 }
 
+/** A button that copies a line for settings.env; without JavaScript there is none. */
+export function copyLine(t: Translate, line: string): SafeHtml {
+  return html`<span class="copy-line"><pre hidden>${line}</pre><button type="button" data-copy data-copied="${t('common.copied')}" title="${line}" aria-label="${t('settings.copy_line', { line })}" hidden>${t('common.copy')}</button></span>`
+}
+
 /** An identifier, such as a user id, a code or a trace id. */
 export function code(text: string | number | null): SafeHtml {
   return text === null ? html`–` : html`<code>${text}</code>`
