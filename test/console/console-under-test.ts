@@ -148,6 +148,10 @@ export class ConsoleUnderTest {
     return this.#console.routes
   }
 
+  tokenOf(role: AccessRole): string {
+    return this.#tokens.get(role) ?? ''
+  }
+
   /** Asks as the program of a role. Below /api/v1 it is answered with data, elsewhere with the page. */
   ask(
     role: AccessRole,
