@@ -385,13 +385,14 @@ export type AlertHistory = z.infer<typeof AlertHistory>
 export async function readAlertHistory(
   db: Pool,
   language: Language,
-  filter: { rule?: RuleName | undefined; since?: Date | undefined },
+  filter: { rule?: RuleName | undefined; from?: Date | undefined; to?: Date | undefined },
   page: PageAsked,
 ): Promise<AlertHistory> {
   const values: unknown[] = [page.limit + 1, filter.rule === undefined ? RULE_NAMES : [filter.rule]]
   const add = (value: unknown) => `$${values.push(value)}`
   const conditions = [`state = 'ended' and raised_at is not null and rule = any($2)`]
-  if (filter.since) conditions.push(`ended_at >= ${add(filter.since)}`)
+  if (filter.from) conditions.push(`ended_at >= ${add(filter.from)}`)
+  if (filter.to) conditions.push(`ended_at < ${add(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
   if (position) {
     const [moment, id] = position

@@ -56,6 +56,11 @@ export function tomorrowAt(zone: string, hour: number, now: Date): Date {
   return wallClock(zone, day.toISOString().slice(0, 19))
 }
 
+/** What clocks in a zone show at a moment, to the minute, as a `datetime-local` field has it. */
+export function wallClockIn(zone: string, moment: Date): string {
+  return new Date(moment.getTime() + offsetAt(zone, moment.getTime())).toISOString().slice(0, 16)
+}
+
 /** The moment at which clocks in a zone show this time. */
 function wallClock(zone: string, text: string): Date {
   const asUtc = new Date(`${text}Z`).getTime()

@@ -97,7 +97,7 @@ export class Journal<Row extends Entry> {
   /**
    * A page of rows: open outcomes first, then the latest first.
    * @param page.number only the one of this number
-   * @param page.since only those sent at or after this time
+   * @param page.from only those sent at or after this time; `to`: before this one
    * @param page.after number of the last row of the page before
    */
   async page(
@@ -105,12 +105,13 @@ export class Journal<Row extends Entry> {
     page: {
       state?: EntryState | undefined
       number?: string | undefined
-      since?: Date | undefined
+      from?: Date | undefined
+      to?: Date | undefined
       after?: string | undefined
       limit: number
     },
   ): Promise<Row[]> {
-    const { state, since, after, limit } = page
+    const { state, from, to, after, limit } = page
     const { number } = this.#kind
     const values: unknown[] = [limit]
     const place = (value: unknown) => `$${values.push(value)}`
@@ -121,11 +122,12 @@ export class Journal<Row extends Entry> {
     const conditions = ['true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
     if (page.number !== undefined) conditions.push(`t.${number} = ${place(page.number)}`)
-    if (since !== undefined) {
-      conditions.push(`t.sent_at >= ${place(since)}`)
+    if (from !== undefined) {
+      conditions.push(`t.sent_at >= ${place(from)}`)
       // The index begins with whether the outcome is open: the closed part has to stop at that time, too.
-      if (state === undefined) conditions.push(`${rank} >= (false, ${place(since)}, '')`)
+      if (state === undefined) conditions.push(`${rank} >= (false, ${place(from)}, '')`)
     }
+    if (to !== undefined) conditions.push(`t.sent_at < ${place(to)}`)
     if (after !== undefined)
       conditions.push(
         `${rank} < (select ${order.join(', ')} from ${this.#table} t where t.${number} = ${place(after)})`,

@@ -50,6 +50,10 @@ export const FIELDS = {
   assignee: text(200).describe(`Assigned to this person; ${MINE}: to the caller; ${UNASSIGNED}: to no one`),
   run: number.describe('That failed first or last in this run'),
   olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
+  from: text(40).describe(
+    'That failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w',
+  ),
+  to: text(40).describe('That failed last until this moment, the end of this day, or so long ago'),
   youngerThan: period.describe('That failed first within this time: 12h, 3d, 2w'),
   text: text(200).describe('With this text in a comment, or in the reason of an ignore or snooze'),
   blockedBy: text(120).describe('That wait for a change of this key'),
@@ -78,11 +82,6 @@ export function describeFilter(filter: CaseFilter): { name: keyof CaseFilter; va
     const value = filter[name]
     return value === undefined ? [] : [{ name, values: [value].flat().map(String) }]
   })
-}
-
-/** The filter as it is for one person: what is theirs is theirs by name. */
-export function filterFor(name: string, filter: CaseFilter): CaseFilter {
-  return filter.assignee === MINE ? { ...filter, assignee: name } : filter
 }
 
 /** The filter as URL parameters. */
@@ -123,7 +122,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
     ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
   ]
   const { categories, code, entity, operation, field, enterprise, key, department, assignee, run } = filter
-  const { olderThan, youngerThan, text, blockedBy } = filter
+  const { olderThan, youngerThan, from, to, text, blockedBy } = filter
   if (categories) conditions.push(`d.category = any (${values.add(categories)})`)
   if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${values.add(code)}`)
   if (entity) conditions.push(`d.entity = ${values.add(entity)}`)
@@ -141,6 +140,8 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
     const since = ago(youngerThan, values)
     conditions.push(`d.first_failed_at >= ${since}`, `d.last_failed_at >= ${since}`)
   }
+  if (from) conditions.push(`d.last_failed_at >= ${values.add(from)}::timestamptz`)
+  if (to) conditions.push(`d.last_failed_at < ${values.add(to)}::timestamptz`)
   if (text)
     conditions.push(
       `exists (select from dirsync.dead_letter_event v where v.dead_letter_id = d.id and ${hasWords(text, values)})`,

@@ -285,7 +285,12 @@ describe('the history', () => {
       'E2',
       'E4',
     ])
-    const since = new Date(Date.now() - 25 * 60_000)
-    expect(subjects(await readAlertHistory(pool, 'en', { since }, { limit: 9 }))).toEqual(['E1', 'E2'])
+    const from = new Date(Date.now() - 25 * 60_000)
+    expect(subjects(await readAlertHistory(pool, 'en', { from }, { limit: 9 }))).toEqual(['E1', 'E2'])
+    expect(subjects(await readAlertHistory(pool, 'en', { to: from }, { limit: 9 }))).toEqual([
+      'E3',
+      'E4',
+      'E5',
+    ])
   })
 })

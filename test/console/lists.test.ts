@@ -208,6 +208,9 @@ test.each([
   ['/money?kind=everything'],
   ['/money?since=+275760-09-13T00:00:00Z'],
   ['/runs?kind=nothing', expect.stringMatching(/^kind should be one of/)],
+  ['/cases?from=soon', expect.stringMatching(/^from: /)],
+  ['/overview/history?to=2026-13-01', expect.stringMatching(/^to: /)],
+  ['/runs?to=soon', expect.stringMatching(/^to: /)],
   ['/runs?since=soon', expect.stringMatching(/^since: /)],
   ['/runs?since=2020-99-99', expect.stringMatching(/^since: /)],
 ])('%s is refused in a sentence', async (address, detail = expect.stringMatching(/\w+.*\w+/)) => {

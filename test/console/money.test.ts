@@ -18,7 +18,7 @@ import { worded } from '../texts/worded.ts'
 const store = new StoreUnderTest()
 
 const list = (input: z.input<typeof MoneyInput>) =>
-  readMoney(store.pool, { zone: 'UTC', t: translator('en') }, MoneyInput.parse(input))
+  readMoney(store.pool, { zone: 'UTC', t: translator('en'), now: new Date() }, MoneyInput.parse(input))
 const numbersOf = async (input: z.input<typeof MoneyInput>) => (await list(input)).items.map(entryNumber)
 
 const refund = async (number: string) => {

@@ -1,6 +1,7 @@
 import type { AlertHistory } from '../../alerts/report.ts'
 import { RULE_NAMES } from '../../alerts/rule.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { type Block, type Shown, tableOf, term } from '../shown.ts'
 import { duration, filters } from '../ui/parts.ts'
 import { rulePath } from './cards.ts'
@@ -10,7 +11,7 @@ import { alertTabs } from './view.ts'
 /** Past alerts: what was wrong, for how long, and who was told. */
 export function historyShown(ask: Ask, { items, next }: AlertHistory, input: HistoryInput): Shown {
   const { t } = ask
-  const isFiltered = input.rule !== undefined || input.since !== undefined
+  const isFiltered = [input.rule, input.from, input.to, input.since].some(value => value !== undefined)
   const form = filters(ask, '/alerts/history', [
     {
       name: 'rule',
@@ -21,7 +22,7 @@ export function historyShown(ask: Ask, { items, next }: AlertHistory, input: His
         ...RULE_NAMES.map(name => ({ value: name, text: t(`alert_rule.${name}`) })),
       ],
     },
-    { name: 'since', label: t('alerts.history.from'), type: 'datetime-local', value: input.since },
+    ...rangeFields(ask, t('alerts.ended'), input),
   ])
   return {
     title: t('alerts.history'),

@@ -4,7 +4,7 @@ import { AlertHistory, AlertsReport, RuleReport, readAlertHistory, readAlerts } 
 import { RULE_NAMES, type RuleName } from '../../alerts/rule.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
-import { givenMoment } from '../moment.ts'
+import { RANGE, rangeOf, SINCE } from '../range.ts'
 import type { Services } from '../services.ts'
 
 export const ruleName = z.enum(RULE_NAMES)
@@ -24,11 +24,8 @@ export function readConsoleAlerts(
 /** Filters of the history; they are kept in the page's address. */
 export const HistoryInput = z.object({
   rule: ruleName.optional(),
-  since: z
-    .string()
-    .max(40)
-    .optional()
-    .describe('A moment (ISO 8601); lists alerts that ended at or after it'),
+  ...RANGE,
+  ...SINCE,
   cursor,
   limit: pageSize,
 })
@@ -39,8 +36,8 @@ export function readConsoleHistory(
   ask: Ask,
   input: HistoryInput,
 ): Promise<AlertHistory> {
-  const { rule, since, cursor, limit } = input
-  const filter = { rule, since: givenMoment(ask, 'since', since) }
+  const { rule, cursor, limit } = input
+  const filter = { rule, ...rangeOf(ask, input) }
   return readAlertHistory(pool, ask.language, filter, { after: cursor, limit })
 }
 

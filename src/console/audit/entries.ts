@@ -30,9 +30,9 @@ export interface CommandFilter {
   name?: string | undefined
   run?: number | undefined
   case?: number | undefined
-  since?: Date | undefined
+  from?: Date | undefined
   /** Before this moment. */
-  until?: Date | undefined
+  to?: Date | undefined
 }
 
 /**
@@ -50,8 +50,8 @@ export async function listCommands(
   if (filter.name) conditions.push(`name = ${add(filter.name)}`)
   if (filter.run !== undefined) conditions.push(`run_id = ${add(filter.run)}`)
   if (filter.case !== undefined) conditions.push(`dead_letter_id = ${add(filter.case)}`)
-  if (filter.since) conditions.push(`requested_at >= ${add(filter.since)}`)
-  if (filter.until) conditions.push(`requested_at < ${add(filter.until)}`)
+  if (filter.from) conditions.push(`requested_at >= ${add(filter.from)}`)
+  if (filter.to) conditions.push(`requested_at < ${add(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
   if (position) {
     const [moment, id] = position

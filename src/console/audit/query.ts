@@ -4,6 +4,7 @@ import type { Pool } from '../../lib/database.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
+import { RANGE, rangeOf, SINCE } from '../range.ts'
 import { CommandRow, listCommands } from './entries.ts'
 
 /** Filters of the list and its export; they are kept in the page's address. */
@@ -12,8 +13,9 @@ export const AuditFilter = z.object({
   what: plainText(100).optional().describe('Name of a command, such as `approve`'),
   run: rowNumber.optional(),
   case: rowNumber.optional(),
-  since: z.string().max(40).optional().describe('A moment (ISO 8601)'),
-  until: z.string().max(40).optional().describe('A moment (ISO 8601); lists commands before it'),
+  ...RANGE,
+  ...SINCE,
+  until: z.string().max(40).optional().describe('The same as `to`'),
 })
 export const AuditInput = AuditFilter.extend({ cursor, limit: pageSize })
 export type AuditInput = z.infer<typeof AuditInput>
@@ -38,13 +40,14 @@ export function everyCommand(
   return everyPage(after => listCommands(pool, filter, { after, limit: EXPORTED_AT_ONCE }))
 }
 
-function filterOf(ask: Ask, { who, what, since, until, ...rest }: z.infer<typeof AuditFilter>) {
+function filterOf(ask: Ask, { who, what, until, ...rest }: z.infer<typeof AuditFilter>) {
+  const { from, to } = rangeOf(ask, rest)
   return {
     who,
     name: what,
     run: rest.run,
     case: rest.case,
-    since: givenMoment(ask, 'since', since),
-    until: givenMoment(ask, 'until', until),
+    from,
+    to: to ?? givenMoment(ask, 'until', until),
   }
 }

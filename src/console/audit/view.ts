@@ -3,6 +3,7 @@ import { capitalised, shortened } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
 import type { AuditInput, AuditList } from './query.ts'
@@ -46,8 +47,7 @@ export function auditBody(
     },
     { name: 'run', label: t('audit.run'), type: 'number', value: input.run, min: 1 },
     { name: 'case', label: t('audit.case'), type: 'number', value: input.case, min: 1 },
-    { name: 'since', label: t('audit.since'), type: 'datetime-local', value: input.since },
-    { name: 'until', label: t('audit.until'), type: 'datetime-local', value: input.until },
+    ...rangeFields(ask, t('audit.when'), { ...input, to: input.to ?? input.until }),
   ])}
   ${cursor === undefined ? live(ask, 'commands', ['audit'], list) : list}
   ${pager(ask, next)}`

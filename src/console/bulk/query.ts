@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { Paged } from '../../lib/cursor.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
-import { filterFor } from '../../sync/case-filter.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
 import { assigneeName, BULK_ACTIONS, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
-import { FilterInput } from '../cases/query.ts'
+import { FilterInput, filterFor } from '../cases/query.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { type Bulk, BulkResult } from './read.ts'
@@ -41,7 +40,7 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
   if (which === 'ids' && ids.length === 0)
     throw new Problem('invalid', t('cases.needs_cases'), { field: 'ids' })
-  const of = which === 'ids' ? { ids } : { filter: filterFor(ask.viewer.name, filter ?? {}) }
+  const of = which === 'ids' ? { ids } : { filter: filterFor(ask, filter ?? {}) }
   switch (action) {
     case 'retry':
       return { of, action }

@@ -6,6 +6,7 @@ import { CASE_STATES } from '../../sync/cases.ts'
 import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { type Shown, type ShownColumn, tableOf } from '../shown.ts'
 import {
   actionForm,
@@ -409,6 +410,7 @@ function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
     },
     age('olderThan'),
     age('youngerThan'),
+    ...rangeFields(ask, t('cases.last_failed'), input),
     { name: 'text', label: t('cases.f.text'), type: 'search', value: input.text, maxlength: 200 },
   ]
   const rarely: Field[] = [

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { type CaseFilter, FIELDS, filterFor } from '../../sync/case-filter.ts'
+import { type CaseFilter, FIELDS, MINE } from '../../sync/case-filter.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
+import { rangeOf } from '../range.ts'
 import { DeadLetter } from './dead-letter.ts'
 import {
   CASE_ORDERS,
@@ -70,15 +71,26 @@ export function filterOf(input: Omit<ListInput, 'limit'>): CaseFilter {
   return filter
 }
 
+/** The filter as it is for one person at this moment: what is theirs by name, and times in their zone. */
+export function filterFor(ask: Ask, filter: CaseFilter): CaseFilter {
+  const { from, to } = rangeOf(ask, filter)
+  return {
+    ...filter,
+    ...(filter.assignee === MINE ? { assignee: ask.viewer.name } : {}),
+    ...(from ? { from: from.toISOString() } : {}),
+    ...(to ? { to: to.toISOString() } : {}),
+  }
+}
+
 /** A search for old cases starts with the oldest, so that it need not read all newer ones first. */
 export function orderOf(input: Omit<ListInput, 'limit'>): CaseOrder {
   const { order, olderThan } = input
   return orderFor(input, order ?? (olderThan === undefined ? 'latest' : 'oldest'))
 }
 
-export async function readCaseList(pool: Pool, { viewer }: Ask, input: ListInput): Promise<CaseList> {
+export async function readCaseList(pool: Pool, ask: Ask, input: ListInput): Promise<CaseList> {
   const { cursor: after = null, limit } = input
-  const filter = filterFor(viewer.name, filterOf(input))
+  const filter = filterFor(ask, filterOf(input))
   const [page, counted] = await Promise.all([
     listCasesPage(pool, filter, { after, limit, order: orderOf(input) }),
     countCases(pool, filter),

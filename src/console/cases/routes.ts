@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { filterFor } from '../../sync/case-filter.ts'
 import { CommandError, UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
@@ -21,6 +20,7 @@ import {
   CaseList,
   CSV_COLUMNS,
   FilterInput,
+  filterFor,
   filterOf,
   ListInput,
   orderOf,
@@ -169,7 +169,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       columns: CSV_COLUMNS,
       async *rows(ask, { input }) {
         const { order: _, ...filter } = input
-        for await (const row of everyCase(pool, filterFor(ask.viewer.name, filter), orderOf(input))) {
+        for await (const row of everyCase(pool, filterFor(ask, filter), orderOf(input))) {
           const { message, remedy } = failureTexts(ask.language, row)
           yield { ...row, message, remedy }
         }

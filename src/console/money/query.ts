@@ -8,7 +8,7 @@ import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText } from '../endpoint.ts'
-import { givenMoment } from '../moment.ts'
+import { RANGE, rangeOf, SINCE } from '../range.ts'
 
 /* Refunds and top-ups: which are open, and their outcomes. An entry is its row in the database. */
 
@@ -62,7 +62,8 @@ export type Line = z.infer<typeof RefundRow> | z.infer<typeof TopUpRow>
 export const EntriesInput = z.object({
   state: State.optional(),
   number: plainText(200).optional().describe('The exact number of an entry'),
-  since: z.string().max(40).optional().describe('Sent at or after this moment (ISO 8601)'),
+  ...RANGE,
+  ...SINCE,
   cursor,
   limit: pageSize,
 })
@@ -85,15 +86,15 @@ export type MoneyList = z.infer<typeof MoneyList>
 
 export async function readMoney(
   pool: Pool,
-  ask: Pick<Ask, 'zone' | 't'>,
+  ask: Pick<Ask, 'zone' | 't' | 'now'>,
   input: MoneyInput,
 ): Promise<MoneyList> {
   const { kind, state, number, limit } = input
-  const since = givenMoment(ask, 'since', input.since)
+  const { from, to } = rangeOf(ask, input)
   const [after] = decodeCursor(z.tuple([z.string()]), input.cursor) ?? []
   const [counts, found] = await Promise.all([
     moneyCounts(pool),
-    JOURNALS[kind].page(pool, { state, number, since, after, limit: limit + 1 }),
+    JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
   return { counts, kind, ...onePage<Line>(found, limit, row => [entryNumber(row)]) }
 }

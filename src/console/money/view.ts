@@ -3,6 +3,7 @@ import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
@@ -65,7 +66,11 @@ export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, i
         })),
       },
       { drawn: filterForm(ask, input, states) },
-      lines(ask, { kind, items }, Boolean(input.state || input.number || input.since)),
+      lines(
+        ask,
+        { kind, items },
+        Boolean(input.state || input.number || input.from || input.to || input.since),
+      ),
       { next },
       ...(first
         ? [{ commands: t('common.details'), lines: [`${commandOf(first)} show ${entryNumber(first)}`] }]
@@ -103,7 +108,7 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
       ],
     },
     { name: 'number', label: t('money.number'), type: 'search', value: input.number, maxlength: 200 },
-    { name: 'since', label: t('money.since'), type: 'datetime-local', value: input.since },
+    ...rangeFields(ask, t('money.sent'), input),
   ])
 }
 

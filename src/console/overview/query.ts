@@ -5,9 +5,11 @@ import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
 import type { PlatformResult } from '../platform/query.ts'
+import { RANGE, rangeOf } from '../range.ts'
 import { ListedRun } from '../runs/list.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
@@ -48,9 +50,11 @@ export const OverviewResult = z.object({
 })
 export type OverviewResult = z.infer<typeof OverviewResult>
 
-export const SPANS = { '24h': 24 * 3600, '30d': 30 * 86_400 } as const
-export type SpanName = keyof typeof SPANS
-export const HistorySpan = z.object({ span: z.enum(['24h', '30d']).default('24h').describe('How far back') })
+const SPANS = { '24h': 24 * 3600, '30d': 30 * 86_400 } as const
+export const HistorySpan = z.object({
+  span: z.enum(['24h', '30d']).default('24h').describe('How far back'),
+  ...RANGE,
+})
 
 const Line = z.array(z.number().nullable())
 /** The answer of `/api/v1/overview/history`: columns of equal length. */
@@ -70,8 +74,9 @@ export const HistoryResult = z.object({
 })
 export type HistoryResult = z.infer<typeof HistoryResult>
 
-export function readSpan(db: Pool, span: SpanName, now: Date): Promise<HistoryResult> {
-  return readHistory(db, { from: new Date(now.getTime() - SPANS[span] * 1000), to: now })
+export function readSpan(db: Pool, ask: Ask, input: z.output<typeof HistorySpan>): Promise<HistoryResult> {
+  const { from, to = ask.now } = rangeOf(ask, input)
+  return readHistory(db, { from: from ?? new Date(to.getTime() - SPANS[input.span] * 1000), to })
 }
 
 /** States of a case that need a person; in the others dirsync goes on by itself. */

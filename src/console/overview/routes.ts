@@ -23,10 +23,11 @@ function overview(services: Services): Endpoint[] {
       path: '/overview/history',
       tag: 'overview',
       role: 'viewer',
-      summary: 'Curves of the last 24 hours or 30 days: share in sync, open cases, work, calls',
+      summary:
+        'Curves of the last 24 hours, 30 days, or between two moments within 36 days: share in sync, open cases, work, calls',
       query: HistorySpan,
       result: HistoryResult,
-      run: (ask, { input }) => readSpan(services.pool, input.span, ask.now),
+      run: (ask, { input }) => readSpan(services.pool, ask, input),
     }),
     read({
       path: '/overview',
@@ -36,11 +37,11 @@ function overview(services: Services): Endpoint[] {
       query: HistorySpan,
       result: OverviewResult,
       run: async ask => (await readNow(services.pool, ask.language)).result,
-      page: async (ask, result, { input: { span } }) => {
+      page: async (ask, result, { input }) => {
         const setup = ask.may('operator') ? setupBlocks(ask, await readSetup(services, ask)) : []
         const page = pageOf(ask, overviewShown(ask, result, setup))
-        const history = await readSpan(services.pool, span, ask.now)
-        return { ...page, body: html`${page.body}${overviewCurves(ask, span, history)}` }
+        const history = await readSpan(services.pool, ask, input)
+        return { ...page, body: html`${page.body}${overviewCurves(ask, input, history)}` }
       },
     }),
     read({

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { z } from 'zod'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -6,6 +7,7 @@ import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { unknownNotice } from '../employees/unknown.ts'
 import { haltNotice } from '../halts/view.ts'
 import { holdoffNotice } from '../platform/view.ts'
+import { rangeFields } from '../range.ts'
 import { runColumns } from '../runs/list-view.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
 import { inSource } from '../state.ts'
@@ -14,6 +16,7 @@ import {
   bar,
   curve,
   figure,
+  filters,
   percent,
   reasonField,
   section,
@@ -22,7 +25,7 @@ import {
   tabs,
   timeText,
 } from '../ui/parts.ts'
-import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
+import { type HistoryResult, type HistorySpan, type OverviewResult, type Todo, todosOf } from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
 export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonly Block[] = []): Shown {
@@ -131,10 +134,10 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
   }
 }
 
-/** History of the last 24 hours or 30 days. */
+/** History of the last 24 hours or 30 days, or between two moments. */
 export function overviewCurves(
   ask: Ask,
-  span: SpanName,
+  input: z.output<typeof HistorySpan>,
   { x, in_sync, open_cases, pending, calls }: HistoryResult,
 ): SafeHtml {
   const { t } = ask
@@ -147,12 +150,13 @@ export function overviewCurves(
   const perMinute = x.map((_, i) => calls.reduce((sum, { per_minute }) => sum + (per_minute[i] ?? 0), 0))
   const refused = x.map((_, i) => calls.reduce((sum, line) => sum + (line.refused_per_minute[i] ?? 0), 0))
   const none = t('overview.no_history')
+  const span = input.from === undefined && input.to === undefined ? input.span : null
   return section(
     t('overview.history'),
     html`${tabs(t('overview.history'), [
       { href: '/overview?span=24h', text: t('overview.last_24h'), current: span === '24h' },
       { href: '/overview?span=30d', text: t('overview.last_30d'), current: span === '30d' },
-    ])}<div class="columns">
+    ])}${filters(ask, '/overview', rangeFields(ask, t('overview.history'), input))}<div class="columns">
       ${curve(ask, {
         title: t('overview.in_sync'),
         x,

@@ -3,6 +3,7 @@ import { capitalised } from '../../lib/text.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { duration, filters, percent } from '../ui/parts.ts'
 import { BY_ITSELF, type ListedRun, RUN_KINDS, RUN_STATES } from './list.ts'
@@ -14,10 +15,10 @@ interface Filter {
   state?: string | undefined
   by?: string | undefined
   source?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
   since?: string | undefined
 }
-
-const PERIODS = ['24h', '7d', '30d']
 
 /** What has been going on, and what needs a decision. */
 export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter: Filter): Shown {
@@ -69,8 +70,8 @@ export function runColumns(ask: Ask, hasSources: boolean): ShownColumn<ListedRun
   ]
 }
 
-function isFiltered({ kind, state, by, source, since }: Filter): boolean {
-  return [kind, state, by, source, since].some(value => value !== undefined)
+function isFiltered({ kind, state, by, source, from, to, since }: Filter): boolean {
+  return [kind, state, by, source, from, to, since].some(value => value !== undefined)
 }
 
 function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeHtml {
@@ -117,12 +118,7 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
           },
         ]
       : []),
-    {
-      name: 'since',
-      label: t('runs.asked'),
-      value: filter.since,
-      choices: choices(PERIODS, since => textOr(language, `runs.within.${since}`, since), filter.since),
-    },
+    ...rangeFields(ask, t('runs.asked'), filter),
   ])
 }
 

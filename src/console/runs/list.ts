@@ -44,7 +44,8 @@ interface RunFilter {
   by?: string | undefined
   /** The HR source, if there are several. */
   source?: string | undefined
-  since?: Date | undefined
+  from?: Date | undefined
+  to?: Date | undefined
   /** These runs alone. */
   ids?: readonly number[]
 }
@@ -121,8 +122,9 @@ function runMatches(filter: RunFilter, place: (value: unknown) => string): strin
   if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
   if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)
   if (filter.by) conditions.push(byCondition(filter.by, place))
-  if (filter.since) {
-    const since = place(filter.since)
+  if (filter.to) conditions.push(`r.requested_at < ${place(filter.to)}`)
+  if (filter.from) {
+    const since = place(filter.from)
     conditions.push(
       // Numbers grow with time, so reading stops where older runs begin.
       `r.requested_at >= ${since}

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { periodMs } from '../../lib/time-text.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures, readPace } from '../../sync/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { sourceNames } from '../../sync/sources.ts'
-import { message, worded } from '../../texts/message.ts'
+import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
-import { momentIn } from '../moment.ts'
 import { Problem } from '../problem.ts'
+import { RANGE, rangeOf, SINCE } from '../range.ts'
 import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
 import {
   GateView,
@@ -37,13 +36,8 @@ export const RunQuery = z.object({
       'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME',
     ),
   source: z.string().max(20).optional().describe('Name of an HR source, if there are several'),
-  since: z
-    .string()
-    .regex(/^(\d{1,4}[hdw]|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$/, {
-      message: worded('said.give_since'),
-    })
-    .optional()
-    .describe('Requested within this period, or since this moment'),
+  ...RANGE,
+  ...SINCE,
   cursor,
   limit: pageSize,
 })
@@ -59,9 +53,9 @@ export type RunsResult = z.infer<typeof RunsResult>
 export async function readRuns(
   db: Pool,
   query: RunQuery,
-  { asker, now, zone }: Pick<Ask, 'asker' | 'now' | 'zone'>,
+  ask: Pick<Ask, 'asker' | 'now' | 'zone' | 't'>,
 ): Promise<RunsResult> {
-  const { kind, state, by, source, since, limit } = query
+  const { kind, state, by, source, limit } = query
   const sources = await sourceNames(db)
   const page = await listRunsPage(
     db,
@@ -69,23 +63,12 @@ export async function readRuns(
       kind,
       state,
       source,
-      by: by === 'me' ? asker.actor : by,
-      since: since === undefined ? undefined : sinceMoment(since, now, zone),
+      by: by === 'me' ? ask.asker.actor : by,
+      ...rangeOf(ask, query),
     },
     { after: query.cursor, limit },
   )
   return { ...page, sources }
-}
-
-function sinceMoment(text: string, now: Date, zone: string): Date {
-  const period = periodMs(text)
-  const date =
-    period === null
-      ? momentIn(zone, text.length === 10 ? `${text}T00:00` : text)
-      : new Date(now.getTime() - period)
-  if (Number.isNaN(date.getTime()))
-    throw new Problem('invalid', message('said.no_moment', { name: 'since' }), { field: 'since' })
-  return date
 }
 
 // One run

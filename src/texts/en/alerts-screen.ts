@@ -135,7 +135,6 @@ export const alertsScreen = {
   'alerts.history.about': 'Alerts that are over, the latest first. They are kept for 180 days.',
   'alerts.history.none': 'No alert has ended yet.',
   'alerts.history.no_match': 'No alert matches these filters.',
-  'alerts.history.from': 'Ended since',
   'alerts.ended': 'Ended',
   'alerts.lasted': 'Lasted',
   'alerts.figure.off': 'off',

@@ -11,8 +11,6 @@ export const audit = {
   'audit.from': 'From',
   'audit.run': 'Run',
   'audit.case': 'Case',
-  'audit.since': 'Since',
-  'audit.until': 'Until',
   'audit.run_n': 'run {id}',
   'audit.case_n': 'case {id}',
   'audit.bulk_n': 'bulk action {id}',

@@ -33,6 +33,8 @@ export const cases = {
   'cases.f.run': 'Run',
   'cases.f.olderThan': 'Older than',
   'cases.f.youngerThan': 'Younger than',
+  'cases.f.from': 'Last failure from',
+  'cases.f.to': 'Last failure until',
   'cases.f.text': 'Comment or reason',
   'cases.f.blockedBy': 'Blocked by',
   'cases.age_1h': '1 hour',

@@ -15,6 +15,8 @@ export const common = {
   'common.theme_auto': 'As the system',
   'common.theme_light': 'Light',
   'common.theme_dark': 'Dark',
+  'common.from': '{what} from',
+  'common.to': '{what} until',
   'common.undo': 'Undo',
   'common.apply': 'Apply',
   'common.clear': 'Clear',

@@ -15,7 +15,6 @@ export const money = {
   'money.show_them': 'Show them',
   'money.state': 'State',
   'money.number': 'Number',
-  'money.since': 'Sent since',
   'money.order': 'Order',
   'money.account': 'Account',
   'money.amount': 'Amount',

@@ -484,7 +484,6 @@ export const saidTexts = {
   'said.no_such_case': 'There is no case {id}.',
   'said.no_department_of_code': 'dirsync knows no department of this code',
   'said.no_such_dry_run': 'there is no dry run {id}',
-  'said.no_moment': '{name}: there is no such moment',
   'said.takes_none': '{name}: a run of kind {kind} takes none',
   'said.no_employees': 'employees: give at least one user id',
   'said.too_many_employees': 'employees: at most {limit} at a time; start a full run for more',

@@ -131,7 +131,6 @@ export const alertsScreen = {
   'alerts.history.about': '曾经触发、现已恢复的告警，最近的在前，保留 180 天。',
   'alerts.history.none': '还没有已恢复的告警。',
   'alerts.history.no_match': '没有符合筛选条件的告警。',
-  'alerts.history.from': '恢复时间不早于',
   'alerts.ended': '恢复于',
   'alerts.lasted': '持续',
   'alerts.figure.off': '已关闭',

@@ -12,8 +12,6 @@ export const audit = {
   'audit.from': '来源地址',
   'audit.run': '同步任务',
   'audit.case': '异常项',
-  'audit.since': '开始时间',
-  'audit.until': '结束时间',
   'audit.run_n': '同步任务 {id}',
   'audit.case_n': '异常项 {id}',
   'audit.bulk_n': '批量操作 {id}',

@@ -34,6 +34,8 @@ export const cases = {
   'cases.f.run': '同步任务',
   'cases.f.olderThan': '已存在超过',
   'cases.f.youngerThan': '产生不到',
+  'cases.f.from': '最近失败，从',
+  'cases.f.to': '最近失败，到',
   'cases.f.text': '备注或原因',
   'cases.f.blockedBy': '受阻于',
   'cases.age_1h': '1 小时',

@@ -17,6 +17,8 @@ export const common = {
   'common.theme_auto': '跟随系统',
   'common.theme_light': '浅色',
   'common.theme_dark': '深色',
+  'common.from': '{what}，从',
+  'common.to': '{what}，到',
   'common.undo': '撤销',
   'common.apply': '查询',
   'common.clear': '重置',

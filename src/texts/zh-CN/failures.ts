@@ -517,7 +517,6 @@ export const failures = {
   'said.no_such_case': '没有异常项 {id}。',
   'said.no_department_of_code': 'dirsync 中没有该编码的部门',
   'said.no_such_dry_run': '没有试算 {id}',
-  'said.no_moment': '{name}：没有这个时间',
   'said.takes_none': '{name}：{kind}任务没有此项',
   'said.no_employees': 'employees：请至少给出一个员工 ID',
   'said.too_many_employees': 'employees：一次最多 {limit} 个；更多请启动全量核对',

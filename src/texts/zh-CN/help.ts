@@ -96,7 +96,6 @@ export const help: Readonly<Record<string, string>> = {
   'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME':
     'people（人工）、dirsync（自动）、me（本人），或具体的发起人：cron、start、trigger、poller、replan、console:NAME、cli:NAME',
   'name of an HR source, if there are several': '人事数据源的名称（有多个时）',
-  'requested within this period, or since this moment': '在此时段内，或自此时间起发起的',
   'the value `next` of the page before; absent: the first page': '上一页的 `next` 值；不填则为第一页',
   'how many to list': '列出的数量',
   'number of a run': '任务编号',
@@ -151,6 +150,15 @@ export const help: Readonly<Record<string, string>> = {
     '指派给此人的；@me 表示调用者本人，- 表示未指派',
   'the columns on a page and a terminal, beside the key: number, what, cause, state, blocked_by, age, last_failed, failures, next_try, assignee, run, reason':
     '页面和终端上显示的列（键值除外）：number、what、cause、state、blocked_by、age、last_failed、failures、next_try、assignee、run、reason',
+  'that failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w':
+    '最近一次失败不早于此日期或时刻（ISO 8601），或不早于多久之前：12h、7d、4w',
+  'that failed last until this moment, the end of this day, or so long ago':
+    '最近一次失败早于此时刻、不晚于此日期，或早于多久之前',
+  'from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w':
+    '从此日期或时刻起（ISO 8601），或从多久之前起：12h、7d、4w',
+  'until this moment (ISO 8601), the end of this day, or so long ago: 12h, 7d, 4w':
+    '到此时刻（ISO 8601）、到此日期结束，或到多久之前：12h、7d、4w',
+  'the same as `from`': '与 `from` 相同',
   'that failed first within this time: 12h, 3d, 2w': '首次失败距今不超过：12h、3d、2w',
   'with this text in a comment, or in the reason of an ignore or snooze':
     '备注、忽略或暂缓的原因中含有此文字',
@@ -371,7 +379,6 @@ export const help: Readonly<Record<string, string>> = {
   'JSON file with what an empty platform holds at first': 'JSON 文件，空平台的初始内容',
   'list them, those whose outcome is open first': '列出全部，结果未定的在前',
   'the exact number of an entry': '某一条的完整编号',
-  'sent at or after this moment (ISO 8601)': '自此时间（ISO 8601）起发送的',
   'required; ': '必填；',
   'It takes no fields.': '此接口没有字段。',
   'points or limit account, as dirsync accounts shows it': '积分账户或额度账户，见 dirsync accounts',

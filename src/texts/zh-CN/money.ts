@@ -13,7 +13,6 @@ export const money = {
   'money.show_them': '查看',
   'money.state': '状态',
   'money.number': '编号',
-  'money.since': '发送时间不早于',
   'money.order': '订单',
   'money.account': '账户',
   'money.amount': '金额',

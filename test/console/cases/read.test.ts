@@ -142,6 +142,8 @@ describe('a list of cases', () => {
     [{ youngerThan: '3d', olderThan: '1d' }, ['e1', 'e2']],
     [{ youngerThan: '13d', states: ['resolved', 'ignored'] }, ['e12']],
     [{ department: 'D1' }, ['e1', 'D1']],
+    [{ from: new Date(Date.now() - 210_000).toISOString() }, ['e1', 'e2', 'e3']],
+    [{ to: new Date(Date.now() - 570_000).toISOString(), states: ['open'] }, ['E10', 'e11']],
     [{ department: 'D1', states: ['ignored'] }, ['e13']],
     [{ department: 'd1' }, []],
     [{ text: 'MONDAY' }, ['e1', 'e2']],
