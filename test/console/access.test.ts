@@ -289,6 +289,45 @@ describe('a token with scopes', () => {
   const services = () => ({ config: {}, pool: console.pool }) as unknown as Services
 })
 
+describe('the identity provider', () => {
+  const company = new ConsoleUnderTest(() => ({
+    CONSOLE_URL: 'https://dirsync.example',
+    OIDC_ISSUER: 'https://login.example',
+    OIDC_CLIENT_ID: 'dirsync',
+    OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
+    OIDC_ROLES: 'groups:dirsync-admins=admin,everybody=viewer',
+  }))
+  const provider = async (of: ConsoleUnderTest) =>
+    (await of.ask('admin', 'GET', '/api/v1/access/provider')).json()
+
+  test('is shown with the role of each value, and the line that sets it', async () => {
+    expect(await provider(company)).toEqual({
+      issuer: 'https://login.example',
+      claim: 'groups',
+      roles: [
+        { value: 'dirsync-admins', role: 'admin' },
+        { value: 'everybody', role: 'viewer' },
+      ],
+      lines: ['OIDC_ROLES=groups:dirsync-admins=admin,everybody=viewer'],
+    })
+    const { body } = await company.ask('admin', 'GET', '/access/provider')
+    expect(body).toContain('dirsync-admins')
+    expect(body).not.toContain('a-secret')
+  })
+
+  test('that is not set has examples of its settings', async () => {
+    const { issuer, lines } = await provider(console)
+    expect(issuer).toBeNull()
+    expect(lines.map((line: string) => line.split('=')[0])).toEqual([
+      'CONSOLE_URL',
+      'OIDC_ISSUER',
+      'OIDC_CLIENT_ID',
+      'OIDC_CLIENT_SECRET',
+      'OIDC_ROLES',
+    ])
+  })
+})
+
 describe('the first administrator', () => {
   const empty = duringFile(async () => {
     const opened = new AsyncDisposableStack()

@@ -69,5 +69,8 @@ export const ProviderResult = z.object({
   issuer: z.string().nullable().describe('null: people sign in with passwords only'),
   claim: z.string().nullable().describe('The claim that gives the role'),
   roles: z.array(z.object({ value: z.string(), role: RoleName })).describe('The role by value of the claim'),
+  lines: z
+    .array(z.string())
+    .describe('Lines for settings.env: the mapping as it is, or examples of what is not set'),
 })
 export type ProviderResult = z.infer<typeof ProviderResult>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { exampleLine } from '../../doctor/settings.ts'
 import { momentOf } from '../../lib/time-text.ts'
 import { worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -39,6 +40,9 @@ export const screen: Screen = {
   role: 'admin',
   endpoints: services => Object.values(access(services)),
 }
+
+/** What lets people sign in with their company accounts. */
+const PROVIDER = ['CONSOLE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'] as const
 
 const ofAdmins = { tag: 'access', role: 'admin' } as const
 const name = z.object({ name: z.string().max(400).describe('Name of the user') })
@@ -269,11 +273,19 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/provider',
       summary: 'Which value of which claim of the identity provider gives which role',
       result: ProviderResult,
-      run: async () => ({
-        issuer: config.OIDC_ISSUER,
-        claim: config.OIDC_ROLES?.claim ?? null,
-        roles: [...(config.OIDC_ROLES?.roles ?? [])].map(([value, role]) => ({ value, role })),
-      }),
+      run: async () => {
+        const { claim = null, roles = [] } = config.OIDC_ROLES ?? {}
+        const pairs = [...roles]
+        return {
+          issuer: config.OIDC_ISSUER,
+          claim,
+          roles: pairs.map(([value, role]) => ({ value, role })),
+          lines:
+            claim === null
+              ? PROVIDER.map(name => exampleLine(name))
+              : [`OIDC_ROLES=${claim}:${pairs.map(([value, role]) => `${value}=${role}`).join()}`],
+        }
+      },
       shown: (ask, result) => providerShown(ask, result),
     }),
   }

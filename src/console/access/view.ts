@@ -284,7 +284,7 @@ function browserWords({ t }: Ask, userAgent: string): Words {
 // The identity provider
 
 /** Which groups of the company may do what? */
-export function providerShown(ask: Ask, { issuer, claim, roles }: ProviderResult): Shown {
+export function providerShown(ask: Ask, { issuer, claim, roles, lines }: ProviderResult): Shown {
   const { t } = ask
   return accessPage(ask, 'provider', {
     blocks:
@@ -295,6 +295,7 @@ export function providerShown(ask: Ask, { issuer, claim, roles }: ProviderResult
               empty: t('access.no_provider'),
               todo: t('access.no_provider.todo'),
             }),
+            { copy: lines.join('\n') },
           ]
         : [
             { text: t('access.provider.about') },
@@ -313,6 +314,8 @@ export function providerShown(ask: Ask, { issuer, claim, roles }: ProviderResult
               ],
               { caption: t('access.provider') },
             ),
+            { text: t('settings.line') },
+            { copy: lines.join('\n') },
           ],
   })
 }

@@ -92,7 +92,7 @@ export const access = {
   'access.back_to_tokens': 'All tokens',
   'access.no_provider': 'People sign in with passwords only.',
   'access.no_provider.todo':
-    'To let them sign in with their company accounts, set `CONSOLE_URL`, `OIDC_ISSUER`, `OIDC_CLIENT_ID`, `OIDC_CLIENT_SECRET` and `OIDC_ROLES`.',
+    'To let them sign in with their company accounts, put lines like these into `settings.env`, with your own values, and restart:',
   'access.provider.about':
     'A person gets the highest role that their claim gives, read at each sign-in. It is set by `OIDC_ROLES`, not here.',
   'access.issuer': 'Identity provider',

@@ -91,7 +91,7 @@ export const access = {
   'access.back_to_tokens': '所有令牌',
   'access.no_provider': '目前只能使用密码登录。',
   'access.no_provider.todo':
-    '如需使用企业账号登录，请设置 `CONSOLE_URL`、`OIDC_ISSUER`、`OIDC_CLIENT_ID`、`OIDC_CLIENT_SECRET` 和 `OIDC_ROLES`。',
+    '如需使用企业账号登录，请将类似下面的几行写入 `settings.env`，换成您自己的值，然后重启：',
   'access.provider.about': '每次登录时读取声明，取其中最高的角色。由 `OIDC_ROLES` 设置，不能在此修改。',
   'access.issuer': '身份认证服务',
   'access.claim': '声明',
