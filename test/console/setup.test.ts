@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type SetupFacts, setupSteps } from '../../src/console/overview/setup.ts'
+import { readSetup, type SetupFacts, setupSteps } from '../../src/console/overview/setup.ts'
 import { failed, ok } from '../../src/doctor/finding.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { ConsoleUnderTest, plantUser } from './console-under-test.ts'
+import { ConsoleUnderTest, consoleConfig, plantUser } from './console-under-test.ts'
 
 const NEW: SetupFacts = {
   examination: null,
@@ -109,6 +109,22 @@ describe('in the console', () => {
     expect(await setup()).toMatchObject({ ended: { by: null }, steps: [] })
     await console.pool.query('update dirsync.console_user set disabled_at = now()')
     expect(await page('operator')).not.toContain('id="setup"')
+  })
+
+  test('the trial says that it is one, and how to leave it', async () => {
+    await console.pool.query('delete from dirsync.setup; delete from dirsync.examination')
+    const config = { ...consoleConfig(console.url), embedded: true }
+    const trial = await readSetup({ pool: console.pool, config }, { readOnly: true })
+    expect(trial.is_sample).toBe(true)
+    expect(trial.own_lines.map(line => line.split('=')[0])).toEqual([
+      'DATABASE_URL',
+      'HR_DATABASE_URL',
+      'HR_EMPLOYEES_SQL',
+      'PLATFORM_BASE_URL',
+      'PLATFORM_APP_ID',
+      'PLATFORM_APP_SECRET',
+    ])
+    expect(trial.own_lines.join()).not.toContain(console.url)
   })
 
   test('an administrator puts them away, which is recorded', async () => {
