@@ -118,12 +118,15 @@ interface AlerterOptions {
 export class Alerter {
   readonly #options: AlerterOptions
   readonly #loop: Loop
+  /** The channels that are told of alerts. */
+  readonly #told: readonly Channel[]
   readonly #away: DatabaseAway
 
   constructor(options: AlerterOptions) {
     const { databaseAwayMs, logger, intervalMs } = options
     this.#options = options
-    this.#away = new DatabaseAway({ ...options, afterMs: databaseAwayMs })
+    this.#told = options.channels.filter(({ settings }) => !settings.events)
+    this.#away = new DatabaseAway({ ...options, channels: this.#told, afterMs: databaseAwayMs })
     this.#loop = new Loop({
       step: () => this.#step(),
       pauseMs: intervalMs,
@@ -173,8 +176,8 @@ export class Alerter {
     const changes = await recordFindings(client, await find(now))
     await noteChannels(client, channels)
     const givenUp = await giveUpOld(client)
-    const outlook = await readOutlook(client, channels)
-    const settings = channels.map(channel => channel.settings)
+    const outlook = await readOutlook(client, this.#told)
+    const settings = this.#told.map(channel => channel.settings)
     const { drafts, withheld } = decide(outlook, settings, limits)
     const messages = drafts.map(draft => {
       const { language = 'en' } = settings.find(({ name }) => name === draft.channel) ?? {}

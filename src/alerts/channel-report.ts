@@ -12,6 +12,10 @@ export const ChannelReport = z.object({
   target: z.string().describe('Host, or mail addresses'),
   least: z.enum(SEVERITIES).describe('Alerts of a lesser severity are not sent there'),
   language: z.enum(LANGUAGES),
+  events: z
+    .array(z.string())
+    .nullable()
+    .describe('The events of runs and cases that it gets instead of alerts; null: it gets alerts'),
   state: z
     .enum(['fine', 'unused', 'failing', 'new'])
     .describe('unused: nothing was sent yet; new: known only to this process, or not evaluated yet'),
@@ -43,6 +47,7 @@ export async function readChannels(
       target: await targetOf(settings),
       least: settings.least,
       language: settings.language,
+      events: settings.events ? [...settings.events] : null,
       state: 'new' as const,
       last_sent_at: null,
       failing_since: null,
@@ -68,7 +73,7 @@ type StoredChannel = Omit<ChannelReport, 'state' | 'testable'>
 
 async function readStored(db: Pool): Promise<StoredChannel[]> {
   const { rows } = await db.query<StoredChannel>(
-    `select c.name, c.kind, c.target, c.least, c.language, c.last_sent_at, c.failing_since, c.last_answer,
+    `select c.name, c.kind, c.target, c.least, c.language, c.events, c.last_sent_at, c.failing_since, c.last_answer,
             (select count(*)::int from dirsync.alert_message m
              where m.channel = c.name and m.state = 'waiting') as waiting
      from dirsync.alert_channel c`,
@@ -86,6 +91,7 @@ async function targetOf(settings: ChannelSettings): Promise<string> {
 /** The names of the channels that receive alerts of a severity. */
 export function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
   return channels
+    .filter(({ events }) => events === null)
     .filter(({ least }) => SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity))
     .map(({ name }) => name)
 }

@@ -2,7 +2,7 @@ import { isThisMachine } from '../lib/http-server.ts'
 import { closestName, isEncodedAddress } from '../lib/text.ts'
 import { type Message, message, type SaidKey } from '../texts/message.ts'
 import type { Language } from '../texts/texts.ts'
-import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings } from './channel.ts'
+import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings, EVENT_PATTERN } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
 
 /*
@@ -46,6 +46,12 @@ export const CHANNEL_SETTINGS = {
     values: 'all, or ids separated by commas',
     example: 'all',
     secret: true,
+  },
+  _EVENTS: {
+    meaning:
+      'The events of runs and cases that a webhook gets, instead of alerts: `run.` and a state, `case.` and what happened, or `*`.',
+    values: 'names of events, separated by commas',
+    example: 'run.done, run.failed, case.*',
   },
   _FROM: {
     meaning: 'The sender of mail. Without it, the user in the address, if that is a mail address.',
@@ -150,6 +156,11 @@ function readChannel(
   const mention = listOf(parts._MENTION)
   const mentionFlaw = mention.length > 0 && flawOfMention(kind, mention)
   if (mentionFlaw) wrong('_MENTION', mentionFlaw)
+  const events = listOf(parts._EVENTS)
+  if (events.length > 0 && kind !== 'webhook')
+    wrong('_EVENTS', message('said.wanted_no_events', { channel: kind }))
+  else if (!events.every(name => EVENT_PATTERN.test(name)))
+    wrong('_EVENTS', message('said.wanted_events', { example: 'run.done, case.*' }))
   const mail = kind === 'mail' ? readMail(url, parts) : { from: null, to: [], missing: [] }
   const needless = kind === 'mail' ? [] : (['_FROM', '_TO'] as const).filter(part => parts[part])
   for (const part of needless)
@@ -160,8 +171,20 @@ function readChannel(
   if (!mail.to.every(isMailAddress)) wrong('_TO', message('said.wanted_mail_addresses'))
   if (flaws.length > 0 || !isSeverity(least) || language === undefined) return { channel: null, flaws }
   const { from, to } = mail
+  const taken = events.length > 0 ? { events } : {}
   return {
-    channel: { name: name.toLowerCase(), kind, url: url.href, secret, least, language, mention, from, to },
+    channel: {
+      name: name.toLowerCase(),
+      kind,
+      url: url.href,
+      secret,
+      least,
+      language,
+      mention,
+      ...taken,
+      from,
+      to,
+    },
     flaws,
   }
 }

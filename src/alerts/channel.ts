@@ -6,6 +6,9 @@ import type { Severity } from './rule.ts'
 export const CHANNEL_KINDS = ['mail', 'dingtalk', 'wecom', 'feishu', 'slack', 'webhook'] as const
 export type ChannelKind = (typeof CHANNEL_KINDS)[number]
 
+/** A name of an event, or `run.*`, `case.*`, `*`. */
+export const EVENT_PATTERN = /^(?:\*|(?:run|case)\.(?:\*|[a-z_]+))$/
+
 /** A channel as the settings `ALERT_CHANNEL_<NAME>…` define it. */
 export interface ChannelSettings {
   /** In lower case. */
@@ -20,6 +23,8 @@ export interface ChannelSettings {
   language: Language
   /** Whom critical messages mention in a chat, by the vendor's ids; `all` for everyone. */
   mention: readonly string[]
+  /** The events of runs and cases that a webhook gets instead of alerts; absent: it gets alerts. */
+  events?: readonly string[]
   /** For mail. */
   from: string | null
   to: readonly string[]

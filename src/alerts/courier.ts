@@ -8,6 +8,7 @@ import { jitter } from '../sync/backoff.ts'
 import { translator } from '../texts/texts.ts'
 import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
+import { writeEvents } from './events.ts'
 import { type ChannelMessage, type Sender, titled } from './message.ts'
 import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
 
@@ -95,6 +96,7 @@ export class Courier {
     if (!this.#hasHurried) await hurry(pool, names)
     this.#hasHurried = true
     const idle = names.filter(name => !this.#inHand.has(name))
+    for (const { settings } of channels) if (idle.includes(settings.name)) await writeEvents(pool, settings)
     for (const taken of await takeDue(pool, idle, LEASE_MS)) {
       const channel = channels.find(({ settings }) => settings.name === taken.channel)
       if (!channel) continue

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { minuteTime, zoneName } from '../lib/time-text.ts'
+import type { Event } from '../sync/events.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { isSaid } from '../texts/message.ts'
@@ -27,7 +28,7 @@ export function titled({ name }: Sender, title: string): string {
 
 /** A message for a channel: short, in one language, without personal data. Stored before it is sent. */
 export interface ChannelMessage {
-  kind: 'alerts' | 'summary' | 'test'
+  kind: 'alerts' | 'summary' | 'test' | 'events'
   language: Language
   /** Absent in messages of earlier versions. */
   deployment?: Sender
@@ -43,6 +44,8 @@ export interface ChannelMessage {
   /** The text of that link, in the message's language. */
   urlText: string
   at: Date
+  /** Of the kind `events`, which only webhooks get. */
+  events?: readonly Event[]
 }
 
 /** One alert in a message. Texts are plain, except for backticks around commands. */

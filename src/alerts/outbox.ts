@@ -16,10 +16,11 @@ type Stored<T> = T extends Date
       ? { [Key in keyof T]: Stored<T[Key]> }
       : T
 
-function messageOf(stored: Stored<ChannelMessage>): ChannelMessage {
+function messageOf({ events, ...stored }: Stored<ChannelMessage>): ChannelMessage {
   return {
     ...stored,
     at: new Date(stored.at),
+    ...(events && { events: events.map(event => ({ ...event, at: new Date(event.at) })) }),
     alerts: stored.alerts.map(alert => ({
       ...alert,
       since: new Date(alert.since),

@@ -137,21 +137,21 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
 
 /** Records which channels the settings name, for people and for the rule that finds dead ones. */
 export async function noteChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
-  const rows = channels.map(({ settings: { name, kind, least, language }, target }) => ({
-    ...{ name, kind, target, least, language },
+  const rows = channels.map(({ settings: { name, kind, least, language, events = null }, target }) => ({
+    ...{ name, kind, target, least, language, events },
   }))
   await db.query(
     `with named as (
        select * from jsonb_to_recordset($1)
-         as n (name text, kind text, target text, least text, language text)
+         as n (name text, kind text, target text, least text, language text, events text[])
      ), gone as (
        delete from dirsync.alert_channel c where not exists (select from named n where n.name = c.name)
      )
-     insert into dirsync.alert_channel as c (name, kind, target, least, language, seen_at)
-     select name, kind, target, least, language, now() from named order by name
+     insert into dirsync.alert_channel as c (name, kind, target, least, language, events, seen_at)
+     select name, kind, target, least, language, events, now() from named order by name
      on conflict (name) do update
-     set (kind, target, least, language, seen_at)
-       = (excluded.kind, excluded.target, excluded.least, excluded.language, excluded.seen_at)`,
+     set (kind, target, least, language, events, seen_at)
+       = (excluded.kind, excluded.target, excluded.least, excluded.language, excluded.events, excluded.seen_at)`,
     [JSON.stringify(rows)],
   )
 }

@@ -57,6 +57,13 @@ describe('a channel is what its address says', () => {
     })
   })
 
+  test('a webhook gets events instead of alerts, by their names', () => {
+    const url = { ALERT_CHANNEL_OPS: 'https://ops.example.com/hooks' }
+    expect(channelOf({ ...url, ALERT_CHANNEL_OPS_EVENTS: 'run.done, case.*' })).toMatchObject({
+      events: ['run.done', 'case.*'],
+    })
+  })
+
   test('a proxy needs the kind before its address, and may keep the rest to itself', () => {
     const url = 'https://proxy.example.com/ding'
     expect(channelOf({ ALERT_CHANNEL_A1: `dingtalk+${url}` })).toMatchObject({ kind: 'dingtalk', url })

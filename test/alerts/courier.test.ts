@@ -1,13 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Channel, ChannelError } from '../../src/alerts/channel.ts'
+import { type Channel, ChannelError, type ChannelSettings } from '../../src/alerts/channel.ts'
+import { openChannel } from '../../src/alerts/channels/index.ts'
 import { Courier, putOffMs } from '../../src/alerts/courier.ts'
 import type { ChannelMessage } from '../../src/alerts/message.ts'
-import { createPool } from '../../src/lib/database.ts'
+import { noteChannels } from '../../src/alerts/record.ts'
+import { createPool, transaction } from '../../src/lib/database.ts'
+import { pageOf } from '../docs/pages.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+import { Receiver, SECRETS } from './channels/receiver.ts'
 import { answers, hangs, Inbox, takes } from './inbox.ts'
 
 const store = new StoreUnderTest()
@@ -306,5 +311,60 @@ describe('the delay', () => {
   test('differs by chance', () => {
     expect(putOffMs(1, away, 0)).toBe(7000)
     expect(putOffMs(1, away, 0.999)).toBeGreaterThan(12_900)
+  })
+})
+
+describe('events of runs and cases', () => {
+  const addRun = (state: string) =>
+    store.value<number>(
+      `insert into dirsync.sync_run (kind, state, requested_by) values ('full', $1, 'cron') returning id`,
+      [state],
+    )
+
+  test('reach a webhook that wants them, signed, once each and in order, whatever it answers', async () => {
+    let answer = 500
+    await using receiver = await Receiver.start(() => [answer, ''])
+    const { webhook: secret } = SECRETS
+    const settings: ChannelSettings = {
+      ...{ name: 'sync', kind: 'webhook', url: receiver.origin, secret, least: 'info', language: 'en' },
+      ...{ mention: [], from: null, to: [], events: ['run.requested', 'case.*'] },
+    }
+    const channel = openChannel(settings)
+    onTestFinished(() => channel.close())
+    await addRun('requested') // before the channel is there
+    await transaction(store.pool, client => noteChannels(client, [channel]))
+    const courier = startCourier([channel])
+    await until(() => store.value(`select event_place from dirsync.alert_channel where name = 'sync'`))
+
+    const first = await addRun('requested')
+    await addRun('held')
+    courier.wake()
+    await until(async () => receiver.arrivals.length === 1)
+    const second = await addRun('requested')
+    answer = 200
+    await until(async () => {
+      await itIsTime()
+      courier.wake()
+      return receiver.arrivals.length >= 3
+    })
+    const bodies = receiver.arrivals.map(({ body }) => JSON.parse(body))
+    expect(bodies[0]).toMatchObject({ type: 'events', data: { channel: 'sync' } })
+    expect(bodies[1].data).toEqual(bodies[0].data)
+    expect(receiver.arrivals[1]?.headers['webhook-id']).toBe(receiver.arrivals[0]?.headers['webhook-id'])
+    const told = [bodies[1], bodies[2]].flatMap(({ data }) => data.events)
+    expect(told.map(({ type, run }) => [type, run.id])).toEqual([
+      ['run.requested', first],
+      ['run.requested', second],
+    ])
+
+    // As docs/alerts.md says.
+    const [, code = ''] =
+      /```js\n([^`]*export function isSigned[\s\S]*?)```/.exec(pageOf('docs/alerts.md')) ?? []
+    const { isSigned } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+    for (const { headers, body } of receiver.arrivals) {
+      expect(isSigned(secret, headers, body)).toBe(true)
+      expect(isSigned(secret, headers, `${body} `)).toBe(false)
+      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toBeTruthy()
+    }
   })
 })

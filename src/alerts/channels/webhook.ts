@@ -30,12 +30,23 @@ export function webhook(settings: ChannelSettings): HttpKind {
 
 /** All of the message except what is only for display. */
 function document(channel: string, message: ChannelMessage) {
-  const { kind, at, language, tone, title, note, url, deployment } = message
+  const {
+    kind,
+    at,
+    language,
+    tone,
+    title,
+    note,
+    url,
+    deployment = { id: null, name: null },
+    events,
+  } = message
+  if (events) return { type: kind, timestamp: at, data: { deployment, channel, events } }
   return {
     type: kind,
     timestamp: at,
     data: {
-      deployment: deployment ?? { id: null, name: null },
+      deployment,
       channel,
       language,
       // The worst severity among the alerts that continue.

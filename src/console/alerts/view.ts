@@ -179,7 +179,10 @@ function channelTable(ask: Ask, channels: readonly ChannelReport[]): Block {
       {
         title: t('alerts.channel.takes'),
         spare: true,
-        of: ({ least }) => t(`alerts.channel.takes.${least}`),
+        of: ({ least, events }) =>
+          events
+            ? t('alerts.channel.takes.events', { names: events.join(', ') })
+            : t(`alerts.channel.takes.${least}`),
       },
       {
         title: t('alerts.channel.language'),

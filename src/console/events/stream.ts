@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { pause } from '../../lib/waiting.ts'
+import { Event, latestPlace, readEvents } from '../../sync/events.ts'
 import { message } from '../../texts/message.ts'
 import { permits } from '../auth/scope.ts'
 import { API, operation } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from '../stream.ts'
-import { Event, latestPlace, readEvents } from './read.ts'
 
 /*
  * The events of runs and cases for programs, as server-sent events. While a program listens, each process looks once a second,

@@ -50,6 +50,7 @@ export const alertsScreen = {
   'alerts.channel': 'Channel',
   'alerts.channel.where': 'Where to',
   'alerts.channel.takes': 'Takes',
+  'alerts.channel.takes.events': 'events, no alerts: {names}',
   'alerts.channel.takes.info': 'everything',
   'alerts.channel.takes.warning': 'warnings and critical ones',
   'alerts.channel.takes.critical': 'critical ones only',

@@ -472,6 +472,8 @@ export const saidTexts = {
   'said.wanted_login': 'should have both a user and a password, or neither',
   'said.wanted_no_secret': 'a channel of the kind {channel} signs nothing: unset it',
   'said.wanted_secret': 'should be whsec_ and 24 to 64 bytes as base64',
+  'said.wanted_no_events': 'only webhooks get events, not a channel of the kind {channel}: unset it',
+  'said.wanted_events': 'should be names of events, separated by commas, such as {example}',
   'said.wanted_no_mention': 'a channel of the kind {channel} mentions no one: unset it',
   'said.wanted_mentions': 'should be up to 20 {what} separated by commas',
   'said.wanted_all_or_mentions': 'should be all, or up to 20 {what} separated by commas',

@@ -48,6 +48,7 @@ export const alertsScreen = {
   'alerts.channel': '渠道',
   'alerts.channel.where': '发往',
   'alerts.channel.takes': '接收',
+  'alerts.channel.takes.events': '事件（不含告警）：{names}',
   'alerts.channel.takes.info': '全部',
   'alerts.channel.takes.warning': '警告与严重',
   'alerts.channel.takes.critical': '仅严重',

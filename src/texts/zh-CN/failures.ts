@@ -505,6 +505,8 @@ export const failures = {
   'said.wanted_login': '用户名和密码应同时提供或都不提供',
   'said.wanted_no_secret': '{channel} 渠道不签名：请取消该设置',
   'said.wanted_secret': '应为 whsec_ 加 24 到 64 字节的 base64',
+  'said.wanted_no_events': '只有 webhook 渠道可接收事件，{channel} 渠道不支持：请取消该设置',
+  'said.wanted_events': '应为以逗号分隔的事件名，例如 {example}',
   'said.wanted_no_mention': '{channel} 渠道不支持提及：请取消该设置',
   'said.wanted_mentions': '应为不超过 20 个以逗号分隔的{what}',
   'said.wanted_all_or_mentions': '应为 all，或不超过 20 个以逗号分隔的{what}',

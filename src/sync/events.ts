@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onlyRow, type Pool } from '../../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 
 /** What happened to a run or a case. */
 export const Event = z
@@ -38,10 +38,10 @@ export const Event = z
 export type Event = z.infer<typeof Event>
 
 /** Gives events their places, and reads those after one, in order. */
-export async function readEvents(pool: Pool, after: number, limit: number): Promise<Event[]> {
-  await pool.query({ name: 'console place events', text: 'select dirsync.place_events()' })
-  const { rows } = await pool.query<Event>({
-    name: 'console events',
+export async function readEvents(db: ClientBase | Pool, after: number, limit: number): Promise<Event[]> {
+  await db.query({ name: 'place events', text: 'select dirsync.place_events()' })
+  const { rows } = await db.query<Event>({
+    name: 'events',
     text: `
       select * from (
         (select e.position as id, 'run.' || e.state as type, e.at,
@@ -64,9 +64,9 @@ export async function readEvents(pool: Pool, after: number, limit: number): Prom
 }
 
 /** The place of the latest event, after giving places to all that are committed. */
-export async function latestPlace(pool: Pool): Promise<number> {
-  await pool.query({ name: 'console place events', text: 'select dirsync.place_events()' })
-  const { rows } = await pool.query<{ place: number }>(
+export async function latestPlace(db: ClientBase | Pool): Promise<number> {
+  await db.query({ name: 'place events', text: 'select dirsync.place_events()' })
+  const { rows } = await db.query<{ place: number }>(
     `select greatest(0, (select max(position) from dirsync.run_event where position is not null),
                      (select max(position) from dirsync.dead_letter_event where position > 0)) as place`,
   )
