@@ -4,6 +4,8 @@ import type { Ask } from '../console/ask.ts'
 import { haltsResultOf } from '../console/halts/query.ts'
 import { processBlocks } from '../console/halts/view.ts'
 import { readNow } from '../console/overview/query.ts'
+import { readSetup } from '../console/overview/setup.ts'
+import { setupLine } from '../console/overview/setup-view.ts'
 import {
   employeeSection,
   latestRunTable,
@@ -59,7 +61,7 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, queue, withheld, refunds, topUps, alerts, schedules] = await Promise.all([
+  const [now, queue, withheld, refunds, topUps, alerts, schedules, setup] = await Promise.all([
     readNow(pool, language),
     queueStatus(context),
     withheldFields(pool),
@@ -67,9 +69,10 @@ async function readStatus(context: CommandContext, { language }: Ask) {
     openTopUps(pool),
     firingAlerts(pool),
     listSchedules(pool),
+    readSetup(context, { readOnly: true }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, left, queue, withheld, refunds, topUps, alerts, schedules }
+  return { ...now, left, queue, withheld, refunds, topUps, alerts, schedules, setup }
 }
 
 /** For programs. */
@@ -100,6 +103,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
     title: ask.t('overview.title'),
     blocks: [
       ...todoBlocks(ask, result),
+      ...setupLine(ask, found.setup),
       overviewTiles(ask, result),
       ...processBlocks(ask, haltsResultOf(overview.halts, processes)),
       employeeSection(ask, result),

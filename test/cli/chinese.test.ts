@@ -94,7 +94,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
 
   test('users, tokens and what the platform is asked for are shown without a word of English', async () => {
     const settings = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
-    expect((await dirsync('users', 'list')).stdout).toMatch(/^尚无可登录的用户\n请用 /)
+    expect((await dirsync('users', 'list')).stdout).toMatch(/^用户\n {2}尚无可登录的用户\n请用 /)
     const added = await run(['users', 'add', 'anna', '--role', 'admin'], settings, 'correct horse battery\n')
     expect(added).toMatchObject({ code: 0, stdout: 'anna 可以登录，角色为管理员 (admin)。\n' })
     expect((await dirsync('users', 'list')).stdout).toMatch(

@@ -1,3 +1,4 @@
+import { isThisMachine } from '../../lib/http-server.ts'
 import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
 import type { ConsoleSession } from '../auth/sessions.ts'
@@ -194,6 +195,9 @@ export function linkShown({ t }: Ask, { user, url }: { user: string; url: string
     title: t('access.link_of', { name: user }),
     blocks: [
       { notice: 'info', title: t('access.link_once', { name: user }), what: t('access.link_how') },
+      ...(isThisMachine(URL.parse(url)?.hostname ?? '')
+        ? [{ notice: 'warn', title: t('access.link_here'), what: t('access.link_here.todo') } as const]
+        : []),
       { copy: url },
       {
         text: { to: `/access/users/${encodeURIComponent(user)}`, text: t('access.back_to', { name: user }) },

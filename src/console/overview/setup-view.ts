@@ -46,6 +46,14 @@ export function setupBlocks(ask: Ask, { ended, is_sample, own_lines, steps }: Se
   ]
 }
 
+/** The same in one sentence, for the shell. */
+export function setupLine({ t, language }: Ask, { ended, steps }: SetupResult): Block[] {
+  const left = steps.filter(({ state }) => state !== 'done')
+  if (ended !== null || left.length === 0) return []
+  const names = new Intl.ListFormat(language).format(left.map(({ step }) => t(`setup.step.${step}`)))
+  return [{ text: t('setup.left', { left: names }) }]
+}
+
 const TONES = { done: 'ok', next: 'busy', waits: 'wait', failed: 'bad' } as const
 
 /** Why it failed, what is missing, and where to go. */

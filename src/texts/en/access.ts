@@ -38,6 +38,9 @@ export const access = {
   'access.tell_password': 'Tell them the password, and ask them to change it under “Your account”.',
   'access.link_of': 'A link for {name}',
   'access.link_once': 'This link is shown once. It signs in {name} once, within 72 hours.',
+  'access.link_here': 'It can be opened on this machine alone',
+  'access.link_here.todo':
+    'Without `CONSOLE_URL` the console answers under the names of its own machine. Set it, so that colleagues can reach the console.',
   'access.link_how': 'Send it to them alone: whoever opens it first is signed in, and chooses the password.',
   'access.change_role': 'Change the role',
   'access.make_link': 'Make a sign-in link',

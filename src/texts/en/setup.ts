@@ -2,6 +2,7 @@
 export const setup = {
   'setup.title': 'First steps',
   'setup.done': '{done} of {total} done',
+  'setup.left': 'First steps that are left: {left}. The console’s overview says how.',
   'setup.sample':
     'This is the trial: HR is a generated sample, and the platform an emulator on this machine.',
   'setup.step': 'Step',
