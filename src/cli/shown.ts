@@ -19,7 +19,9 @@ import {
 /* What a person sees, on a terminal. */
 
 export function printScreen({ title, aside, blocks }: Shown, program: string): void {
-  print(isNothing(aside) ? title : `${title} · ${painted(aside)}`)
+  // Names of people are on pages alone.
+  const beside = isNothing(aside) ? '' : painted(aside)
+  print(beside === '' ? title : `${title} · ${beside}`)
   printBlocks(blocks, program)
 }
 

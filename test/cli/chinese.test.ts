@@ -98,7 +98,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     const added = await run(['users', 'add', 'anna', '--role', 'admin'], settings, 'correct horse battery\n')
     expect(added).toMatchObject({ code: 0, stdout: 'anna 可以登录，角色为管理员 (admin)。\n' })
     expect((await dirsync('users', 'list')).stdout).toMatch(
-      /名称 +角色 +登录方式 +状态 +会话 +最近登录.*\n +anna +管理员 +密码 +启用 +0 +–/,
+      /名称 +角色 +登录方式 +状态 +会话 +最近登录.*\n +anna +管理员 +密码 +启用 +0 +从未/,
     )
     const token = await dirsync('tokens', 'add', 'monitoring', '--role', 'viewer', '--expires', '9d')
     expect(token.stderr.replaceAll(/\s/g, '')).toMatch(/^请妥善保存，.*角色为查看者\(viewer\)。$/)

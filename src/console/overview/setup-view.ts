@@ -2,7 +2,7 @@ import { html } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, isNothing, joined, tableOf, type Words } from '../shown.ts'
-import { actionForm } from '../ui/parts.ts'
+import { actionForm, copyable, withCode } from '../ui/parts.ts'
 import type { SetupResult, SetupStep } from './setup.ts'
 
 /** How far is this deployment, and what is the next step? Nothing once all is done. */
@@ -31,7 +31,13 @@ export function setupBlocks(ask: Ask, { ended, is_sample, own_lines, steps }: Se
           { caption: t('setup.title') },
         ),
         ...lines.flatMap((line): Block[] => [{ text: t('setup.line') }, { copy: line }]),
-        ...(own_lines.length > 0 ? [{ text: t('setup.own_lines') }, { copy: own_lines.join('\n') }] : []),
+        ...(own_lines.length > 0
+          ? [
+              {
+                drawn: html`<details><summary>${t('setup.own')}</summary><div class="stack"><p>${withCode(t('setup.own_lines'))}</p>${copyable(t, own_lines.join('\n'))}</div></details>`,
+              },
+            ]
+          : []),
         {
           drawn: html`<div class="row">${actionForm(ask, {
             to: '/setup/dismiss',

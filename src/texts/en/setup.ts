@@ -39,6 +39,7 @@ export const setup = {
   'setup.admins': 'An administrator can check it.',
   'setup.line':
     'For alerts, put a line like this into `settings.env`, with the address of your own channel, and restart:',
+  'setup.own': 'From the trial to your own HR and platform',
   'setup.own_lines':
     'To go on with your own HR and platform, put lines like these into `settings.env`, with your own values, and start again:',
   'setup.dismiss': 'Hide the first steps',

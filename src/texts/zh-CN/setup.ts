@@ -39,6 +39,7 @@ export const setup = {
   'setup.to.new_run': '启动同步任务',
   'setup.admins': '管理员可以检查。',
   'setup.line': '如需接收告警，请将类似下面的一行写入 `settings.env`，换成您自己的渠道地址，然后重启：',
+  'setup.own': '改用您自己的人事系统和平台',
   'setup.own_lines':
     '如需使用您自己的人事系统和平台，请将类似下面的几行写入 `settings.env`，换成您自己的值，然后重新启动：',
   'setup.dismiss': '隐藏初始步骤',
