@@ -10,6 +10,7 @@ const Operations = z.record(
       summary: z.string(),
       tags: z.array(z.string()),
       'x-role': z.enum(ACCESS_ROLES),
+      'x-scopes': z.array(z.string()),
       parameters: z
         .array(
           z.looseObject({

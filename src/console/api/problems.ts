@@ -13,7 +13,7 @@ import {
   problemStatus,
 } from '../problem.ts'
 import { bare } from '../ui/layout.ts'
-import { code, empty, facts, table } from '../ui/parts.ts'
+import { code, empty, facts, table, withCode } from '../ui/parts.ts'
 
 /** A problem in the reader's words: as an error page says it, and as programs are told it. */
 export function problemTexts(
@@ -77,7 +77,7 @@ export function explainProblems(app: FastifyInstance): void {
       const page = ({ t }: Taste) => ({
         title: t(`error.${kind}`),
         body: html`<h1>${t(`error.${kind}`)}</h1>
-          <p>${t(`problem.${kind}`)}</p>
+          <p>${withCode(t(`problem.${kind}`))}</p>
           ${facts([
             [t('api.status'), code(problemStatus(kind))],
             [t('api.problem_code'), code(kind)],

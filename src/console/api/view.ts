@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import type { TextKey } from '../../texts/texts.ts'
 import { isTextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { code, copyable, empty, facts, head, section, table } from '../ui/parts.ts'
+import { code, copyable, empty, facts, head, section, table, withCode } from '../ui/parts.ts'
 import type { ApiOperation } from './operations.ts'
 
 /** Every operation, grouped by screen. */
@@ -17,6 +17,10 @@ export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: s
       <p>${t('api.try')}</p>
       ${copyable(t, `curl '${origin}/api/v1/overview' -H "Authorization: Bearer $TOKEN"`)}
       <p><a href="/api/v1/openapi.json">/api/v1/openapi.json</a> (OpenAPI 3.1)</p>
+      <p>${t('api.refusals')} <a href="/problems">${t('api.problems')}</a></p>
+      <p>${withCode(t('api.started'))}</p>
+      <p>${withCode(t('api.keys'))}</p>
+      <p>${withCode(t('api.follow'))}</p>
     </div>
     ${[...byTag].map(([tag, group]) =>
       section(
@@ -51,7 +55,9 @@ export function operationBody(ask: Ask, operation: ApiOperation, origin: string)
     <p>${operation.summary}</p>
     ${facts([
       [t('api.role'), roleName(ask, operation.role)],
+      [t('api.scopes'), operation['x-scopes'].join(', ')],
       [t('api.operation'), code(operation.operationId)],
+      [t('api.status'), code(operation.status)],
     ])}
     ${
       operation.parameters.length > 0

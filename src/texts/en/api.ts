@@ -5,10 +5,18 @@ export const api = {
     'Programs can do everything that this console shows or does under /api/v1, with the same roles and the same audit.',
   'api.token': 'A program needs a token. Create one in the shell:',
   'api.try': 'The program sends it with every request. The links below lead to fields and examples.',
+  'api.refusals': 'What is refused is answered in one form, with a link to what it means:',
+  'api.started':
+    'What starts work is answered `202`, and what creates something `201`, with its address in `Location`. `GET /api/v1/runs/12?wait=30` answers once run 12 is over.',
+  'api.keys':
+    'Send an `Idempotency-Key` of your own with a `POST`: repeated within a day, it does nothing twice.',
+  'api.follow':
+    '`GET /api/v1/events` is a stream of what happens to runs and cases; open it again with `Last-Event-ID`, and you miss nothing.',
   'api.method': 'Method',
   'api.path': 'Path',
   'api.summary': 'What it does',
   'api.role': 'Role',
+  'api.scopes': 'Scopes of limited tokens',
   'api.operation': 'Operation',
   'api.parameters': 'Parameters',
   'api.name': 'Name',

@@ -6,10 +6,17 @@ export const api = {
   'api.intro': '控制台能查看和执行的一切，程序都可以通过 /api/v1 完成，角色与审计完全相同。',
   'api.token': '程序需要令牌，请在命令行中创建：',
   'api.try': '程序每次请求都要带上令牌。点击下面的路径可查看字段和示例。',
+  'api.refusals': '被拒绝的请求都以同一格式答复，并附有含义说明的链接：',
+  'api.started':
+    '启动工作的请求答复 `202`，创建内容的请求答复 `201`，`Location` 中是其地址。`GET /api/v1/runs/12?wait=30` 会等到同步任务 12 结束再答复。',
+  'api.keys': '发送 `POST` 时可带上自定的 `Idempotency-Key`：一天内重复发送也只执行一次。',
+  'api.follow':
+    '`GET /api/v1/events` 持续推送同步任务和异常项的变化；重新连接时带上 `Last-Event-ID`，不会遗漏。',
   'api.method': '方法',
   'api.path': '路径',
   'api.summary': '用途',
   'api.role': '角色',
+  'api.scopes': '受限令牌的权限范围',
   'api.operation': '操作名',
   'api.parameters': '参数',
   'api.name': '名称',

@@ -73,7 +73,14 @@ test('what moves is shown without a reload', async () => {
 
 test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', async language => {
   const page = await visit(browser, service.url, { language })
-  await expectPagesAccessible(page, ['/', '/api', '/api?operation=postRuns', '/search?q=nobody'])
+  await expectPagesAccessible(page, [
+    '/',
+    '/api',
+    '/api?operation=postRuns',
+    '/problems',
+    '/problems/invalid',
+    '/search?q=nobody',
+  ])
 })
 
 test('on a phone, and without JavaScript, it can be read', async () => {
