@@ -1,16 +1,17 @@
 import type { Command } from 'commander'
+import { PLAN_REASONS } from '../sync/stored-plan.ts'
 import { message } from '../texts/message.ts'
-import { numberOf, reasonOf } from './arguments.ts'
-import { openContext, warnOfMissingRoles } from './context.ts'
+import { numberOf, oneOf, reasonOf } from './arguments.ts'
+import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
 
 /** A person's decisions about a run: `dirsync approve`, `reject`, `cancel`; about all calls: `pause`, `resume`. */
 export function decideCommands(program: Command): void {
-  aboutRun(program, 'approve')
+  aboutPart(aboutRun(program, 'approve'))
     .description(
-      'let a held run go on: its plan is sent as it was stored; rows that HR has changed since wait for the next plan',
+      'let a held run go on, or a part of it: its plan is sent as it was stored; rows that HR has changed since wait for the next plan',
     )
     .addHelpText(
       'after',
@@ -18,14 +19,24 @@ export function decideCommands(program: Command): void {
         'dirsync runs            find the run that is held',
         'dirsync plan 12         look at its plan',
         'dirsync approve 12',
+        'dirsync approve 12 --department D7 --field dept_code',
+        'dirsync approve 12 --employee e10172 e10173',
       ),
     )
     .action(approve)
 
-  aboutRun(program, 'reject')
-    .description('end a held run; nothing is sent. The next run looks at HR again.')
+  aboutPart(aboutRun(program, 'reject'))
+    .description(
+      'end a held run, or reject a part of it; nothing of it is sent. The next run looks at HR again.',
+    )
     .option('--reason <text>', 'why, for whoever looks at the run later')
-    .addHelpText('after', examples('dirsync reject 12 --reason "HR import was broken"'))
+    .addHelpText(
+      'after',
+      examples(
+        'dirsync reject 12 --reason "HR import was broken"',
+        'dirsync reject 12 --odd yes --reason "not part of the move"',
+      ),
+    )
     .action(reject)
 
   program
@@ -65,13 +76,75 @@ function aboutRun(program: Command, name: string): Command {
     .option('--json', 'print one JSON document')
 }
 
+/** Options that name a part of a plan. */
+function aboutPart(command: Command): Command {
+  return command
+    .option(
+      '--work <reason>',
+      'only rows with this reason: new, changed, left …',
+      oneOf('--work', PLAN_REASONS),
+    )
+    .option('--field <field>', 'only rows in which this field changes')
+    .option('--department <code>', 'only rows of this department')
+    .option('--enterprise <code>', 'only rows of this enterprise')
+    .option(
+      '--odd <yes>',
+      'only rows whose reason and changed fields are rare in the plan',
+      oneOf('--odd', ['yes']),
+    )
+    .option('--employee <id...>', 'only these: user ids, or enterprise/userid; for departments their codes')
+}
+
 interface DecisionOptions {
   reason?: string
   json?: true
 }
 
-async function approve(run: number, options: DecisionOptions): Promise<void> {
+interface PartOptions extends DecisionOptions {
+  work?: string
+  field?: string
+  department?: string
+  enterprise?: string
+  odd?: string
+  employee?: string[]
+}
+
+/** The part of a plan that the options name; null: all of it. */
+function partOf({
+  work: reason,
+  employee: keys,
+  odd,
+  field,
+  department,
+  enterprise,
+}: PartOptions): object | null {
+  const part = { reason, field, department, enterprise, keys, odd: odd && true }
+  return Object.values(part).some(value => value !== undefined) ? part : null
+}
+
+async function decidePart(
+  context: CommandContext,
+  { run, json, decision }: { run: number; json: true | undefined; decision: 'approved' | 'rejected' },
+  decide: () => Promise<{ run: number; planned: number }>,
+): Promise<void> {
+  const { run: by, planned } = await decide()
+  if (json) printJson({ run, decision, planned, ...(decision === 'approved' && { part: by }) })
+  else if (decision === 'rejected') print(say('plan.part_rejected', { count: planned }))
+  else
+    print(
+      say('plan.part_approved', { count: planned, run: by }),
+      say('shell.follow', { command: `${context.program} runs ${by}` }),
+    )
+}
+
+async function approve(run: number, options: PartOptions): Promise<void> {
   await using context = await openContext()
+  const part = partOf(options)
+  if (part) {
+    const about = { run, json: options.json, decision: 'approved' } as const
+    await decidePart(context, about, () => context.commands.approvePart(run, part, null))
+    return await warnOfMissingRoles(context)
+  }
   await context.commands.approve(run)
   if (options.json) printJson({ run, decision: 'approved' })
   else
@@ -82,8 +155,15 @@ async function approve(run: number, options: DecisionOptions): Promise<void> {
   await warnOfMissingRoles(context)
 }
 
-async function reject(run: number, options: DecisionOptions): Promise<void> {
+async function reject(run: number, options: PartOptions): Promise<void> {
   await using context = await openContext()
+  const part = partOf(options)
+  if (part) {
+    const about = { run, json: options.json, decision: 'rejected' } as const
+    return await decidePart(context, about, () =>
+      context.commands.rejectPart(run, part, options.reason ?? null),
+    )
+  }
   await context.commands.reject(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'rejected' })
   else print(say('shell.rejected', { run: String(run) }))

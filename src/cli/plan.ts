@@ -34,6 +34,7 @@ interface PlanOptions extends z.output<typeof PlanFilter> {
   source?: string
   json?: true
   csv?: true
+  ask?: true
 }
 
 /** `dirsync plan`: what a run would do, without doing it. */
@@ -57,6 +58,7 @@ export function planCommand(program: Command): void {
       'one of the HR systems of HR_SOURCES; --mapping needs it where there are several',
     )
     .option('--csv', 'with the number of a run: its whole plan, entity by entity')
+    .option('--ask', 'with the number of a run: ask the platform for its values of the rows that are listed')
   const query = withQuery(command, PlanQuery, { limit: 20 })
   command
     .addHelpText(
@@ -78,6 +80,7 @@ Examples:
   dirsync plan --source shanghai
   dirsync plan 12
   dirsync plan 12 --reason left --limit 100
+  dirsync plan 12 --field mobile --odd yes --ask
   dirsync plan 12 --csv > plan.csv`,
     )
     .action((run: number | undefined, options: PlanOptions) => plan(run, options, query({ ...options })))
@@ -88,13 +91,15 @@ async function plan(
   options: PlanOptions,
   query: z.output<typeof PlanQuery>,
 ): Promise<void> {
-  const { full, maxAge, employee, mapping, source, csv, json } = options
+  const { full, maxAge, employee, mapping, source, csv, ask, json } = options
   if (mapping !== undefined) {
     if (run !== undefined || full || employee !== undefined || maxAge !== undefined || csv)
       throw new UsageError(message('said.goes_with_alone', { option: '--mapping', other: '--json' }))
     return await dryRunOf(mapping, options)
   }
   if (csv && run === undefined) throw new UsageError(message('said.only_with_held', { option: '--csv' }))
+  if (ask && (run === undefined || csv))
+    throw new UsageError(message('said.only_with_held', { option: '--ask' }))
   if (csv && json) throw new UsageError(message('said.either_option', { one: '--csv', other: '--json' }))
   if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))
     throw new UsageError(message('said.run_or_full'))
@@ -112,19 +117,19 @@ async function plan(
 async function storedPlan(
   id: number,
   query: z.output<typeof PlanQuery>,
-  options: { json?: true; csv?: true },
+  options: { json?: true; csv?: true; ask?: true },
 ): Promise<void> {
   await using context = await openContext()
   const { pool, logger } = context
   const hr = await context.hr()
-  const { one, csv } = storedPlans({ ...context, hr })
+  const { one, csv, ask } = storedPlans({ ...context, hr })
   const { cursor: _, limit: __, ...filter } = query
   if (options.csv) await printLines(context, csv, { params: { id }, input: filter })
   else {
     // Without a process that counts what is in the plan, this one does.
     if ((await missingRoles(pool)).includes('scheduler'))
       while (await readNextPlan({ pool, hr, logger }, new AbortController().signal));
-    await seeList(context, one, query, options, { id })
+    await seeList(context, options.ask ? { ...one, run: ask.run } : one, query, options, { id })
   }
 }
 

@@ -134,7 +134,8 @@ export function tableOf<Row>(
     todo?: string
     to?(row: NoInfer<Row>): string
     note?(row: NoInfer<Row>): Words
-    ticked?(row: NoInfer<Row>): string
+    /** Null: this row cannot be ticked. */
+    ticked?(row: NoInfer<Row>): string | null
   },
 ): { table: TableBlock } {
   const { caption, tick, compact = false, empty = '', todo = '', to, ticked, note } = options

@@ -143,11 +143,20 @@ export class Commands {
   }
 
   approve(run: number, reason: string | null = null): Promise<number> {
-    return this.#ask('select dirsync.decide($1, true, $2)', [run, reason])
+    return this.#do(client => decision(client, 'select dirsync.decide($1, true, $2)', [run, reason]))
   }
 
   reject(run: number, reason: string | null): Promise<number> {
-    return this.#ask('select dirsync.reject($1, $2)', [run, reason])
+    return this.#do(client => decision(client, 'select dirsync.reject($1, $2)', [run, reason]))
+  }
+
+  /** Approves the undecided rows of a held run's plan that match. Returns the run that sends them, and how many they are. */
+  approvePart(run: number, part: object, reason: string | null): Promise<{ run: number; planned: number }> {
+    return this.#decidePart('approve_part', run, part, reason)
+  }
+
+  rejectPart(run: number, part: object, reason: string | null): Promise<{ run: number; planned: number }> {
+    return this.#decidePart('reject_part', run, part, reason)
   }
 
   /** Cancels a run's waiting work; jobs in flight finish. */
@@ -241,6 +250,18 @@ export class Commands {
     })
   }
 
+  #decidePart(name: 'approve_part' | 'reject_part', run: number, part: object, reason: string | null) {
+    return this.#do(async client => {
+      const by = await decision(client, `select dirsync.${name}($1, $2, $3)`, [run, part, reason])
+      const planned = await scalar(
+        client,
+        'select planned from dirsync.plan_decision where run_id = $1 order by id desc limit 1',
+        [run],
+      )
+      return { run: by, planned }
+    })
+  }
+
   #decide(id: number, version: number | undefined, sql: string, values: unknown[]): Promise<number> {
     return this.#do(async client => {
       await expectVersion(client, id, version)
@@ -291,6 +312,16 @@ export async function actAs(client: ClientBase, { actor, address }: Asker): Prom
 
 async function expectVersion(client: ClientBase, id: number, version: number | undefined): Promise<void> {
   if (version !== undefined) await client.query('select dirsync.expect_version($1, $2)', [id, version])
+}
+
+/** How long a decision about a plan may take: it marks each of its rows, a million of them in about half a minute. */
+const DECISION_MS = 120_000
+
+async function decision(client: PoolClient, text: string, values: unknown[]): Promise<number> {
+  await client.query(`set local statement_timeout = ${DECISION_MS}`)
+  const statement = { text, values, rowMode: 'array' as const, query_timeout: DECISION_MS }
+  const { rows } = await client.query<[number]>(statement)
+  return onlyRow(rows)[0]
 }
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {

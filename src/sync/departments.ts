@@ -12,7 +12,7 @@ import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
 import { beginRetry, unwantedDepartmentCases } from './retries.ts'
-import { type CheckedPlan, heldInParts, noWork, planFigures } from './run.ts'
+import { type CheckedPlan, IN_PARTS, NOT_BEGUN, noWork, planFigures, runsInParts } from './run.ts'
 import { missingEmployees, type RunLimits, trips } from './safety.ts'
 
 /** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
@@ -41,7 +41,7 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
-  const parts = await heldInParts(db, source.name, true)
+  const parts = await runsInParts(db, source.name, true)
   const facts = await traced('read HR', () => departmentFacts(db, source, limits))
   const { total, deletions, wanted, doubt } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
@@ -270,12 +270,12 @@ export async function rememberDepartments(
   )
 }
 
-/** Condition on a department `d`: nobody has decided yet about its deletion, in a plan that is decided in parts. */
+/** Condition on a department `d`: of a plan that is decided in parts, its deletion is not decided, or has not begun. */
 const UNDECIDED = `exists (
   select from dirsync.sync_run r
   join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
-    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code and w.decision_id is null
-  where r.state = 'held' and r.undecided > 0)`
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
+  where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN})`
 
 /** Every department of some enterprises with its employees, in HR (counted by the caller) and as known of the platform. */
 export async function knownDepartments(

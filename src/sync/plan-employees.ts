@@ -23,12 +23,12 @@ import {
 import { beginRetryOf } from './retries.ts'
 import {
   type CheckedPlan,
-  heldInParts,
   heldRun,
   noWork,
   type PlannedRun,
   planFigures,
   type Run,
+  runsInParts,
 } from './run.ts'
 import {
   type Breaker,
@@ -111,7 +111,7 @@ export async function planEmployees(
   const read = async (since: Date | null) => {
     const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
     const readAll = since === null
-    const parts = await heldInParts(db, scope.name, run.id !== undefined)
+    const parts = await runsInParts(db, scope.name, run.id !== undefined)
     const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, parts }
     return {
       ...scanned,
@@ -273,7 +273,7 @@ export async function planTriggered(
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
-  const parts = await heldInParts(db, source.name, true)
+  const parts = await runsInParts(db, source.name, true)
   const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, parts }
   const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
     compare(db, staged, wanted),

@@ -16,6 +16,7 @@ import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 import { PRIORITY } from './outbox.ts'
+import { NOT_BEGUN } from './run.ts'
 
 /**
  * The set-based half of planning. HR's rows are hashed into the temporary table `staged` and joined once with the acknowledged
@@ -38,9 +39,9 @@ const STAGED = `create temp table staged (
  *     active, hash    as in `staged`; null where HR has no row
  *     previous_hash   employee.source_hash: the row in the last plan that passed
  *     counted         was an active employee before (of a comparison alone)
- *     resting         a person rejected this very row of HR, or its absence, or has yet to decide about it in a plan that is
- *                     decided in parts: nothing is planned (of a comparison alone)
- *     undecided       the latter: the held run (of a comparison alone)
+ *     resting         a person rejected this very row of HR, or its absence; or, of a plan that is decided in parts, has yet to
+ *                     decide about it, or its part has yet to begin: nothing is planned (of a comparison alone)
+ *     undecided       the held run about which a person has yet to decide (of a comparison alone)
  *     unknown         there is no such row in `employee` yet
  *     fresh           no plan has seen this row of HR, or its absence, yet
  *     reason          why there is work: new, changed, left, vanished or asked; skipped: a full run leaves it out;
@@ -179,7 +180,7 @@ function rowsOf(table: string, codes: SourceScope['codes']): string {
  * @param options.readAll every HR row is staged, so that missing employees have vanished
  * @param options.replans whether rows of the outbox wait for a plan; checking each would cost a look-up per HR row
  * @param options.codes the enterprises of the rows; null: all
- * @param options.parts held runs that are decided in parts
+ * @param options.parts runs that are decided in parts
  */
 export async function compare(
   db: ClientBase,
@@ -204,7 +205,7 @@ export async function compare(
             coalesce(s.userid, e.userid) as userid,
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
             e.active and e.vanished_at is null as counted,
-            ${rests} as resting, u.run as undecided,
+            ${rests} as resting, case when u.is_open then u.run end as undecided,
             not ${rests} and not (s.userid is null and ${ONLY_HELD})
               and (s.hash is distinct from e.source_hash or e.vanished_at is not null
                    or s.userid is null and e.vanished_at is null) as fresh,
@@ -284,11 +285,11 @@ export async function compare(
 const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
   and e.platform_state = 'unknown')`
 
-/** SQL: the run among these whose plan has the employee `s` or `e`, not decided yet, unless HR has restored the old row. */
+/** SQL: the run among these whose plan has the employee `s` or `e`, not begun yet, unless HR has restored the old row. */
 function undecidedAmong(runs: readonly number[]): string {
-  if (runs.length === 0) return 'select null::bigint as run'
-  return `select w.run_id as run from dirsync.planned_work w
-    where w.run_id in (${runs.join(', ')}) and w.operation = 'update-employee' and w.decision_id is null
+  if (runs.length === 0) return 'select null::bigint as run, false as is_open'
+  return `select w.run_id as run, w.decision_id is null as is_open from dirsync.planned_work w
+    where w.run_id in (${runs.join(', ')}) and w.operation = 'update-employee' and ${NOT_BEGUN}
       and w.enterprise_code = coalesce(s.enterprise_code, e.enterprise_code)
       and w.entity_key = coalesce(s.userid, e.userid)
       and (w.reason = 'asked' or s.hash is distinct from e.source_hash or e.vanished_at is not null)

@@ -407,18 +407,29 @@ export async function supersede(db: ClientBase, held: number, by: number): Promi
   )
 }
 
+/** Condition on a planned row `w`: it is not decided, or approved, and its run has not begun to send it. */
+export const NOT_BEGUN = `(w.decision_id is null or exists (
+  select from dirsync.plan_decision d join dirsync.sync_run p on p.id = d.part_run
+  where d.id = w.decision_id and p.state in ('requested', 'planning')))`
+
+/** Condition on a run `r`: its plan is decided in parts, and not all of them have begun. */
+export const IN_PARTS = `(r.undecided is not null
+  and (r.state = 'held' or r.state = 'running' and exists (
+    select from dirsync.sync_run p where p.part_of = r.id and p.state in ('requested', 'planning'))))`
+
 /**
- * The held runs of a source whose plans are decided in parts: what is not decided yet is sent by no plan.
- * @param lock holds all its held runs until the end of the transaction, so that nobody decides between the comparison and what
+ * The runs of a source whose plans are decided in parts: what is not decided yet, or not begun, is sent by no other plan.
+ * @param lock holds these and all its held runs until the end of the transaction, so that nobody decides between the comparison and what
  * is written of it
  */
-export async function heldInParts(db: ClientBase, source: string, lock: boolean): Promise<number[]> {
-  const { rows } = await db.query<{ id: number; undecided: number | null }>(
-    `select id, undecided from dirsync.sync_run
-     where state = 'held' and finished_at is null and hr_source = $1 order by id ${lock ? 'for no key update' : ''}`,
+export async function runsInParts(db: ClientBase, source: string, lock: boolean): Promise<number[]> {
+  const { rows } = await db.query<{ id: number; isInParts: boolean }>(
+    `select r.id, ${IN_PARTS} as "isInParts" from dirsync.sync_run r
+     where r.finished_at is null and r.hr_source = $1 and (r.state = 'held' or ${IN_PARTS})
+     order by r.id ${lock ? 'for no key update' : ''}`,
     [source],
   )
-  return rows.filter(({ undecided }) => undecided !== null).map(({ id }) => id)
+  return rows.filter(({ isInParts }) => isInParts).map(({ id }) => id)
 }
 
 /**
@@ -520,9 +531,13 @@ export interface RunProgress {
   message: Said | null
 }
 
-/** For the run `r`: entities in the outbox, parts of a mirror still to be read. */
+/** For the run `r`: entities in the outbox, those of the approved parts of its plan too; parts of a mirror still to be read. */
 export const LEFT = `(
   (select coalesce(sum(t.n), 0) from dirsync.tally t where t.source = 'pending' and t.run_id = r.id)
+  + (select coalesce(sum(case when p.state in ('requested', 'planning') then p.planned
+                              else (select sum(t.n) from dirsync.tally t
+                                    where t.source = 'pending' and t.run_id = p.id) end), 0)
+     from dirsync.sync_run p where p.part_of = r.id and p.finished_at is null)
   + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
 
 /** The progress of a run; null when there is no such run. */

@@ -32,6 +32,12 @@ export interface PlannedEntity {
   /** As read in the background; null before that. */
   department: string | null
   fields: string[] | null
+  /** Few rows of the plan have the same reason and changed fields. */
+  odd: boolean
+  /** The decision about this row, in a plan that is decided in parts; null: there is none yet. */
+  decision: { approved: boolean; by: string; at: Date; run: number | null } | null
+  /** What came of sending it last, by the run of its plan or part; null: not sent, or more than 30 days ago. */
+  outcome: string | null
 }
 
 /** Where the next page of a plan begins. */
@@ -43,27 +49,82 @@ export interface PlanCursor {
 /** Why an employee or a department is in a stored plan. */
 export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'delete'] as const
 
-/** The filter of a stored plan. */
-export const PlanFilter = z.object({
+/** A part of a stored plan, as `dirsync.approve_part` takes it. */
+export const PlanPart = z.object({
   reason: z.enum(PLAN_REASONS).optional(),
+  field: z.string().max(60).optional().describe('A field that changes, or breaks a rule'),
   department: z.string().max(200).optional().describe('Department code, as a whole'),
+  enterprise: z.string().max(100).optional().describe('Enterprise code'),
   key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
+  odd: z.enum(['yes']).optional().describe('Only rows whose reason and changed fields are rare in the plan'),
+})
+export type PlanPart = z.infer<typeof PlanPart>
+
+/** What is decided of a plan. */
+export const PLAN_DECISIONS = ['open', 'approved', 'rejected'] as const
+
+/** The filter of a stored plan. */
+export const PlanFilter = PlanPart.extend({
+  decision: z
+    .enum(PLAN_DECISIONS)
+    .optional()
+    .describe('Of a plan that is decided in parts: rows with this decision, or with none yet'),
 })
 export type PlanFilter = z.infer<typeof PlanFilter>
 
-/** The next page of a stored plan in the order of its keys, without rows that are only stored. */
+/** Conditions on the rows of a plan that match a filter. @param place adds a value to those of the statement */
+function matching(
+  { reason, field, department, enterprise, key, decision }: PlanFilter,
+  place: (value: unknown) => string,
+): string[] {
+  return [
+    reason !== undefined && `w.reason = ${place(reason)}`,
+    field !== undefined && `w.fields @> array[${place(field)}]`,
+    department !== undefined && `w.department = ${place(department)}`,
+    enterprise !== undefined && `w.enterprise_code = ${place(enterprise)}`,
+    key !== undefined && `w.entity_key collate "C" like ${place(beginningWith(key))}`,
+    decision === 'open' && 'w.decision_id is null',
+    (decision === 'approved' || decision === 'rejected') &&
+      `w.decision_id = any (array(select d.id from dirsync.plan_decision d
+                                  where d.run_id = $1 and d.approved = ${decision === 'approved'}))`,
+  ].filter(condition => condition !== false)
+}
+
+/** So few rows with a field are sorted faster than they are found in the order of their keys. */
+const FEW = 5000
+
+/** How many rows of a plan have a field, as counted in the background; before that, many. */
+async function rowsWithField(db: Pool, runId: number, field: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select coalesce((select (f ->> 'n')::int from jsonb_array_elements(fields) f where f ->> 'field' = $2), 0) as n
+     from dirsync.plan_reading where run_id = $1 and state = 'done'`,
+    [runId, field],
+  )
+  return rows[0]?.n ?? Number.POSITIVE_INFINITY
+}
+
+/**
+ * The next page of a stored plan in the order of its keys, without rows that are only stored.
+ * @param asked.isOdd only rows that are rare in the plan, or only the others; default: all
+ */
 export async function plannedEntities(
   db: Pool,
   runId: number,
-  { after, limit, reason, department, key }: PlanFilter & { after?: PlanCursor | undefined; limit: number },
+  asked: PlanFilter & { after?: PlanCursor | undefined; limit: number; isOdd?: boolean },
 ): Promise<PlannedEntity[]> {
+  const { after, limit, isOdd, ...filter } = asked
   const values: unknown[] = [runId, limit]
   const place = (value: unknown) => `$${values.push(value)}`
   // The statement has only the given conditions: each combination has an index of its own.
-  const conditions = ['w.run_id = $1', 'w.reason is not null']
-  if (reason !== undefined) conditions.push(`w.reason = ${place(reason)}`)
-  if (department !== undefined) conditions.push(`w.department = ${place(department)}`)
-  if (key !== undefined) conditions.push(`w.entity_key collate "C" like ${place(beginningWith(key))}`)
+  const conditions = ['w.run_id = $1', 'w.reason is not null', ...matching(filter, place)]
+  const { field } = filter
+  // In the order of its keys the whole plan would be read for a field that few rows have.
+  const isRare = field !== undefined && (await rowsWithField(db, runId, field)) <= FEW
+  const planned = isRare
+    ? `(select * from dirsync.planned_work
+        where run_id = $1 and reason is not null and fields @> array[${place(field)}] offset 0)`
+    : 'dirsync.planned_work'
+  if (isOdd !== undefined) conditions.push(isOdd ? 'w.odd' : 'not w.odd')
   if (after !== undefined)
     conditions.push(
       `(w.entity_key collate "C", w.enterprise_code) > (${place(after.entityKey)}, ${place(after.enterpriseCode)})`,
@@ -71,15 +132,26 @@ export async function plannedEntities(
   const { rows } = await db.query<PlannedEntity>(
     `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
             w.source_hash as "sourceHash", w.department, w.fields,
-            coalesce(w.acknowledged, e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode"
-     from dirsync.planned_work w
+            coalesce(w.acknowledged, e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode", w.odd,
+            case when d.id is not null then
+              jsonb_build_object('approved', d.approved, 'by', d.decided_by, 'at', d.decided_at, 'run', d.part_run)
+            end as decision,
+            (select a.outcome from dirsync.attempt a
+             where a.enterprise_code = w.enterprise_code and a.entity_key = w.entity_key
+               and a.operation = w.operation and a.run_id = coalesce(d.part_run, w.run_id)
+             order by a.id desc limit 1) as outcome
+     from ${planned} w
+     left join dirsync.plan_decision d on d.id = w.decision_id
      left join dirsync.employee e on w.operation = 'update-employee'
        and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      where ${conditions.join(' and ')}
      order by w.entity_key collate "C", w.enterprise_code limit $2`,
     values,
   )
-  return rows
+  return rows.map(({ decision, ...row }) => ({
+    ...row,
+    decision: decision && { ...decision, at: new Date(decision.at) },
+  }))
 }
 
 /** A pattern for LIKE. */
@@ -269,7 +341,22 @@ async function storePage(
   return rows[0]?.state === 'running'
 }
 
+/** A group of rows is odd when the largest one has at least this many times as many. */
+const ODD = 10
+
 async function storeFigures(db: Pool, run: number): Promise<void> {
+  await db.query(
+    `with alike as materialized (
+       select reason, fields, count(*) as n from dirsync.planned_work
+       where run_id = $1 and reason is not null and fields is not null group by 1, 2
+     )
+     update dirsync.planned_work w set odd = true from alike a
+     where w.run_id = $1 and w.reason = a.reason and w.fields = a.fields
+       and a.n * ${ODD} <= (select max(n) from alike)`,
+    [run],
+  )
+  // How rare a field is decides which index finds it.
+  await db.query('analyze dirsync.planned_work')
   await db.query(
     `with by_field as (
        select field, count(*)::int as n

@@ -131,11 +131,14 @@ describe('a run that its breaker holds', () => {
     expect((await dirsync('runs')).stdout).toMatch(new RegExp(` ${held} +changes +held`))
   })
 
-  test('shows its stored plan: columns, departments, a masked sample', async () => {
-    await until(async () => {
+  const counted = () =>
+    until(async () => {
       const { figures } = (await dirsync('plan', String(held), '--json')).json()
       return figures?.state === 'done' || null
     })
+
+  test('shows its stored plan: columns, departments, a masked sample', async () => {
+    await counted()
     const plan = await dirsync('plan', String(held))
     expect(plan.code).toBe(0)
     expect(plan.stdout).toMatch(new RegExp(`^Plan of run ${held} · held\n`))
@@ -179,12 +182,41 @@ describe('a run that its breaker holds', () => {
     await company.hr.query(`update person set email = 'e0000@other.example.com' where userid = 'e0000'`)
     const { stdout } = await dirsync('plan', String(held), '--csv')
     expect(stdout.split('\n').slice(0, 3)).toEqual([
-      'enterprise_code,key,reason,department,changed,changed_since',
-      ',e0000,changed,D0,,true',
-      ',e0001,changed,D1,email,false',
+      'enterprise_code,key,reason,department,changed,changed_since,odd,decision,outcome',
+      ',e0000,changed,D0,,true,false,,',
+      ',e0001,changed,D1,email,false,false,,',
     ])
     expect((await dirsync('plan', String(held))).stdout).toMatch(/e0000 .*changed in HR since: not sent/)
     await company.hr.query(`update person set email = 'e0000@three.example.com' where userid = 'e0000'`)
+  })
+
+  test('shows the old values of a page on request, and only the rows of a filter', async () => {
+    await counted()
+    const asked = await dirsync('plan', String(held), '--field', 'email', '--department', 'D1', '--ask')
+    expect(asked.stdout).toMatch(/e0001 +changed .*email e\*+@\S+ → e\*\*\*@three\.example\.com/)
+    expect((await dirsync('plan', String(held), '--field', 'mobile', '--json')).json().items).toMatchObject([
+      { key: 'e0002' },
+    ])
+    expect((await dirsync('plan', String(held), '--field', 'name', '--json')).json().items).toEqual([])
+    expect((await dirsync('plan', '--ask')).code).toBe(2)
+  })
+
+  test('is approved and rejected in part, and the rest stays held', async () => {
+    const id = String(held)
+    expect(await dirsync('approve', id, '--employee', 'e0001', 'nobody')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('1 of these rows are not undecided'),
+    })
+    const rejected = await dirsync('reject', id, '--department', 'D2', '--reason', 'not them')
+    expect(rejected).toMatchObject({ code: 0, stdout: expect.stringContaining('2 rows are rejected') })
+    const approved = await dirsync('approve', id, '--employee', 'e0001', '--work', 'changed', '--json')
+    expect(approved.json()).toEqual({ run: held, decision: 'approved', planned: 1, part: expect.any(Number) })
+    await endOf(company.db, approved.json().part)
+    const plan = await dirsync('plan', id)
+    expect(plan.stdout).toMatch(/3 of 10 rows are decided\./)
+    expect(plan.stdout).toMatch(/Rejected, and still different today\n +Employees +2\n/)
+    expect(plan.stdout).toMatch(/e0001 .*approved, updated/)
+    expect((await company.onPlatform()).get('e0003')).not.toMatchObject({ email: 'e0003@three.example.com' })
   })
 
   test('goes on once it is approved', async () => {
@@ -195,7 +227,7 @@ describe('a run that its breaker holds', () => {
     const story = (await dirsync('runs', String(held), '--json')).json()
     expect(story).toMatchObject({ approved: true, decided_by: expect.stringContaining('cli:') })
     expect((await dirsync('runs', String(held))).stdout).toMatch(/Decided +.*, \w+ \(shell\)\n/)
-    expect((await dirsync('plan', String(held))).stdout).toMatch(/Decided by \w+ \(shell\), /)
+    expect((await dirsync('plan', String(held))).stdout).toMatch(/10 of 10 rows are decided\./)
   })
 
   test('ends without a trace once it is rejected', async () => {

@@ -5,9 +5,13 @@ import { ConsoleUnderTest } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
 
-const api = (method: 'GET' | 'POST', path: string, options: { body?: object; key?: string } = {}) =>
+const api = (
+  method: 'GET' | 'POST',
+  path: string,
+  options: { body?: object; key?: string; role?: 'viewer' | 'admin' } = {},
+) =>
   console.ask(
-    'operator',
+    options.role ?? 'operator',
     method,
     `/api/v1${path}`,
     options.body,
@@ -94,7 +98,7 @@ describe('the list', () => {
     expect(await found('since=7d&kind=full')).toEqual([anna])
     expect(await found('from=7d&kind=full')).toEqual([anna])
     expect(await found('to=7d&kind=full')).toEqual([old])
-    expect(await found('from=2020-01-01&to=2020-01-01')).toEqual([])
+    expect(await found('from=2020-01-01&to=2020-01-01')).toEqual([old])
     expect(await found('since=2019-12-31&state=done&by=dirsync')).toEqual([trigger, old])
   })
 })
@@ -209,7 +213,90 @@ test('a stored plan is shown where HR is away: without values, and without a cla
   const next = (await api('GET', `/runs/${id}/plan?limit=1&cursor=${plan.next}`)).json()
   expect(next).toMatchObject({ items: [{ key: 'b' }], next: null })
   const csv = await api('GET', `/runs/${id}/plan.csv?key=b`)
-  expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,'])
+  expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,,false,,'])
+})
+
+describe('a part of a stored plan', () => {
+  // A user may ask so often in a second.
+  const seen = (path: string) => api('GET', path, { role: 'viewer' })
+
+  async function held(): Promise<number> {
+    const id = await addRun({ kind: 'changes', state: 'held', planned: 4, plan: { reasons: { changed: 4 } } })
+    await console.pool.query(
+      `insert into dirsync.planned_work (run_id, operation, entity_key, reason, department, fields)
+       select $1, 'update-employee', 'p' || i, 'changed', 'D' || i % 2, array['dept_code'] from generate_series(1, 4) i`,
+      [id],
+    )
+    await console.pool.query(
+      `insert into dirsync.employee (userid, held_run) select 'p' || i, $1 from generate_series(1, 4) i
+       on conflict (enterprise_code, userid) do update set held_run = excluded.held_run, rejected = false`,
+      [id],
+    )
+    return id
+  }
+
+  test('is approved by its rows or rejected by a filter, and stays to be seen', async () => {
+    const id = await held()
+    const approved = await api('POST', `/runs/${id}/approve-part`, { body: { keys: ['p1', 'p2'] } })
+    const { part } = approved.json()
+    expect(approved.json()).toEqual({ run: id, part: expect.any(Number), planned: 2 })
+    expect(approved.headers.location).toBe(`/api/v1/runs/${part}`)
+    expect((await seen(`/runs/${part}`)).json()).toMatchObject({ state: 'requested', part_of: id })
+    expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 2 })
+    // As a form sends it.
+    const form = new URLSearchParams({
+      filter: JSON.stringify({ department: 'D0' }),
+      reason: 'not these',
+    }).toString()
+    expect((await console.browse('operator', 'POST', `/runs/${id}/reject-part`, form)).statusCode).toBe(303)
+    const plan = (await seen(`/runs/${id}/plan`)).json()
+    expect(plan).toMatchObject({
+      undecided: 1,
+      decisions: [
+        {
+          approved: true,
+          filter: { keys: ['p1', 'p2'] },
+          planned: 2,
+          run: part,
+          departments: { D0: 1, D1: 1 },
+        },
+        { approved: false, filter: { department: 'D0' }, planned: 1, run: null, why: 'not these' },
+      ],
+      held_back: { employees: 1, reasons: { changed: 1 }, fields: { dept_code: 1 } },
+    })
+    const of = async (decision: string) =>
+      (await seen(`/runs/${id}/plan?decision=${decision}`))
+        .json()
+        .items.map(({ key }: { key: string }) => key)
+    expect([await of('approved'), await of('rejected'), await of('open')]).toEqual([
+      ['p1', 'p2'],
+      ['p4'],
+      ['p3'],
+    ])
+    const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
+    expect(page.body).toContain('3 of 4 rows are decided.')
+    expect((await api('POST', `/runs/${id}/reject`, { body: { reason: 'nor this' } })).statusCode).toBe(200)
+    const over = (await seen(`/runs/${id}`)).json()
+    expect(over).toMatchObject({ state: 'running', undecided: 0, held_back: { employees: 2 } })
+    expect((await console.browse('viewer', 'GET', `/runs/${id}`)).body).toContain('still different today')
+  })
+
+  test.each([
+    [{}, 422, 'tick some rows, or give a filter'],
+    [{ filter: {} }, 422, 'tick some rows, or give a filter'],
+    [{ filter: { dept: 'D1' } }, 422, 'dept'],
+    [{ filter: 'nonsense' }, 422, 'filter'],
+    [{ keys: ['p1', 'nobody'] }, 409, '1 of these rows are not undecided'],
+    [{ filter: { department: 'D7' } }, 409, 'no undecided row'],
+  ])('is refused for %j', async (body, status, words) => {
+    const id = await held()
+    const answer = await api('POST', `/runs/${id}/approve-part`, { body, role: 'admin' })
+    expect({ status: answer.statusCode, detail: answer.json().detail }).toEqual({
+      status,
+      detail: expect.stringContaining(words),
+    })
+    expect((await seen(`/runs/${id}/plan`)).json()).toMatchObject({ undecided: null, decisions: [] })
+  })
 })
 
 test('a plan that is not there is no file, and no export is recorded', async () => {

@@ -127,6 +127,29 @@ describe('the pages of a held plan', () => {
     expect(await keys({ department: 'D1' })).toEqual(['e3', 'e4'])
   })
 
+  test('are filtered by field, and begin with the rows that are unlike the rest', async () => {
+    await read()
+    expect((await page(run, { field: 'name', limit: 3 })).items.map(({ key }) => key)).toEqual([
+      ...['e10', 'e2', 'e3'],
+    ])
+    expect(await page(run, { odd: 'yes' })).toMatchObject({ items: [] })
+    await place.store.pool.query('select dirsync.reject($1)', [run])
+    await place.hire(24, 20)
+    await place.hr.query(`update person set name = 'Also new' where userid = 'e11'`)
+    const next = await place.store.value<number>(`select id from dirsync.sync_run where state = 'requested'`)
+    await place.planRequested(next, source())
+    await read()
+    const first = await page(next, { limit: 3 })
+    expect(first.items).toMatchObject([
+      { key: 'e11', reason: 'changed', odd: true },
+      { key: 'e20', reason: 'new', odd: false },
+      { key: 'e21' },
+    ])
+    const second = await page(next, { limit: 100, after: first.next ?? undefined })
+    expect(second.items.map(({ key }) => key)).toEqual(Array.from({ length: 22 }, (_, i) => `e${i + 22}`))
+    expect((await page(next, { odd: 'yes' })).items.map(({ key }) => key)).toEqual(['e11'])
+  })
+
   test('say which rows HR has changed since', async () => {
     await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
     const { items } = await page(run, { key: 'e5' })

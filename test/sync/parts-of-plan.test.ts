@@ -277,6 +277,33 @@ describe('decisions about parts', () => {
     expect(await waiting()).toMatchObject({ e3: 'held', e4: 'rejected', e5: 'rejected' })
   })
 
+  test('meet a plan that reads HR: what they approve is sent by its own run', async () => {
+    const id = await held()
+    await hr(`update person set name = 'other' where userid = 'e9'`)
+    const slow = await under.hr.connect()
+    try {
+      await slow.query('begin')
+      await slow.query('lock table person in access exclusive mode')
+      await reject(id, keys('e5'))
+      const other = await under.store.value<number>(
+        `select id from dirsync.sync_run where state = 'requested'`,
+      )
+      const planned = under.planRequested(other)
+      await until(async () => (await run(other)).state === 'planning')
+      const part = await approve(id, keys('e0'))
+      await slow.query('commit')
+      await planned
+      expect(await under.pending()).toEqual(['e9'])
+      await planAll()
+      expect(await under.store.rows('select entity_key, run_id from dirsync.pending order by 1')).toEqual([
+        { entity_key: 'e0', run_id: part },
+        { entity_key: 'e9', run_id: other },
+      ])
+    } finally {
+      slow.release()
+    }
+  })
+
   test('of which only one counts', async () => {
     const id = await held()
     const both = await Promise.allSettled([approve(id, keys('e0', 'e1')), reject(id, keys('e1', 'e2'))])

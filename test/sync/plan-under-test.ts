@@ -114,9 +114,10 @@ export class PlanUnderTest {
     await this.acknowledge()
   }
 
-  /** Everything but the runs, their counters and stored plans, and who waits for a decision: what a plan that may not run leaves as it was. */
+  /** Everything but the runs, their counters, events and stored plans, and who waits for a decision: what a plan that may not run leaves as it was. */
   async untouched(): Promise<unknown> {
-    const { sync_run: _, run_count: __, planned_work: ___, employee, ...rest } = await this.store.contents()
+    const all = await this.store.contents()
+    const { sync_run: _, run_count: __, run_event: ___, planned_work: ____, employee, ...rest } = all
     const known = employee?.map(row => ({ ...(row as object), ...MARKS })) ?? []
     return { ...rest, employee: known }
   }

@@ -107,6 +107,7 @@ export async function askPlatform(
   }
 }
 
-function isEmployee(answer: PlatformAnswer | null): answer is EmployeeFields {
+/** Whether the platform answered with an employee. */
+export function isEmployee(answer: PlatformAnswer | null): answer is EmployeeFields {
   return answer !== null && answer !== 'absent' && !(answer instanceof PlatformError)
 }

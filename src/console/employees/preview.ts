@@ -164,14 +164,14 @@ export function previewEmployee(input: {
   const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
     field,
     hr: maskValue(field, desired.fields[field] ?? null),
-    ...shown(field, actual),
+    ...shownOfPlatform(field, actual),
     ...judge(field),
   }))
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
 }
 
 /** The platform's value, if it shows one. */
-function shown(
+export function shownOfPlatform(
   field: EmployeeField,
   actual: EmployeeFields | null,
 ): Pick<FieldPreview, 'platform' | 'platform_told'> {
@@ -193,7 +193,7 @@ function rawFields(
     return {
       field,
       hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
-      ...shown(field, actual),
+      ...shownOfPlatform(field, actual),
       status: problem ? 'invalid' : 'unknown',
       note: problem?.message ?? null,
     }

@@ -99,7 +99,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     readUrgent(db, language),
     readUnknownPeople(db),
     db.query<OverviewResult['held_runs'][number]>(
-      `select id, kind, hr_source, requested_at, planned from dirsync.sync_run
+      `select id, kind, hr_source, requested_at, coalesce(undecided, planned) as planned from dirsync.sync_run
        where state = 'held' and finished_at is null order by id`,
     ),
   ])

@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import type { EmployeeField } from '../../directory/employee.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
+import type { PlatformClient } from '../../platform/client.ts'
 import { PlanFilter } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
+import { askPlatform, isEmployee } from '../employees/compared.ts'
+import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
@@ -36,6 +40,60 @@ async function overviewOf(db: Pool, run: number): Promise<PlanOverview> {
   const overview = await planOverview(db, run)
   if (!overview) throw new Problem('not_found', message('said.no_such_run', { run }))
   return overview
+}
+
+/** The shell connects to the platform when it is asked. */
+export interface PlanServices {
+  pool: Pool
+  hr: EmployeeLookup
+  platform(): PlatformClient | Promise<PlatformClient>
+}
+
+/** How long a person waits for the platform's values of a page. */
+const ASK_MS = 20_000
+/** Calls at a time; the pacer spaces them. */
+const ASKED_AT_A_TIME = 10
+
+/** Whether the platform may still have the value that a row of a plan replaces: what was approved is sent. */
+export function hasOldValue(
+  { approved, undecided, kind }: Pick<PlanOverview, 'approved' | 'undecided' | 'kind'>,
+  { changed, decision }: PlanItem,
+): boolean {
+  const isSent = decision ? decision.approved : approved && undecided === null
+  return kind !== 'departments' && changed.length > 0 && !isSent
+}
+
+/** The same page, with the platform's present values beside HR's. Rows that it does not tell in time come without. */
+export async function askedPlan(
+  services: PlanServices,
+  run: number,
+  query: z.infer<typeof PlanQuery>,
+): Promise<PlanResult> {
+  const plan = await readPlan(services.pool, services.hr, run, query)
+  const signal = AbortSignal.timeout(ASK_MS)
+  const rows = plan.items.filter(item => hasOldValue(plan, item))
+  const client = await services.platform()
+  const asked = new Map<PlanItem, PlanItem>()
+  const ask = async () => {
+    for (let item = rows.shift(); item && !signal.aborted; item = rows.shift())
+      asked.set(item, await withPlatform(client, item, signal))
+  }
+  await Promise.all(Array.from({ length: ASKED_AT_A_TIME }, ask))
+  return { ...plan, items: plan.items.map(item => asked.get(item) ?? item) }
+}
+
+async function withPlatform(client: PlatformClient, item: PlanItem, signal: AbortSignal): Promise<PlanItem> {
+  const key = { enterpriseCode: item.enterprise_code, userid: item.key }
+  const answer = await askPlatform(client, key, signal).catch(error => {
+    if (signal.aborted) return null
+    throw error
+  })
+  if (!isEmployee(answer)) return item
+  const changed = item.changed.map(change => {
+    const { platform, platform_told } = shownOfPlatform(change.field as EmployeeField, answer)
+    return platform_told ? { ...change, before: platform } : change
+  })
+  return { ...item, changed }
 }
 
 /** How many entities of a download are looked up in HR together. */

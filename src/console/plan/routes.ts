@@ -1,14 +1,50 @@
 import { z } from 'zod'
-import { PlanFilter } from '../../sync/stored-plan.ts'
-import { action, download, read } from '../endpoint.ts'
+import { PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
+import { message } from '../../texts/message.ts'
+import { action, download, oneOrMore, read } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
-import { PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
+import { pageOf } from '../ui/shown.ts'
+import { askedPlan, PlanQuery, PlanResult, type PlanServices, readPlan, readWholePlan } from './query.ts'
 import { PlanItem } from './stored.ts'
 import { planShown } from './view.ts'
 
-/** The stored plan of a held run: view it, then approve or reject it. */
-export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
+/** A part of a plan, as a form or a program names it. */
+const PartBody = z.object({
+  filter: z
+    .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), PlanPart.strict())
+    .optional()
+    .describe('All undecided rows that match'),
+  keys: oneOrMore(z.string().max(250))
+    .optional()
+    .describe('Without a filter: these, as user id or department code, or enterprise/user id'),
+})
+
+const part = z.object({
+  run: z.int().describe('The held run'),
+  part: z.int().describe('The run that sends the part'),
+  planned: z.int().describe('How many rows were decided'),
+})
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** @throws Problem if it is no part */
+function partOf({ filter, keys = [] }: z.output<typeof PartBody>): object {
+  const { odd, ...rest } = filter ?? {}
+  const wanted = filter ? { ...rest, ...(odd && { odd: true }) } : keys.length > 0 ? { keys } : {}
+  if (Object.keys(wanted).length === 0) throw new Problem('invalid', message('said.part_is_unnamed'))
+  return wanted
+}
+
+/** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
+export function plan(services: PlanServices & Pick<Services, 'config'>) {
   const { pool, hr, config } = services
   const decision = z.object({ run: z.int() })
   return {
@@ -34,9 +70,69 @@ export function plan(services: Pick<Services, 'pool' | 'hr' | 'config'>) {
       fileName: ({ params }) => `plan-${params.id}.csv`,
       columns: PlanItem.keyof().options,
       async *rows(_ask, { params, input }) {
-        for await (const entry of readWholePlan(pool, hr, params.id, input))
-          yield { ...entry, changed: entry.changed.map(({ field }) => field).join(' ') }
+        for await (const { changed, decision, ...entry } of readWholePlan(pool, hr, params.id, input))
+          yield {
+            ...entry,
+            changed: changed.map(({ field }) => field).join(' '),
+            decision: decision && (decision.approved ? 'approved' : 'rejected'),
+          }
       },
+    }),
+    ask: action({
+      path: '/runs/:id/plan/ask',
+      tag: 'runs',
+      role: 'reviewer',
+      summary:
+        'The same page of the plan, with the values that the platform has now, masked. Changes nothing',
+      params: RunParams,
+      body: PlanQuery,
+      looks: 'explain',
+      result: PlanResult,
+      run: (_ask, { params, input }) => askedPlan(services, params.id, input),
+      page: (ask, result, { input }) => pageOf(ask, planShown(ask, result, input, config)),
+    }),
+    approvePart: action({
+      path: '/runs/:id/approve-part',
+      tag: 'runs',
+      role: 'operator',
+      summary: 'Send a part of the stored plan of a held run exactly as it is; the rest stays held',
+      params: RunParams,
+      body: PartBody.extend({ reason: reason.optional() }),
+      result: part,
+      starts: ({ part }) => `/runs/${part}`,
+      run: async (ask, { params, input }) => {
+        const { run, planned } = await decided(
+          pool,
+          params.id,
+          ask.commands.approvePart(params.id, partOf(input), input.reason ?? null),
+        )
+        return { run: params.id, part: run, planned }
+      },
+      next: (_ask, { run, part, planned }) => ({
+        to: `/runs/${run}/plan`,
+        notice: { key: 'plan.part_approved', values: { count: planned, run: part } },
+      }),
+    }),
+    rejectPart: action({
+      path: '/runs/:id/reject-part',
+      tag: 'runs',
+      role: 'operator',
+      summary: 'Reject a part of the stored plan of a held run; the rest stays held',
+      params: RunParams,
+      body: PartBody.extend({ reason }),
+      result: part.omit({ part: true }),
+      run: async (ask, { params, input }) => {
+        const { planned } = await decided(
+          pool,
+          params.id,
+          ask.commands.rejectPart(params.id, partOf(input), input.reason),
+        )
+        return { run: params.id, planned }
+      },
+      next: (_ask, { run, planned }) => ({
+        to: `/runs/${run}/plan`,
+        notice: { key: 'plan.part_rejected', values: { count: planned } },
+      }),
     }),
     approve: action({
       path: '/runs/:id/approve',

@@ -16,6 +16,7 @@ import {
 } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
+import { HeldBack, heldBack } from './held-back.ts'
 
 /** The stored plan of a held run, for the person who decides about it. Values are masked. */
 
@@ -26,14 +27,66 @@ export const PlanItem = z.object({
   reason: z.string(),
   department: z.string().nullable().describe('In HR, else the one that the platform last showed'),
   changed: z
-    .array(z.object({ field: z.string(), value: z.string().nullable().describe('HR’s value, masked') }))
+    .array(
+      z.object({
+        field: z.string(),
+        value: z.string().nullable().describe('HR’s value, masked'),
+        before: z
+          .string()
+          .nullable()
+          .optional()
+          .describe('The platform’s value, masked; absent: the platform was not asked, or does not tell'),
+      }),
+    )
     .describe('What differs from what the platform confirmed last'),
   changed_since: z
     .boolean()
     .nullable()
     .describe('HR has another row by now: approval leaves it to the next plan; null: HR cannot be read'),
+  odd: z.boolean().describe('Few rows of the plan have the same reason and changed fields'),
+  decision: z
+    .object({
+      approved: z.boolean(),
+      by: z.string(),
+      at: z.date(),
+      run: z.int().nullable().describe('The run that sends an approved row'),
+    })
+    .nullable()
+    .describe('Of a plan that is decided in parts; null: not decided'),
+  outcome: z
+    .string()
+    .nullable()
+    .describe('What came of sending it; null: not sent, or more than 30 days ago'),
 })
 export type PlanItem = z.infer<typeof PlanItem>
+
+/** What a person decided about a plan, or a part of it. */
+export const PlanDecision = z.object({
+  approved: z.boolean(),
+  filter: z.record(z.string(), z.unknown()).describe('The part; {}: all that was undecided'),
+  planned: z.int().describe('How many rows were decided'),
+  reasons: z.record(z.string(), z.int()),
+  fields: z.record(z.string(), z.int()).describe('Rows by changed field'),
+  departments: z.record(z.string(), z.int()).describe('Rows by department, the 50 with most'),
+  decided_by: z.string(),
+  decided_at: z.date(),
+  why: z.string().nullable(),
+  run: z.int().nullable().describe('The run that sends an approved part; null: the held run itself'),
+  run_state: z.string().nullable(),
+})
+export type PlanDecision = z.infer<typeof PlanDecision>
+
+/** What was decided about a run's plan, oldest first. */
+async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
+  const { rows } = await db.query<PlanDecision>(
+    `select d.approved, d.filter, d.planned, d.reasons, d.fields, d.departments, d.decided_by, d.decided_at, d.why,
+            d.part_run as run, r.state as run_state
+     from dirsync.plan_decision d left join dirsync.sync_run r on r.id = d.part_run
+     where d.run_id = $1 order by d.id`,
+    [run],
+  )
+  return rows
+}
 
 /** A stored plan in figures. */
 export const PlanOverview = z.object({
@@ -57,6 +110,10 @@ export const PlanOverview = z.object({
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
+  part_of: z.int().nullable().describe('The held run whose approved part it sends'),
+  undecided: z.int().nullable().describe('Rows without a decision; null: it is not decided in parts'),
+  decisions: z.array(PlanDecision),
+  held_back: HeldBack.nullable().describe('What was rejected and still differs; null: nothing'),
   figures: z
     .object({
       state: z.enum(['running', 'done', 'failed', 'stopped']),
@@ -76,14 +133,14 @@ export type PlanOverview = z.infer<typeof PlanOverview>
 
 /** The figures of a run's plan, in a few rows however large it is; null when no run has the number. */
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
-  const [overviews, readings] = await Promise.all([
-    db.query<Omit<PlanOverview, 'figures'>>(
+  const [overviews, readings, decisions, held_back] = await Promise.all([
+    db.query<Omit<PlanOverview, 'figures' | 'decisions' | 'held_back'>>(
       `select r.id as run, r.kind, r.hr_source, r.state, r.message, r.in_scope, r.planned,
               coalesce((r.plan ->> 'total')::int, r.in_scope) as total,
               coalesce(r.plan -> 'reasons', '{}') as reasons, r.plan -> 'leavers' as leavers,
               exists (select from dirsync.planned_work w where w.run_id = r.id) as stored,
               (r.plan ->> 'changed_since')::int as changed_since, r.checked_at, r.approved, r.decided_by,
-              r.decided_at, r.decision_reason
+              r.decided_at, r.decision_reason, r.part_of, r.undecided
        from dirsync.sync_run r where r.id = $1`,
       [run],
     ),
@@ -92,12 +149,14 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
        from dirsync.plan_reading where run_id = $1`,
       [run],
     ),
+    planDecisions(db, run),
+    heldBack(db, run),
   ])
   const [overview] = overviews.rows
   const [figures = null] = readings.rows
   if (!overview) return null
   const counted = figures?.state === 'done' ? figures.changed_since : null
-  return { ...overview, changed_since: overview.changed_since ?? counted, figures }
+  return { ...overview, changed_since: overview.changed_since ?? counted, figures, decisions, held_back }
 }
 
 /** How long a page waits for HR. */
@@ -116,13 +175,21 @@ export async function planPage(
   run: number,
   { after, limit, ...filter }: PlanFilter & PageAsked,
 ): Promise<PlanPage> {
-  const position = decodeCursor(z.tuple([z.string(), z.string()]), after)
-  const found = await plannedEntities(db, run, {
-    ...filter,
-    after: position ? { entityKey: position[0], enterpriseCode: position[1] } : undefined,
-    limit: limit + 1,
-  })
-  const { items: entities, next } = onePage(found, limit, row => [row.entityKey, row.enterpriseCode])
+  const position = decodeCursor(z.tuple([z.int(), z.string(), z.string()]), after)
+  const pageOf = async (isOdd: boolean, limit: number) => {
+    if (limit <= 0) return []
+    const cursor =
+      position?.[0] === Number(isOdd) ? { entityKey: position[1], enterpriseCode: position[2] } : undefined
+    return plannedEntities(db, run, { ...filter, isOdd, after: cursor, limit })
+  }
+  // What is odd comes first.
+  const odd = position?.[0] === 0 ? [] : await pageOf(true, limit + 1)
+  const others = filter.odd ? [] : await pageOf(false, limit + 1 - odd.length)
+  const { items: entities, next } = onePage([...odd, ...others], limit, row => [
+    Number(row.odd),
+    row.entityKey,
+    row.enterpriseCode,
+  ])
   try {
     const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
     const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), late)
@@ -138,7 +205,7 @@ export async function planPage(
 }
 
 function itemOf(entity: PlannedEntity, change: PlannedChange): PlanItem {
-  const { enterpriseCode: enterprise_code, entityKey: key, reason } = entity
+  const { enterpriseCode: enterprise_code, entityKey: key, reason, odd, decision, outcome } = entity
   const { department, broken } = change
   if (change.changedSince) return unread(entity, true)
   const changed = Object.entries(change.changed).map(([field, value]) => ({
@@ -146,12 +213,18 @@ function itemOf(entity: PlannedEntity, change: PlannedChange): PlanItem {
     value: maskValue(field as EmployeeField, value),
   }))
   const hidden = broken.map(({ field, value }) => ({ field, value: hideValue(value) }))
-  return { enterprise_code, key, reason, department, changed: [...changed, ...hidden], changed_since: false }
+  return {
+    ...{ enterprise_code, key, reason, department, odd, decision, outcome },
+    changed: [...changed, ...hidden],
+    changed_since: false,
+  }
 }
 
 /** An entity without HR. */
 function unread(entity: PlannedEntity, changed_since: true | null): PlanItem {
-  const { enterpriseCode: enterprise_code, entityKey: key, reason, department, deptCode, fields } = entity
+  const { enterpriseCode: enterprise_code, entityKey: key, reason, deptCode, fields } = entity
+  const { odd, decision, outcome } = entity
   const changed = (fields ?? []).map(field => ({ field, value: null }))
-  return { enterprise_code, key, reason, department: department ?? deptCode, changed, changed_since }
+  const department = entity.department ?? deptCode
+  return { enterprise_code, key, reason, department, changed, odd, decision, outcome, changed_since }
 }

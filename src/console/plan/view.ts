@@ -2,18 +2,19 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
 import { qualified } from '../../directory/employee.ts'
 import { capitalised } from '../../lib/text.ts'
-import { PLAN_REASONS, type PlanFilter } from '../../sync/stored-plan.ts'
+import { PLAN_DECISIONS, PLAN_REASONS, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
 import { wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, filters, percent, reasonField } from '../ui/parts.ts'
+import { actionForm, type Field, field as fieldInput, filters, percent, reasonField } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { runStatus } from '../ui/states.ts'
-import type { PlanResult } from './query.ts'
-import type { PlanItem } from './stored.ts'
+import { heldBackShown } from './held-back.ts'
+import { hasOldValue, type PlanResult } from './query.ts'
+import type { PlanDecision, PlanItem } from './stored.ts'
 
 type Breakers = Pick<
   Config,
@@ -27,7 +28,13 @@ type Breakers = Pick<
 /**
  * What would be sent, to whom and why it needs a decision: everything that an operator should see before deciding.
  */
-export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breakers: Breakers): Shown {
+export function planShown(
+  ask: Ask,
+  plan: PlanResult,
+  input: PlanFilter & { cursor?: string | undefined; limit?: number },
+  breakers: Breakers,
+): Shown {
+  const filter = PlanFilter.parse(input)
   const { t } = ask
   const { run, hr_source, state, stored } = plan
   const title = t('plan.title', { run })
@@ -39,6 +46,8 @@ export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breake
     topics: ['runs'],
     blocks: [
       ...alertsOf(ask, plan),
+      ...heldBackShown(ask, plan),
+      ...decisionsShown(ask, plan),
       {
         columns: [
           ...(wasHeld(plan)
@@ -62,12 +71,22 @@ export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breake
             {
               section: t('plan.entities', { fate: fateOf(plan) }),
               id: 'entities',
-              blocks: entities(ask, plan, filter),
+              blocks: entities(ask, plan, filter, input),
             },
           ]
         : []),
       ...(state === 'held'
-        ? [{ commands: t('runs.decide'), lines: [`approve ${run}`, `reject ${run} --reason "…"`] }]
+        ? [
+            {
+              commands: t('runs.decide'),
+              lines: [
+                `approve ${run}`,
+                `approve ${run} --department D --field mobile`,
+                `reject ${run} --reason "…"`,
+                `reject ${run} --employee ID --reason "…"`,
+              ],
+            },
+          ]
         : []),
       ...(stored ? [{ commands: t('common.download_csv'), lines: [`plan ${run} --csv > plan.csv`] }] : []),
     ],
@@ -75,8 +94,9 @@ export function planShown(ask: Ask, plan: PlanResult, filter: PlanFilter, breake
 }
 
 /** What became of the plan: it asks for a decision only while it is held. */
-function fateOf({ state, approved }: PlanResult): 'held' | 'approved' | 'dropped' {
+function fateOf({ state, approved, undecided }: PlanResult): 'held' | 'approved' | 'parts' | 'dropped' {
   if (state === 'held') return 'held'
+  if (undecided !== null) return 'parts'
   return approved ? 'approved' : 'dropped'
 }
 
@@ -90,14 +110,14 @@ function decisions(ask: Ask, plan: PlanResult): SafeHtml[] {
   return [
     actionForm(ask, {
       to: `/runs/${plan.run}/approve`,
-      label: t('plan.approve'),
+      label: t(plan.undecided === null ? 'plan.approve' : 'plan.approve_rest'),
       role: 'operator',
       tone: 'main',
       fields: [reasonField(t, false, 'plan.approve_hint')],
     }),
     actionForm(ask, {
       to: `/runs/${plan.run}/reject`,
-      label: t('plan.reject'),
+      label: t(plan.undecided === null ? 'plan.reject' : 'plan.reject_rest'),
       role: 'operator',
       tone: 'danger',
       fields: [reasonField(t, true, 'plan.reject_hint')],
@@ -110,20 +130,103 @@ function alertsOf(ask: Ask, plan: PlanResult): Block[] {
   const next: Words = { to: `/runs/${plan.run}`, text: t('plan.to_run', { run: plan.run }) }
   if (!plan.stored) return [{ notice: 'info', title: t('said.plan_not_stored', { run: plan.run }), next }]
   if (plan.state !== 'held') {
-    const title: Words = plan.decided_at
-      ? [t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') }), ' ', { since: plan.decided_at }]
-      : t('plan.over')
-    return [{ notice: 'info', title, what: plan.decision_reason, next }]
+    const { undecided, planned } = plan
+    const total = planned ?? 0
+    const title: Words =
+      undecided !== null
+        ? t('plan.in_parts', { decided: total - undecided, total })
+        : plan.decided_at
+          ? [t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') }), ' ', { since: plan.decided_at }]
+          : t('plan.over')
+    const whole: Words = plan.part_of && {
+      to: `/runs/${plan.part_of}/plan`,
+      text: t('plan.is_part', { run: plan.part_of }),
+    }
+    return [
+      { notice: 'info', title, what: undecided === null ? plan.decision_reason : null, todo: whole, next },
+    ]
   }
   const changed = plan.changed_since ?? 0
+  const total = plan.planned ?? 0
+  const inParts: Block[] =
+    plan.undecided === null
+      ? []
+      : [
+          {
+            notice: 'info',
+            title: t('plan.in_parts', { decided: total - plan.undecided, total }),
+            what: t('plan.in_parts.what', { open: plan.undecided }),
+          },
+        ]
   const held: Block = {
     notice: 'warn',
     title: runMessage(ask.language, plan) ?? t('plan.held'),
     what: t('plan.exactly'),
   }
-  if (changed === 0) return [held]
+  if (changed === 0) return [held, ...inParts]
   const title = t('plan.changed_since', { count: changed })
-  return [held, { notice: 'warn', title, what: t('plan.changed_since.what') }]
+  return [held, ...inParts, { notice: 'warn', title, what: t('plan.changed_since.what') }]
+}
+
+/** Who decided about what. */
+function decisionsShown(ask: Ask, { decisions }: PlanResult): Block[] {
+  const { t } = ask
+  if (decisions.length === 0) return []
+  const words = (approved: boolean): Words =>
+    approved
+      ? { tone: 'ok', text: t('plan.decision.approved') }
+      : { tone: 'bad', text: t('plan.decision.rejected') }
+  return [
+    {
+      section: t('plan.decisions'),
+      id: 'decisions',
+      blocks: [
+        tableOf(
+          decisions,
+          [
+            { title: t('plan.decision'), of: ({ approved }) => words(approved) },
+            { title: t('plan.what'), gives: true, of: decision => partWords(ask, decision) },
+            { title: t('plan.count'), kind: 'number', of: ({ planned }) => planned },
+            {
+              title: t('plan.decided_by'),
+              of: ({ decided_by, decided_at }) => [whoText(ask, decided_by), ' ', { since: decided_at }],
+            },
+            { title: t('common.reason'), spare: true, of: ({ why }) => why && { foreign: why } },
+            {
+              title: t('plan.sent_by'),
+              of: ({ run, run_state }) =>
+                run && {
+                  to: `/runs/${run}`,
+                  text: [`#${run} `, run_state === null ? null : term('run_state', run_state)],
+                },
+            },
+          ],
+          { caption: t('plan.decisions') },
+        ),
+      ],
+    },
+  ]
+}
+
+/** Rows that are named in the words for a part. */
+const KEYS_NAMED = 5
+
+/** The part of a plan that a decision was about. */
+function partWords({ t }: Ask, { filter }: Pick<PlanDecision, 'filter'>): Words {
+  const named: Words[] = Object.entries(filter).map(([name, value]): Words => {
+    if (name === 'keys' && Array.isArray(value)) {
+      const more = value.length - KEYS_NAMED
+      const rest = more > 0 ? ` ${t('plan.and_more', { count: more })}` : ''
+      return [value.slice(0, KEYS_NAMED).join(', '), rest]
+    }
+    if (name === 'odd') return t('plan.odd')
+    if (name === 'reason') return term('reason', String(value))
+    if (name === 'field') return term('field', String(value))
+    if (name === 'department') return [t('plan.department'), ' ', { foreign: String(value) }]
+    if (name === 'enterprise') return [t('plan.enterprise'), ' ', { foreign: String(value) }]
+    return { foreign: `${value}…` }
+  })
+  return named.length === 0 ? t('plan.all_open') : joined(named, ', ')
 }
 
 /** Which breaker tripped, and by how much. */
@@ -233,10 +336,18 @@ function byField(ask: Ask, plan: PlanResult): Block {
   return tableOf(
     plan.figures.fields,
     [
-      { title: t('plan.field'), of: ({ field }) => [term('field', field), { soft: [' ', { code: field }] }] },
+      {
+        title: t('plan.field'),
+        kind: 'main',
+        of: ({ field }) => [term('field', field), { soft: [' ', { code: field }] }],
+      },
       { title: t('plan.count'), kind: 'number', of: ({ n }) => n },
     ],
-    { caption: t('plan.by_field'), empty: t('plan.no_fields') },
+    {
+      caption: t('plan.by_field'),
+      empty: t('plan.no_fields'),
+      to: ({ field }) => `/runs/${plan.run}/plan?field=${encodeURIComponent(field)}#entities`,
+    },
   )
 }
 
@@ -269,18 +380,27 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
 
 // The entities
 
-function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
+/** The form that decides about ticked rows. */
+const FORM = 'part'
+
+function entities(
+  ask: Ask,
+  plan: PlanResult,
+  filter: PlanFilter,
+  { cursor, limit }: { cursor?: string | undefined; limit?: number },
+): Block[] {
   const { t, language } = ask
   const isDepartments = plan.kind === 'departments'
-  const query = new URLSearchParams(
-    Object.entries(filter).filter(
-      (entry): entry is [string, string] =>
-        ['reason', 'department', 'key'].includes(entry[0]) && typeof entry[1] === 'string',
-    ),
-  )
+  const query = new URLSearchParams(definedIn(filter))
   const isUnread = plan.hr_error !== null
+  const isOpen = ({ decision }: PlanItem) => plan.state === 'held' && decision === null
+  const mayDecide = ask.may('operator') && plan.items.some(isOpen)
   return [
-    { drawn: filterForm(ask, plan, filter, query) },
+    {
+      drawn: html`${rowAbove(ask, plan, query, { ...definedIn(filter), ...definedIn({ cursor, limit }) })}
+        ${filterForm(ask, plan, filter)}`,
+    },
+    ...(mayDecide ? [{ drawn: partForm(ask, plan, filter) }] : []),
     ...(plan.hr_error === null
       ? []
       : [
@@ -301,7 +421,13 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
             { nameOf: isDepartments ? { enterpriseCode, deptCode: key } : { enterpriseCode, userid: key } },
           ],
         },
-        { title: t('plan.reason'), of: ({ reason }) => term('reason', reason) },
+        {
+          title: t('plan.reason'),
+          of: ({ reason, odd }) => [
+            term('reason', reason),
+            odd ? [' ', { tone: 'warn' as const, text: t('plan.odd') }] : null,
+          ],
+        },
         ...(isDepartments
           ? []
           : [
@@ -320,6 +446,9 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
                 of: (item: PlanItem) => changesOf(ask, item, isUnread),
               },
             ]),
+        ...(plan.items.some(({ decision, outcome }) => decision || outcome)
+          ? [{ title: t('plan.decision'), of: (item: PlanItem) => decisionOf(ask, item) }]
+          : []),
       ],
       {
         caption: t('plan.entities', { fate: fateOf(plan) }),
@@ -328,20 +457,95 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): Block[] {
           isDepartments
             ? departmentPath(enterprise_code, key)
             : employeePath({ enterpriseCode: enterprise_code, userid: key }),
+        ...(mayDecide
+          ? {
+              tick: { name: 'keys', label: t('plan.tick'), all: t('plan.tick_all'), form: FORM },
+              ticked: item => (isOpen(item) ? qualified(item.enterprise_code, item.key) : null),
+            }
+          : {}),
       },
     ),
     { next: plan.next },
   ]
 }
 
-function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter, query: URLSearchParams): SafeHtml {
+/** The decision about a row, and what came of it. */
+function decisionOf({ t }: Ask, { decision, outcome }: PlanItem): Words {
+  return [
+    decision &&
+      (decision.approved
+        ? { tone: 'ok' as const, text: t('plan.decision.approved') }
+        : { tone: 'bad' as const, text: t('plan.decision.rejected') }),
+    outcome && [decision ? ', ' : '', term('outcome', outcome)],
+  ]
+}
+
+/** Given values as those of a query. */
+function definedIn(given: Record<string, string | number | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
+}
+
+/** Approves or rejects ticked rows, or all that match the filter. A rejection needs a reason. */
+function partForm({ t }: Ask, { run, figures }: PlanResult, filter: PlanFilter): SafeHtml {
+  const part = definedIn(PlanPart.parse(filter))
+  const isFiltered = Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open'
+  // Rows that were not read yet have no field and no department.
+  const isPartial = figures?.state !== 'done' && (part.field ?? part.department ?? part.odd) !== undefined
+  return html`<form class="act" method="post" action="/runs/${run}/reject-part" id="${FORM}" aria-label="${t('plan.decide_part')}">
+    ${fieldInput({
+      name: 'filter',
+      label: t('plan.which'),
+      choices: [
+        { value: '', text: t('plan.ticked') },
+        ...(isFiltered ? [{ value: JSON.stringify(part), text: t('plan.matching') }] : []),
+      ],
+      hint: t(isPartial ? 'plan.part_unread' : 'plan.part_hint'),
+    })}
+    ${fieldInput({ name: 'reason', label: t('common.reason'), required: true, maxlength: 500, hint: t('plan.part_reason') })}
+    <p class="row"><button class="main" formaction="/runs/${run}/approve-part" formnovalidate>${t('plan.approve_part')}</button>
+    <button class="danger">${t('plan.reject_part')}</button></p></form>`
+}
+
+/** The plan as a file, and the platform's values. @param shown the page as it is */
+function rowAbove(
+  ask: Ask,
+  plan: PlanResult,
+  query: URLSearchParams,
+  shown: Record<string, string>,
+): SafeHtml {
+  const { t } = ask
+  const { run, items } = plan
+  const isAsked = items.some(item => hasOldValue(plan, item))
+  return html`<div class="row"><a class="button" href="/runs/${run}/plan.csv${query.size > 0 ? `?${query}` : ''}" download>${t(
+    query.size > 0 ? 'plan.csv_filtered' : 'common.download_csv',
+  )}</a>${
+    isAsked
+      ? actionForm(ask, {
+          to: `/runs/${run}/plan/ask`,
+          label: t('plan.ask'),
+          role: 'reviewer',
+          fields: Object.entries(shown).map(([name, value]) => ({ name, type: 'hidden' as const, value })),
+        })
+      : ''
+  }</div>`
+}
+
+function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
   const { t, language } = ask
+  const choice = (
+    name: string,
+    label: string,
+    value: string | undefined,
+    choices: [string, string][],
+  ): Field => ({
+    ...{ name, label, value },
+    choices: [{ value: '', text: t('common.all') }, ...choices.map(([value, text]) => ({ value, text }))],
+  })
   const isDepartments = plan.kind === 'departments'
   const path = `/runs/${plan.run}/plan`
-  return html`<p class="row"><a class="button" href="${path}.csv${query.size > 0 ? `?${query}` : ''}" download>${t(
-    query.size > 0 ? 'plan.csv_filtered' : 'common.download_csv',
-  )}</a></p>
-  ${filters(ask, path, [
+  return html`${filters(ask, path, [
     {
       name: 'reason',
       label: t('plan.reason'),
@@ -356,7 +560,26 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter, query: URLSe
     },
     ...(isDepartments
       ? []
-      : [{ name: 'department', label: t('plan.department'), value: filter.department, maxlength: 200 }]),
+      : [
+          {
+            name: 'field',
+            label: t('plan.field'),
+            value: filter.field,
+            choices: [
+              { value: '', text: t('common.all') },
+              ...[...new Set([...(plan.figures?.fields.map(({ field }) => field) ?? []), filter.field ?? ''])]
+                .filter(Boolean)
+                .map(field => ({
+                  value: field,
+                  text: capitalised(textOr(language, `field.${field}`, field)),
+                })),
+            ],
+          },
+          { name: 'department', label: t('plan.department'), value: filter.department, maxlength: 200 },
+          ...(filter.enterprise !== undefined || plan.items.some(({ enterprise_code: code }) => code !== '')
+            ? [{ name: 'enterprise', label: t('plan.enterprise'), value: filter.enterprise, maxlength: 100 }]
+            : []),
+        ]),
     {
       name: 'key',
       label: isDepartments ? t('plan.department') : t('plan.userid'),
@@ -365,15 +588,28 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter, query: URLSe
       placeholder: t('plan.beginning'),
       maxlength: 120,
     },
+    ...(isDepartments ? [] : [choice('odd', t('plan.rare'), filter.odd, [['yes', t('plan.only_odd')]])]),
+    ...(plan.undecided === null
+      ? []
+      : [
+          choice(
+            'decision',
+            t('plan.decision'),
+            filter.decision,
+            PLAN_DECISIONS.map(name => [name, t(`plan.decision.${name}`)]),
+          ),
+        ]),
   ])}`
 }
 
 /** The masked differences of one employee, or a note that approval leaves the employee out. */
 function changesOf({ t }: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): Words {
   if (changed_since) return { tone: 'warn', text: t('plan.not_sent') }
-  const changes = changed.map(({ field, value }): Words => {
+  const shown = (value: string | null): Words => (value === null ? t('plan.emptied') : { code: value })
+  const changes = changed.map(({ field, value, before }): Words => {
     const name = term('field', field)
-    return isUnread ? name : [name, ' → ', value === null ? t('plan.emptied') : { code: value }]
+    if (isUnread) return name
+    return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', shown(value)]
   })
   return joined(changes, ', ')
 }

@@ -144,9 +144,10 @@ export function isPlan({ planned, state }: Pick<ListedRun, 'planned' | 'state'>)
 /** Progress of a running run, for a glance. */
 export function progressOf(
   ask: Ask,
-  run: Pick<ListedRun, 'planned' | 'left' | 'time_left' | 'cancelled_at'>,
+  run: Pick<ListedRun, 'planned' | 'left' | 'time_left' | 'cancelled_at' | 'undecided'>,
 ): Words {
   const { t } = ask
+  if (run.undecided !== null) return t('runs.parts_left', { count: run.left })
   const total = Math.max(run.planned ?? 0, run.left)
   if (total === 0) return timeLeftText(ask, run.time_left)
   const share = (total - run.left) / total

@@ -65,6 +65,11 @@ export const ListedRun = z.object({
   finished_at: z.date().nullable(),
   cancelled_at: z.date().nullable(),
   planned: z.int().nullable(),
+  undecided: z
+    .int()
+    .nullable()
+    .describe('Of a plan that is decided in parts: rows without a decision; null: it is not'),
+  part_of: z.int().nullable().describe('The held run of whose plan it sends an approved part'),
   left: z.int().describe('Entities that are still to be sent'),
   reasons: z.record(z.string(), z.int()).describe('Of the plan: entities by reason'),
   outcomes: z.record(z.string(), z.int()).describe('Last outcome per entity; empty until the run has ended'),
@@ -90,7 +95,7 @@ export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked)
   if (before) conditions.push(`r.id < ${place(before[0])}`)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
-            cancelled_at, planned, message, plan, result,
+            cancelled_at, planned, undecided, part_of, message, plan, result,
             case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
      from dirsync.sync_run r where ${conditions.join(' and ')}
      order by id desc limit $1`,

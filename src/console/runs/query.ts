@@ -6,6 +6,7 @@ import { sourceNames } from '../../sync/sources.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize } from '../endpoint.ts'
+import { HeldBack, heldBack } from '../plan/held-back.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
 import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
@@ -81,6 +82,7 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
+  held_back: HeldBack.nullable().describe('What was rejected of its plan and still differs; null: nothing'),
   max_age_s: z.int().nullable(),
   in_scope: z.int().nullable(),
   total: z
@@ -129,9 +131,10 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
   ])
   if (!story || !comparison) throw new Problem('not_found', message('said.no_such_run', { run: id }))
   const isRunning = story.state === 'running' && story.finished_at === null
-  const [result, gate] = await Promise.all([
+  const [result, gate, held_back] = await Promise.all([
     isRunning && story.result === null ? resultSoFar(db, story) : story.result,
     story.state === 'source_suspect' ? readGate(db, id) : null,
+    heldBack(db, id),
   ])
   const { plan, keys, ...run } = story
   return {
@@ -160,6 +163,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
     before: comparison.before,
     figures: comparison.run,
     gate,
+    held_back,
     roles_alive: countRoles(processes),
   }
 }

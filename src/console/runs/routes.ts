@@ -185,7 +185,7 @@ function namesOf(given: string | string[]): string[] {
 }
 
 /** Awaits a decision about a run. If the run has moved on meanwhile, the error says what became of it. */
-export async function decided(pool: Pool, id: number, decision: Promise<number>): Promise<number> {
+export async function decided<Decided>(pool: Pool, id: number, decision: Promise<Decided>): Promise<Decided> {
   try {
     return await decision
   } catch (error) {

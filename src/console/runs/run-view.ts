@@ -5,6 +5,7 @@ import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseKey, itemOf, nameOfKey } from '../cases/parts.ts'
+import { heldBackShown } from '../plan/held-back.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, duration, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
@@ -31,6 +32,7 @@ export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
     topics: ['runs', 'work', 'cases', 'processes', 'halts'],
     blocks: [
       ...alertsOf(ask, run),
+      ...heldBackShown(ask, { ...run, run: run.id }),
       ...(run.state === 'running' ? [{ text: progressOf(ask, run) }] : []),
       ...(isBegun(run) ? [figuresOf(ask, run)] : []),
       ...(run.gate
@@ -164,7 +166,9 @@ function stateNotice({ t, may }: Ask, run: RunDetails, message: string | null): 
   switch (run.state) {
     case 'held': {
       const plan = { to: `/runs/${run.id}/plan`, text: t('runs.look_at_plan') }
-      return [{ notice: 'warn', title: t('runs.is_held'), next: message, todo: plan }]
+      const { undecided } = run
+      const what = undecided === null ? null : t('plan.in_parts.what', { open: undecided })
+      return [{ notice: 'warn', title: t('runs.is_held'), what, next: message, todo: plan }]
     }
     case 'source_suspect': {
       const again = may('operator') ? { to: '/runs/new', text: t('runs.start') } : null
@@ -374,6 +378,7 @@ function about(ask: Ask, run: RunDetails): Block {
   return {
     facts: [
       [run.kind === 'retry' ? t('runs.tried_cases') : t('runs.named'), [joined(links, ' '), more]],
+      [t('runs.part_of'), run.part_of && { to: `/runs/${run.part_of}/plan`, text: `#${run.part_of}` }],
       [t('runs.source'), run.hr_source],
       [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
       [t('runs.asked'), [{ at: run.requested_at }, ', ', whoText(ask, run.requested_by)]],

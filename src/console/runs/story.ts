@@ -34,6 +34,8 @@ interface RunRow {
   max_age_s: number | null
   in_scope: number | null
   planned: number | null
+  undecided: number | null
+  part_of: number | null
   plan: PlanSummary | null
   result: RunResult | null
   message: Said | null
@@ -78,7 +80,8 @@ export const MOST_CASES_COUNTED = 1000
 
 const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, checked_at,
-  read_all, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
+  read_all, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, undecided,
+  part_of, plan, result, message`
 
 /**
  * One run and its outcome; null if there is none with this number.

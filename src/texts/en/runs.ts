@@ -8,6 +8,9 @@ export const runs = {
   'runs.run': 'Run',
   'runs.kind': 'Kind',
   'runs.source': 'HR source',
+  'runs.part_of': 'Sends a part of the plan of run',
+  'runs.parts_left':
+    '{count, plural, =0 {Its approved parts end.} one {# entity of its approved parts is still to be sent.} other {# entities of its approved parts are still to be sent.}}',
   'runs.source.each': 'all (one run each)',
   'runs.state': 'State',
   'runs.what': 'Result',

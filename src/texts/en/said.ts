@@ -721,6 +721,7 @@ export const saidTexts = {
   'said.no_held_run': 'there is no held run {run}',
   'said.no_such_filter': 'a plan cannot be filtered by {names}',
   'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
+  'said.part_is_unnamed': 'tick some rows, or give a filter: the whole plan is decided by approve and reject',
   'said.part_is_empty': 'no undecided row of the plan of run {run} matches',
   'said.part_decided':
     '{count} of these rows are not undecided rows of the plan of run {run}: another person may have been faster',

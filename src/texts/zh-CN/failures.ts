@@ -738,6 +738,7 @@ export const failures = {
   'said.no_held_run': '没有待审批的同步任务 {run}',
   'said.no_such_filter': '计划不能按 {names} 筛选',
   'said.part_needs_filter': '请说明是哪一部分：没有筛选条件就是整个计划',
+  'said.part_is_unnamed': '请勾选几行，或给出筛选条件：整个计划用批准或驳回来处理',
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
   'said.part_decided': '其中 {count} 行已不是同步任务 {run} 计划中的待审批行：可能已由他人处理',
   'said.older_planner': '同步任务 {run} 正在分批审批，此进程的版本不支持：在审批结束前它不会生成计划',

@@ -72,6 +72,13 @@ export const help: Readonly<Record<string, string>> = {
     '改用另一条员工 SELECT 会带来哪些变更',
   'one of the HR systems of HR_SOURCES; --mapping needs it where there are several':
     'HR_SOURCES 中的一个人事系统；有多个时 --mapping 必须指定',
+  'a field that changes, or breaks a rule': '有变更或不合规则的字段',
+  'enterprise code': '企业代码',
+  'of a plan that is decided in parts: rows with this decision, or with none yet':
+    '分批审批的计划：审批结果为此项的行，或尚未审批的行（open）',
+  'not part of the move': '不属于这次调动',
+  'with the number of a run: ask the platform for its values of the rows that are listed':
+    '与任务编号同用：向平台查询所列各行的现有值',
   'with the number of a run: its whole plan, entity by entity': '与任务编号同用：逐项输出其完整计划',
   'number of a held run': '待审批任务的编号',
   'Reads HR. The platform is asked only with --full or --employee, and nothing is ever written to it. Without the number of a run: exit 0 when the run would go through, 1 when it would be held or stopped. Of several HR systems, each has a run of its own. Approving a held run sends its plan as it was stored; rows that HR has changed since wait for the next plan.':
@@ -106,13 +113,20 @@ export const help: Readonly<Record<string, string>> = {
   'the beginning of a user id or department code': '员工 ID 或部门编码的开头',
   'user id, or enterprise/userid': '员工 ID，或“企业编码/员工 ID”',
   'Asks HR and the platform. Personal data is masked.': '会查询人事系统和平台。个人信息已脱敏。',
-  'let a held run go on: its plan is sent as it was stored; rows that HR has changed since wait for the next plan':
-    '批准待审批的同步任务：按已保存的计划发送；人事系统此后变更的数据留待下一个计划',
+  'let a held run go on, or a part of it: its plan is sent as it was stored; rows that HR has changed since wait for the next plan':
+    '批准待审批的同步任务或其中一部分：按已保存的计划发送；人事系统此后变更的数据留待下一个计划',
+  'only rows with this reason: new, changed, left …': '只含此原因的行：new、changed、left 等',
+  'only rows in which this field changes': '只含此字段有变更的行',
+  'only rows of this department': '只含此部门的行',
+  'only rows of this enterprise': '只含此企业的行',
+  'only rows whose reason and changed fields are rare in the plan': '只含与众不同的行',
+  'only these: user ids, or enterprise/userid; for departments their codes':
+    '只含这些：员工 ID，或“企业/员工 ID”；部门则为部门编号',
   'number of the run': '任务编号',
   'find the run that is held': '找出待审批的任务',
   'look at its plan': '查看其计划',
-  'end a held run; nothing is sent. The next run looks at HR again.':
-    '驳回待审批的同步任务，不发送任何数据。下一个任务会重新读取人事数据。',
+  'end a held run, or reject a part of it; nothing of it is sent. The next run looks at HR again.':
+    '驳回待审批的同步任务或其中一部分，不发送这些内容。下一个任务会重新读取人事数据。',
   'why, for whoever looks at the run later': '原因，供之后查看该任务的人参考',
   'HR import was broken': '人事数据导入有误',
   'take back what a run has not sent yet; calls under way are finished. The next run plans it again.':

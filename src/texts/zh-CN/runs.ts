@@ -10,6 +10,8 @@ export const runs = {
   'runs.run': '任务',
   'runs.kind': '类型',
   'runs.source': '人事数据源',
+  'runs.part_of': '发送部分计划，所属任务',
+  'runs.parts_left': '{count, plural, =0 {已批准的部分即将结束。} other {已批准的部分还有 # 项待发送。}}',
   'runs.source.each': '全部（各一个任务）',
   'runs.state': '状态',
   'runs.what': '结果',

@@ -66,6 +66,12 @@ async function lastCall(): Promise<number> {
   return calls.at(-1)?.id ?? 0
 }
 
+/** The user ids in the list of a plan; their names stand behind them. */
+async function listed(page: Page): Promise<string[]> {
+  const texts = await page.locator('#entities td.main').allInnerTexts()
+  return texts.map(text => text.split(/\s/)[0] ?? '')
+}
+
 async function unfold(page: Page, action: string): Promise<void> {
   await page.locator('summary', { hasText: action }).click()
 }
@@ -90,7 +96,7 @@ test('held, looked at, approved: exactly what the plan shows is sent', async () 
   const download = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Download CSV' }).click()
   const csv = await readFile(await (await download).path(), 'utf8')
-  const shown = await page.locator('#entities td.main').allInnerTexts()
+  const shown = await listed(page)
   expect(shown).toHaveLength(10)
   expect(
     csv
@@ -130,13 +136,13 @@ test('filters find single employees, by key, department and reason', async () =>
   await page.getByLabel('User id').fill('e0012')
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.waitForURL(/key=e0012/)
-  expect(await page.locator('#entities td.main').allInnerTexts()).toEqual(['e0012'])
+  expect(await listed(page)).toEqual(['e0012'])
   // What HR delivers is text, whatever it is.
   await page.getByRole('cell', { name: EVIL }).last().waitFor()
   await page.goto(`/runs/${run}/plan`)
   await page.getByRole('region', { name: 'By department' }).getByRole('link', { name: 'D3' }).click()
   await page.waitForURL(/department=D3/)
-  expect(await page.locator('#entities td.main').allInnerTexts()).toEqual(['e0013', 'e0018'])
+  expect(await listed(page)).toEqual(['e0013', 'e0018'])
   await page.getByRole('link', { name: 'Download CSV of this filter' }).waitFor()
 
   for (const language of LANGUAGES)
@@ -152,10 +158,10 @@ test('rejected with a reason, nothing is sent; the second who decides is told wh
   await unfold(second, 'Approve this plan')
   await unfold(first, 'Reject')
   await first.locator('details.action[open]').getByLabel('Reason').fill('HR is being mended')
-  await first.getByRole('button', { name: 'Reject' }).click()
+  await first.getByRole('button', { name: 'Reject', exact: true }).click()
   await first.getByText(`Run ${run} is rejected`).waitFor()
   await second.getByRole('button', { name: 'Approve this plan' }).click()
-  await second.getByText('It has changed since you looked').waitFor()
+  await second.getByRole('heading', { name: 'It has changed since you looked' }).waitFor()
   await second.getByText(/was rejected by .* \(HR is being mended\)/).waitFor()
   expect(await sentSince(before)).toEqual([])
 })
@@ -188,4 +194,46 @@ test('a viewer looks and is offered no decision; a phone without JavaScript is e
   await phone.getByRole('button', { name: 'Approve this plan' }).click()
   await phone.getByText(`Run ${run} is approved`).waitFor()
   await until(async () => (await endOf(company.db, run)).state === 'done')
+})
+
+test('filtered, ticked and approved in part, with old values from the platform; the rest is rejected', async () => {
+  const run = await hold('parts.example', 0, 9)
+  const before = await lastCall()
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto(`/runs/${run}/plan`)
+  await page.getByRole('region', { name: 'By department' }).getByRole('link', { name: 'D3' }).click()
+  await page.waitForURL(/department=D3/)
+  await page.getByRole('button', { name: 'Ask the platform for the old values' }).click()
+  await page.waitForURL(/plan\/ask/)
+  const asked = await page.locator('tr', { hasText: 'e0003' }).locator('code').allInnerTexts()
+  expect(asked).toEqual([expect.stringMatching(/^e\*+@/), 'e***@parts.example'])
+  await screenshot(page, 'plan-asked')
+  await page.goto(`/runs/${run}/plan?department=D3`)
+  await page.getByRole('checkbox', { name: 'Tick e0003' }).check()
+  await screenshot(page, 'plan-part')
+  await page.getByRole('button', { name: 'Approve these' }).click()
+  await page.getByText(/1 row is approved and sent by run \d+; the rest stays held/).waitFor()
+  await page.getByText('1 of 10 rows are decided.').waitFor()
+  await until(async () => (await sentSince(before, 'parts.example')).length === 1 || null)
+  expect(await sentSince(before, 'parts.example')).toEqual(['e0003'])
+
+  await page.goto(`/runs/${run}/plan?key=e000`)
+  await page.getByLabel('Which rows').selectOption({ label: 'All undecided rows of this filter' })
+  await page.getByRole('button', { name: 'Reject these' }).click()
+  expect(page.url()).toContain('key=e000') // it needs a reason
+  await page.getByRole('form', { name: 'Decide about a part' }).getByLabel('Reason').fill('not those')
+  await page.getByRole('button', { name: 'Reject these' }).click()
+  await page.getByText('9 rows are rejected and not sent').waitFor()
+  await page.getByRole('heading', { name: 'Rejected, and still different today' }).waitFor()
+  expect((await endOf(company.db, run)).state).toBe('done')
+  await company.run('changes')
+  expect(await sentSince(before, 'parts.example')).toEqual(['e0003'])
+  await page.goto(`/runs/${run}/plan`)
+  await page.locator('tr', { hasText: 'e0003' }).getByText('approved, updated').waitFor()
+  await screenshot(page, 'plan-decided')
+  for (const language of LANGUAGES)
+    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'operator' }), [
+      `/runs/${run}/plan`,
+      `/runs/${run}`,
+    ])
 })
