@@ -414,7 +414,11 @@ async function tell(
   const again = problem.kind === 'invalid' && (await formAgain(request, problem))
   if (again) return reply.type('text/html; charset=utf-8').send(again)
   const back = isChange(request) ? cameFrom(request) : null
-  const body = problemBody(taste.t, { ...texts, back })
+  const body = problemBody(taste.t, {
+    ...texts,
+    back,
+    ...(problem.kind === 'internal' ? { reference: request.id } : {}),
+  })
   const { title } = texts
   const page = request.viewer
     ? await framed(request, request.viewer, { title, body }, problem, options)

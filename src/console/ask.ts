@@ -40,6 +40,8 @@ export interface Ask extends Taste {
   /** True if this console cannot change anything. */
   readonly readOnly: boolean
   may(role: AccessRole): boolean
+  /** Within a row of a table, of which each moment would be a stop of the Tab key. */
+  readonly inRow?: true
   /** The input that was refused, for its form to show again. */
   readonly refused?: Refused
 }

@@ -101,6 +101,8 @@ export type Block =
 /** What is to be seen of one endpoint. */
 export interface Shown {
   title: string
+  /** The identifier in the title, to copy on the page. */
+  copy?: string
   /** Beside the title, such as the state. */
   aside?: Words
   /** What can be done, on the page. */

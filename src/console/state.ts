@@ -5,7 +5,7 @@ import { failureTexts } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
 import { haltTitle } from './halts/view.ts'
-import { actionForm, foreign, live, type Part, since, state, type Tone } from './ui/parts.ts'
+import { actionForm, foreign, live, type Part, state, type Tone, time } from './ui/parts.ts'
 
 /* The bar below the navigation: why work stands still, and the way out. It is empty while all is well. */
 
@@ -65,7 +65,7 @@ export function stateBar(ask: Ask, found: Standstill): SafeHtml {
     { ...ask, url: '/halts' },
     'state',
     ['halts', 'runs', 'processes', 'platform'],
-    html`<div role="status" aria-label="${ask.t('state_bar.label')}">${body}</div>`,
+    html`<div role="status">${body}</div>`,
   )
 }
 
@@ -89,7 +89,7 @@ function linesOf(ask: Ask, { halts, held, pause, processes }: Standstill): Line[
     ),
     ...few('/halts', halts, (halt): Line => {
       const { category, message } = failureTexts(language, halt)
-      const at = since(ask, new Date(halt.since))
+      const at = time(ask, new Date(halt.since))
       return halt.category === 'paused'
         ? {
             tone: 'bad',
@@ -107,7 +107,7 @@ function linesOf(ask: Ask, { halts, held, pause, processes }: Standstill): Line[
     ...pause.map(
       ({ paused_until, pause_reason: reason }): Line => ({
         tone: 'warn',
-        text: html`${t('platform.holdoff')} ${reason === null ? '' : foreign(reason)} ${t('platform.goes_on')} ${since(ask, new Date(paused_until))}`,
+        text: html`${t('platform.holdoff')} ${reason === null ? '' : foreign(reason)} ${t('platform.goes_on')} ${time(ask, new Date(paused_until))}`,
         way: link('/platform', t('common.details')),
       }),
     ),

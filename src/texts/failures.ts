@@ -83,12 +83,27 @@ const SPEECHES: Record<Language, Speech> = {
   },
 }
 
-/** A message in a language, with people as people call them. */
-export function inLanguage(language: Language, what: Said): string {
+/** A message in a language, with people as people call them. @param zone of the reader, for the moments in it; absent: UTC */
+export function inLanguage(language: Language, what: Said, zone?: string): string {
   return rendered(
-    changed(what, one => (one.key === 'said.paused_by' ? withActor(language, one) : one)),
+    changed(what, one => {
+      const said = zone === undefined ? one : inZone(zone, one)
+      return said.key === 'said.paused_by' ? withActor(language, said) : said
+    }),
     SPEECHES[language],
   )
+}
+
+/** As dirsync.moment() writes it. */
+const MOMENT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC$/
+
+function inZone(timeZone: string, { key, values = {} }: Message): Message {
+  const format = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium', timeZone })
+  const shown = Object.entries(values).map(([name, value]) => {
+    const [, day, time] = MOMENT.exec(String(value)) ?? []
+    return [name, day === undefined ? value : format.format(new Date(`${day}T${time}Z`))]
+  })
+  return { key, values: Object.fromEntries(shown) }
 }
 
 /** A pause holds who asked for it as recorded. */

@@ -18,14 +18,14 @@ import { code, empty, facts, table, withCode } from '../ui/parts.ts'
 /** A problem in the reader's words: as an error page says it, and as programs are told it. */
 export function problemTexts(
   problem: Problem,
-  { t, language }: Pick<Taste, 't' | 'language'>,
+  { t, language, zone }: Pick<Taste, 't' | 'language'> & { zone?: string },
   reference: string,
 ) {
   const { retryAfter = 0, values, titleKey, remedyKey } = problem
   const told = { reference, seconds: retryAfter, role: '', ...values }
   return {
     title: t(titleKey),
-    detail: inLanguage(language, problem.said),
+    detail: inLanguage(language, problem.said, zone),
     remedy: remedyKey ? t(remedyKey, told) : '',
   }
 }

@@ -168,7 +168,7 @@ document.addEventListener('click', event => {
   for (const open of document.querySelectorAll(OPENED)) if (!open.contains(event.target)) open.open = false
   const copy = event.target.closest('[data-copy]')
   if (copy) {
-    const text = copy.parentElement.querySelector('pre').textContent
+    const text = copy.dataset.copy || copy.parentElement.querySelector('pre').textContent
     navigator.clipboard.writeText(text).then(() => {
       copy.textContent = copy.dataset.copied
     })
@@ -214,8 +214,9 @@ document.addEventListener('change', event => {
 
 /** Shows what is useless without this file. */
 function show(root) {
+  // A console without TLS may not use the clipboard, except on this machine.
   for (const element of root.querySelectorAll('[data-copy][hidden], [data-tick-all][hidden]'))
-    element.hidden = false
+    element.hidden = element.matches('[data-copy]') && !navigator.clipboard
   for (const form of root.querySelectorAll('form.act')) requireFields(form)
   for (const plot of root.querySelectorAll('.plot[data-curve]:empty')) draw(plot)
 }

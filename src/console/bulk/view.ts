@@ -17,7 +17,6 @@ import {
   type Part,
   pager,
   section,
-  since,
   state,
   type Tone,
   table,
@@ -50,7 +49,7 @@ export function bulkListBody(ask: Ask, actions: readonly BulkRow[]): SafeHtml {
         },
         { title: t('bulk.which'), kind: 'spare', cell: row => filterText(ask, row) },
         { title: t('bulk.by'), cell: ({ requested_by }) => short(actorText(ask, requested_by)) },
-        { title: t('bulk.when'), cell: row => since(ask, row.confirmed_at ?? row.created_at) },
+        { title: t('bulk.when'), cell: row => time(ask, row.confirmed_at ?? row.created_at) },
         { title: t('bulk.reason'), kind: 'spare', cell: ({ reason }) => reason && short(reason) },
       ],
       {
@@ -258,7 +257,7 @@ function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
     return html`${state(OUTCOME_TONES[name], t(`bulk.${name}`))}${
       code === null
         ? ''
-        : html` <span class="soft">${t(`bulk.code_${code}`, { message: message ? inLanguage(language, message) : '' })}</span>`
+        : html` <span class="soft">${t(`bulk.code_${code}`, { message: message ? inLanguage(language, message, ask.zone) : '' })}</span>`
     }`
   }
   return table(

@@ -21,6 +21,7 @@ export function caseShown(ask: Ask, story: CaseStory, appId: string): Shown {
   const { t } = ask
   return {
     title: t('cases.case', { id: String(story.id) }),
+    copy: String(story.id),
     aside: caseStatus(story.state),
     actions: actionsOf(ask, story),
     topics: ['cases', 'work'],

@@ -18,8 +18,8 @@ import {
   live,
   type Sort,
   section,
-  since,
   table,
+  time,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
@@ -187,8 +187,8 @@ function groupTable(ask: Ask, groups: Group[]): SafeHtml {
         kind: 'number',
         cell: ({ failures }) => html`<span class="soft">${figure(ask, failures)}</span>`,
       },
-      { title: t('cases.oldest'), kind: 'spare', cell: ({ oldest }) => since(ask, oldest) },
-      { title: t('cases.newest'), kind: 'spare', cell: ({ newest }) => since(ask, newest) },
+      { title: t('cases.oldest'), kind: 'spare', cell: ({ oldest }) => time(ask, oldest) },
+      { title: t('cases.newest'), kind: 'spare', cell: ({ newest }) => time(ask, newest) },
       {
         title: t('cases.todo'),
         kind: 'spare',

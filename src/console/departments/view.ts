@@ -17,10 +17,10 @@ import {
   pager,
   reasonField,
   section,
-  since,
   state,
   table,
   tabs,
+  time,
 } from '../ui/parts.ts'
 import { departmentPath } from '../ui/paths.ts'
 import type { DeletionsResult, DepartmentsResult } from './query.ts'
@@ -90,9 +90,9 @@ function itself(
   const { t } = ask
   return facts([
     [t('departments.state'), stateOf(ask, here)],
-    [t('departments.closed_since'), here.closed_at && since(ask, here.closed_at)],
-    [t('departments.missing_since'), here.missing_since && since(ask, here.missing_since)],
-    [t('departments.deleted_at'), here.deleted_at && since(ask, here.deleted_at)],
+    [t('departments.closed_since'), here.closed_at && time(ask, here.closed_at)],
+    [t('departments.missing_since'), here.missing_since && time(ask, here.missing_since)],
+    [t('departments.deleted_at'), here.deleted_at && time(ask, here.deleted_at)],
     [t('departments.employees'), employeesOf(ask, enterprise, here.dept_code, here.employees)],
   ])
 }
@@ -120,7 +120,7 @@ function candidates(
     {
       title: t('departments.since'),
       kind: 'spare',
-      cell: row => since(ask, (row.active ? null : row.closed_at) ?? row.missing_since),
+      cell: row => time(ask, (row.active ? null : row.closed_at) ?? row.missing_since),
     },
     { title: t('departments.time_left'), cell: row => timeLeft(ask, row) },
     {
@@ -152,7 +152,7 @@ function timeLeft(ask: Ask, row: Department): Part {
   if (row.case_id !== null)
     return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
   if (row.deletable_at !== null && row.deletable_at > ask.now)
-    return html`<span class="state wait"><i aria-hidden="true"></i>${since(ask, row.deletable_at)}</span>`
+    return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
   if (row.children > 0) return state('wait', t('departments.kept_by_children'))
   return state('busy', t('departments.next_run'))

@@ -10,11 +10,11 @@ import {
   foreign,
   head,
   pager,
-  since,
   state,
   type Tone,
   table,
   tabs,
+  time,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
@@ -118,7 +118,7 @@ export function employeesBody(
             {
               title: t('employees.confirmed'),
               kind: 'spare' as const,
-              cell: (row: ListedEmployee) => since(ask, row.acknowledged_at),
+              cell: (row: ListedEmployee) => time(ask, row.acknowledged_at),
             },
           ]
         : []),

@@ -4,7 +4,7 @@ import { isSaid } from '../../texts/message.ts'
 import type { TextValues } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
-import { foreign, since, state, type Tone, time } from '../ui/parts.ts'
+import { foreign, state, type Tone, time } from '../ui/parts.ts'
 import type { StepResult } from './query.ts'
 
 /** Translates a comma-separated list of field names, as the steps of an attempt hold it. */
@@ -57,6 +57,6 @@ function stepText(ask: Ask, { text, values }: StepResult): SafeHtml {
   if (typeof given.held === 'string') given.held = fieldNames(ask, given.held)
   const next = typeof values.next === 'string' ? new Date(values.next) : null
   return html`${foreign(ask.t(`step.${text}`, given))}${
-    next ? html` ${ask.t('employees.asked_again')} ${since(ask, next)}.` : ''
+    next ? html` ${ask.t('employees.asked_again')} ${time(ask, next)}.` : ''
   }`
 }

@@ -32,6 +32,7 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   const [first] = employee.dead_letters
   return {
     title: t('employees.employee', { name }),
+    copy: key.userid,
     aside: { nameOf: key },
     actions: [
       actionForm(ask, { to: `${path}/explain`, label: t('employees.explain'), role: 'reviewer' }),

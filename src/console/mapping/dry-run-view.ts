@@ -18,11 +18,11 @@ import {
   live,
   pager,
   section,
-  since,
   state,
   type Tone,
   table,
   tabs,
+  time,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
@@ -82,7 +82,7 @@ export function dryRunsBody(
                 },
               ]
             : []),
-          { title: t('mapping.asked_for'), cell: row => since(ask, row.requested_at) },
+          { title: t('mapping.asked_for'), cell: row => time(ask, row.requested_at) },
           { title: t('mapping.by'), kind: 'spare', cell: row => foreign(actorText(ask, row.requested_by)) },
           {
             title: t('employees.took'),

@@ -17,7 +17,6 @@ import {
   masked,
   percent,
   section,
-  since,
   state,
   table,
   time,
@@ -54,12 +53,12 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
   ${facts([
     [t('mapping.enterprises'), mapping.enterprise_codes?.map(code => code || '–').join(', ') ?? null],
     [t('mapping.file'), employees && code(employees.file)],
-    [t('mapping.since'), mapping.since ? since(ask, mapping.since) : t('mapping.not_used')],
+    [t('mapping.since'), mapping.since ? time(ask, mapping.since) : t('mapping.not_used')],
     [
       t('mapping.rows'),
       mapping.rows === null
         ? null
-        : html`${figure(ask, mapping.rows)} <span class="soft">${since(ask, mapping.read_at)}</span>`,
+        : html`${figure(ask, mapping.rows)} <span class="soft">${time(ask, mapping.read_at)}</span>`,
     ],
   ])}
   ${section(t('mapping.columns'), columns(ask, mapping))}

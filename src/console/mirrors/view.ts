@@ -19,7 +19,6 @@ import {
   live,
   type Part,
   pager,
-  since,
   state,
   type Tone,
   table,
@@ -96,13 +95,13 @@ function readAgain(ask: Ask, mirror: Mirror, label: string): SafeHtml {
 type Run = NonNullable<MirrorStatus['last']>
 
 function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
-  return html`<a href="/runs/${id}">${since(ask, finished_at)}</a>${name === 'done' ? '' : html` ${runState(ask, name)}`}`
+  return html`<a href="/runs/${id}">${time(ask, finished_at)}</a>${name === 'done' ? '' : html` ${runState(ask, name)}`}`
 }
 
 function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part | null {
   if (!on) return null
   return paused_at === null
-    ? since(ask, next_read_at)
+    ? time(ask, next_read_at)
     : html`<a href="/schedules">${ask.t('mirrors.paused')}</a>`
 }
 

@@ -66,6 +66,7 @@ export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
 export function runEndShown(ask: Ask, run: RunDetails): Shown {
   return {
     title: runTitle(ask, run),
+    copy: String(run.id),
     aside: runStateWords(ask, { ...run, cases: casesOf(run) }),
     blocks: [
       ...alertsOf(ask, run),

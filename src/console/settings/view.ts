@@ -12,11 +12,11 @@ import {
   empty,
   head,
   section,
-  since,
   state,
   type Tone,
   table,
   tabs,
+  time,
   withCode,
 } from '../ui/parts.ts'
 import type { DoctorResult, SettingResult, SettingsResult } from './query.ts'
@@ -109,7 +109,7 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
         ? empty(t('settings.not_examined'), t('settings.not_examined.todo'))
         : html`<div class="stack">
           ${summary(ask, examination)}
-          <p class="soft">${t('settings.examined', { by: actorText(ask, examination.by) })} ${since(ask, examination.at)}</p>
+          <p class="soft">${t('settings.examined', { by: actorText(ask, examination.by) })} ${time(ask, examination.at)}</p>
         </div>
         ${table(
           examination.findings.toSorted((a, b) => SEVERITY[a.status] - SEVERITY[b.status]),

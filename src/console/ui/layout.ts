@@ -4,7 +4,7 @@ import { LANGUAGES, type Translate } from '../../texts/texts.ts'
 import { type Ask, type Refused, type Taste, THEMES } from '../ask.ts'
 import type { NavEntry, Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
-import { alert } from './parts.ts'
+import { alert, copyButton } from './parts.ts'
 
 /** The name of each language, in that language. */
 export const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
@@ -62,7 +62,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
         <div class="flashes" role="status">${frame.notice === null ? '' : flash(ask, frame.notice)}</div>
-        ${frame.current === null ? '' : crumbs(ask, frame.current, page.title)}
+        ${frame.current === null ? '' : crumbs(ask, frame.current)}
         ${ask.refused ? refusedNotice(ask, ask.refused) : ''}
         ${page.body}
       </main>`,
@@ -78,24 +78,23 @@ function flash({ t }: Ask, { text, undo }: NonNullable<Frame['notice']>): SafeHt
   }<button type="button" class="dismiss" aria-label="${t('common.dismiss')}" hidden>×</button></div>`
 }
 
-/** Where a page below a screen belongs: the screen, what the page is a part of, and the page. */
-function crumbs({ t, url }: Ask, current: NavEntry, title: string): SafeHtml {
+/** Where a page below a screen belongs: the screen, and what the page is a part of. Its title follows. */
+function crumbs({ t, url }: Ask, current: NavEntry): SafeHtml {
   const [path = ''] = url.split('?')
   if (path === `/${current}`) return html``
   const [, parent, id] = /^\/(\w+)\/(\d+)\/./.exec(path) ?? []
   return html`<nav class="crumbs" aria-label="${t('common.crumbs')}"><ol>
     <li><a href="/${current}">${t(`nav.${current}`)}</a></li>
     ${id === undefined ? '' : html`<li><a href="/${parent}/${id}">${id}</a></li>`}
-    <li aria-current="page">${title}</li>
   </ol></nav>`
 }
 
 /** Input that was refused is told above the page as well, since its form may be further down. */
-function refusedNotice({ t, language }: Ask, { isFilter, errors }: Refused): SafeHtml {
+function refusedNotice({ t, language, zone }: Ask, { isFilter, errors }: Refused): SafeHtml {
   return alert(
     'bad',
     t(isFilter ? 'error.filter' : 'error.invalid'),
-    html`<ul>${errors.map(({ said }) => html`<li>${inLanguage(language, said)}</li>`)}</ul>`,
+    html`<ul>${errors.map(({ said }) => html`<li>${inLanguage(language, said, zone)}</li>`)}</ul>`,
   )
 }
 
@@ -139,12 +138,13 @@ export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }):
 /** The body of an error page: what is wrong, and what to do about it. */
 export function problemBody(
   t: Translate,
-  problem: { title: string; detail: string; remedy: string; back?: string | null },
+  problem: { title: string; detail: string; remedy: string; reference?: string; back?: string | null },
 ): SafeHtml {
   return html`<div class="problem">
     <h1>${problem.title}</h1>
     ${problem.detail ? html`<p>${problem.detail}</p>` : ''}
     ${problem.remedy ? html`<p class="todo">${problem.remedy}</p>` : ''}
+    ${problem.reference ? html`<p><code>${problem.reference}</code> ${copyButton({ t }, problem.reference)}</p>` : ''}
     ${problem.back ? html`<p><a href="${problem.back}">${t('error.back_there')}</a></p>` : ''}
     <p><a href="/">${t('error.back')}</a></p>
   </div>`

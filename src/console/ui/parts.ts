@@ -49,13 +49,26 @@ const EXACT = {
   timeZoneName: 'short',
 } as const
 
-/** A moment in the viewer's zone: 14:05 today, 21 Nov 14:05 this year; the exact one on hover. */
+/** Moments further away are dates. */
+const RELATIVE_MS = 30 * 86_400_000
+
+/**
+ * A moment: how long ago, or in how long. The exact one, with its zone, is shown on hover, on focus, and in the row that has
+ * the focus.
+ */
 export function time(ask: Ask, date: Date | null): SafeHtml {
   if (date === null) return html`–`
-  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${timeText(ask, date)}</time>`
+  const isNear = Math.abs(ask.now.getTime() - date.getTime()) < RELATIVE_MS
+  const text = isNear ? sinceText(ask, date) : timeText(ask, date)
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}"${ask.inRow ? '' : html` tabindex="0"`}>${text}</time>`
 }
 
-/** The same without markup, for use within a sentence. */
+/** When something happened, in a list in which that matters as much as how long ago. */
+export function moment(ask: Ask, date: Date): SafeHtml {
+  return html`${time(ask, date)} <small class="soft nowrap">${timeText(ask, date)}</small>`
+}
+
+/** A moment in the viewer's zone, for use within a sentence: 14:05:12 today, 21 Nov 14:05 this year. */
 export function timeText(ask: Ask, date: Date): string {
   const day = format(ask, { year: 'numeric', month: '2-digit', day: '2-digit' })
   const clock = { hour: '2-digit', minute: '2-digit' } as const
@@ -66,13 +79,7 @@ export function timeText(ask: Ask, date: Date): string {
   return day.format(date)
 }
 
-/** How long ago, or in how long: `5 min ago`, `in 2 h`; the exact moment on hover. */
-export function since(ask: Ask, date: Date | null): SafeHtml {
-  if (date === null) return html`–`
-  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${sinceText(ask, date)}</time>`
-}
-
-/** The same without markup, for use within a sentence. */
+/** How long ago, or in how long, for use within a sentence: `5 min ago`, `in 2 h`. */
 export function sinceText(ask: Ask, date: Date): string {
   const ms = ask.now.getTime() - date.getTime()
   // Clocks differ a little: what is just over may seem to come.
@@ -365,7 +372,7 @@ function isOf({ to: sentTo, values }: Refused, to: string, items: readonly Field
 }
 
 /** What is wrong with a value, which is called as its field is. */
-function refusalText({ language }: Ask, said: Said, { name, label = name }: Field): string {
+function refusalText({ language, zone }: Ask, said: Said, { name, label = name }: Field): string {
   const text = inLanguage(
     language,
     changed(said, ({ key, values = {} }) => ({
@@ -374,6 +381,7 @@ function refusalText({ language }: Ask, said: Said, { name, label = name }: Fiel
         Object.entries(values).map(([of, value]) => [of, value === name ? label : value]),
       ),
     })),
+    zone,
   )
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
@@ -445,6 +453,11 @@ export function copyable(t: Translate, text: string, label: string = t('common.c
 /** A button that copies a line for settings.env; without JavaScript there is none. */
 export function copyLine(t: Translate, line: string): SafeHtml {
   return html`<span class="copy-line"><pre hidden>${line}</pre><button type="button" data-copy data-copied="${t('common.copied')}" title="${line}" aria-label="${t('settings.copy_line', { line })}" hidden>${t('common.copy')}</button></span>`
+}
+
+/** A small button beside an identifier that copies it; not there without JavaScript. */
+export function copyButton({ t }: Pick<Taste, 't'>, text: string | number): SafeHtml {
+  return html`<button type="button" class="copy" data-copy="${text}" data-copied="✓" aria-label="${t('common.copy_it', { text: String(text) })}" title="${t('common.copy')}" hidden>⧉</button>`
 }
 
 /** An identifier, such as a user id, a code or a trace id. */

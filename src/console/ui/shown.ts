@@ -16,6 +16,7 @@ import {
   bar,
   code,
   copyable,
+  copyButton,
   empty,
   facts,
   figure,
@@ -23,10 +24,10 @@ import {
   head,
   live,
   maskedText,
+  moment,
   type Part,
   pager,
   section,
-  since,
   state,
   table,
   tiles,
@@ -41,9 +42,12 @@ export function pageOf(ask: Ask, shown: Shown): Page {
   return { title, body: topics ? live(ask, 'page', topics, bodyOf(ask, shown)) : bodyOf(ask, shown) }
 }
 
-function bodyOf(ask: Ask, { title, aside, actions, blocks }: Shown): SafeHtml {
-  const beside = aside === undefined ? {} : { aside: wordsOf(ask, aside) }
-  return html`${head(title, { ...beside, actions: [...(actions ?? [])] })}${drawBlocks(ask, blocks)}`
+function bodyOf(ask: Ask, { title, copy, aside, actions, blocks }: Shown): SafeHtml {
+  const besides = [
+    copy === undefined ? '' : copyButton(ask, copy),
+    aside === undefined ? '' : wordsOf(ask, aside),
+  ]
+  return html`${head(title, { aside: html`${besides}`, actions: [...(actions ?? [])] })}${drawBlocks(ask, blocks)}`
 }
 
 export function drawBlocks(ask: Ask, blocks: readonly Block[]): SafeHtml {
@@ -69,7 +73,7 @@ function blockOf(ask: Ask, block: Block): SafeHtml {
     if (block.steps.length === 0) return empty(block.empty)
     return html`<ol class="steps">${block.steps.map(
       ({ at, what, details, words }) =>
-        html`<li>${time(ask, at)}<div>${wordsOf(ask, what)}</div>${isNothing(words) ? '' : html`<p class="words">${wordsOf(ask, words)}</p>`}${details
+        html`<li><div>${moment(ask, at)}</div><div>${wordsOf(ask, what)}</div>${isNothing(words) ? '' : html`<p class="words">${wordsOf(ask, words)}</p>`}${details
           .filter(line => !isNothing(line))
           .map(line => html`<p class="soft">${wordsOf(ask, line)}</p>`)}</li>`,
     )}</ol>`
@@ -102,13 +106,23 @@ function noticeHtml(ask: Ask, { notice, title, what, todo, next, list, facts: kn
 }
 
 function factsHtml(ask: Ask, known: NonNullable<NoticeBlock['facts']>): SafeHtml {
-  return facts(known.map(([name, value]) => [name, isNothing(value) ? null : wordsOf(ask, value)] as const))
+  const copied = (value: Words) =>
+    typeof value === 'object' && value !== null && 'code' in value
+      ? html` ${copyButton(ask, value.code)}`
+      : ''
+  return facts(
+    known.map(
+      ([name, value]) =>
+        [name, isNothing(value) ? null : html`${wordsOf(ask, value)}${copied(value)}`] as const,
+    ),
+  )
 }
 
 function tableHtml(
-  ask: Ask,
+  whole: Ask,
   { columns, rows, caption, tick, compact = false, empty: none }: TableBlock,
 ): SafeHtml {
+  const ask: Ask = { ...whole, inRow: true }
   const last = columns.findLastIndex(({ only }) => only !== 'shell')
   const shown = columns.flatMap(({ title, spare, kind = spare && ('spare' as const), only, sort }, i) =>
     only === 'shell'
@@ -141,10 +155,7 @@ export function wordsOf(ask: Ask, words: Words): Part {
   if (typeof words === 'string') return withCode(words)
   if (typeof words === 'number') return figure(ask, words)
   if ('at' in words && words.at instanceof Date) return time(ask, words.at)
-  if ('since' in words)
-    return words.exact
-      ? html`${since(ask, words.since)} (${time(ask, words.since)})`
-      : since(ask, words.since)
+  if ('since' in words) return words.exact ? moment(ask, words.since) : time(ask, words.since)
   if ('named' in words) return textOr(ask.language, `${words.of}.${words.named}`, words.named)
   if ('tone' in words) return state(words.tone, wordsOf(ask, words.text))
   if ('share' in words)

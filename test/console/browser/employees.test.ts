@@ -211,7 +211,7 @@ test('the list is filtered by status and by the beginning of a user id', async (
   await page.getByRole('link', { name: 'long' }).waitFor()
   expect(await page.getByRole('link', { name: 'e0007' }).count()).toBe(0)
   await page.goto('/employees')
-  await page.getByLabel('User id').fill('e001')
+  await page.getByLabel('Person').fill('e001')
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.getByRole('link', { name: 'e0011' }).waitFor()
   expect(await page.getByRole('link', { name: 'e0007' }).count()).toBe(0)

@@ -124,7 +124,7 @@ test('a page below a screen says where it belongs, and an error keeps the naviga
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/runs/1')
   const trail = page.getByRole('navigation', { name: 'Where you are' })
-  expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs', 'Run 1: full'])
+  expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs'])
   await trail.getByRole('link', { name: 'Runs' }).click()
   await page.waitForURL(/\/runs$/)
   expect(await trail.count()).toBe(0)
@@ -149,4 +149,37 @@ test('a form that is refused keeps what was typed, and says beside the field wha
   await page.getByLabel('Or until').fill('')
   await page.getByRole('button', { name: 'Lower the rate' }).click()
   await page.getByRole('button', { name: 'Lift it now' }).first().waitFor()
+})
+
+test('an identifier is copied by keyboard, and without JavaScript nothing offers to', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto('/employees/e0001')
+  const copy = page.getByRole('button', { name: 'Copy e0001' })
+  await copy.focus()
+  await page.keyboard.press('Enter')
+  await copy.getByText('✓').waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe('e0001')
+  const plain = await visit(browser, service.url, { role: 'viewer', javaScript: false })
+  await plain.goto('/employees/e0001')
+  await plain.locator('h1').waitFor()
+  expect(await plain.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+})
+
+test('a moment says how long ago it was, and with its zone when, on focus', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/runs')
+  await page.goto('/runs/1')
+  const moment = page.locator('dd time').first()
+  await moment.getByText(/ago|now/).waitFor()
+  expect(await moment.getAttribute('title')).toMatch(/^\d\d\/\d\d\/\d{4}, \d\d:\d\d:\d\d GMT\+8$/)
+  await moment.focus()
+  const shown = `getComputedStyle(document.activeElement, '::after').content`
+  expect(await page.evaluate(shown)).toContain('GMT+8')
+  await page.goto('/runs')
+  await page.keyboard.press('j')
+  expect(await page.locator('tbody tr.at time').count()).toBeGreaterThan(0)
+  expect(
+    await page.evaluate(`getComputedStyle(document.querySelector('tr.at time'), '::after').content`),
+  ).toContain('GMT+8')
 })
