@@ -18,7 +18,7 @@ const PACER: PacerSnapshot = {
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 beforeEach(async () => {
-  await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.run_event, dirsync.plan_decision, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
     dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_message,
     dirsync.alert_channel`)

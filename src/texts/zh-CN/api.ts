@@ -16,7 +16,7 @@ export const api = {
   'api.path': '路径',
   'api.summary': '用途',
   'api.role': '角色',
-  'api.scopes': '受限令牌的权限范围',
+  'api.scopes': '受限令牌的使用范围',
   'api.operation': '操作名',
   'api.parameters': '参数',
   'api.name': '名称',
