@@ -34,7 +34,7 @@ export const STANDSTILL = `(
   with halts as (
     select scope, category, message, remedy, raised_by, since from dirsync.halt order by scope <> '*', scope
   ), held as (
-    select id, planned, hr_source from dirsync.sync_run where state = 'held' and finished_at is null order by id
+    select id, coalesce(undecided, planned) as planned, hr_source from dirsync.sync_run where state = 'held' and finished_at is null order by id
   ), pause as (
     select paused_until, pause_reason from (${PLATFORM_PAUSE}) p
     where paused_until > now() + interval '${SHORTEST_PAUSE_S} seconds'

@@ -175,6 +175,7 @@ describe('an Idempotency-Key', () => {
       '/employees/:key/reveal',
       '/mapping/try',
       '/platform/token',
+      '/runs/:id/plan/ask',
     ])
   })
 })

@@ -35,8 +35,10 @@ import { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from '../mirrors/read.t
 import { MoneyList, RefundDetails, TopUpDetails } from '../money/query.ts'
 import { HistoryResult, OverviewResult } from '../overview/query.ts'
 import { SetupResult } from '../overview/setup.ts'
+import { HeldBack } from '../plan/held-back.ts'
 import { PlanResult } from '../plan/query.ts'
-import { PlanItem, PlanOverview } from '../plan/stored.ts'
+import { GivenPart } from '../plan/routes.ts'
+import { PlanDecision, PlanItem, PlanOverview } from '../plan/stored.ts'
 import { PlatformResult } from '../platform/query.ts'
 import { TokenState } from '../platform/read.ts'
 import { ProblemDocument } from '../problem.ts'
@@ -78,6 +80,9 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   Plan: PlanResult,
   PlanFigures: PlanOverview.shape.figures.unwrap(),
   PlanItem,
+  PlanDecision,
+  PlanHeldBack: HeldBack,
+  PlanPart: GivenPart,
   // Employees and departments
   Employee: ListedEmployee,
   EmployeeDetails: EmployeeResult,

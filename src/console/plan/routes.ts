@@ -10,10 +10,13 @@ import { askedPlan, PlanQuery, PlanResult, type PlanServices, readPlan, readWhol
 import { PlanItem } from './stored.ts'
 import { planShown } from './view.ts'
 
+/** Unknown names are refused: a misspelt filter would match more. */
+export const GivenPart = PlanPart.strict()
+
 /** A part of a plan, as a form or a program names it. */
 const PartBody = z.object({
   filter: z
-    .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), PlanPart.strict())
+    .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), GivenPart)
     .optional()
     .describe('All undecided rows that match'),
   keys: oneOrMore(z.string().max(250))

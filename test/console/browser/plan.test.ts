@@ -214,6 +214,7 @@ test('filtered, ticked and approved in part, with old values from the platform; 
   await page.getByRole('button', { name: 'Approve these' }).click()
   await page.getByText(/1 row is approved and sent by run \d+; the rest stays held/).waitFor()
   await page.getByText('1 of 10 rows are decided.').waitFor()
+  await page.getByText('it would change 9 entries').waitFor()
   await until(async () => (await sentSince(before, 'parts.example')).length === 1 || null)
   expect(await sentSince(before, 'parts.example')).toEqual(['e0003'])
 
