@@ -144,7 +144,11 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
     default: setting.default ?? null,
     source,
     file,
-    line: lineOf(name, (secret ? null : text) ?? setting.default ?? example),
+    line: lineOf(
+      name,
+      // Even an address that is no secret may hold a password.
+      (secret || text === null ? null : shownValue(text, setting)) ?? setting.default ?? example,
+    ),
   })
   const found = readSetting(env, name)
   if ('value' in found) return of(found.file === null ? 'environment' : 'file', found.value, found.file)

@@ -52,6 +52,19 @@ describe('a bearer token', () => {
     expect(await status({ authorization: `Bearer ${third}` })).toBe(200)
   })
 
+  test('with limits is told with its viewer, and is none to a process of 1.0.0, which knows no limits', async () => {
+    const wanted = { name: 'limited', role: 'reviewer', scopes: ['read', 'cases'] } as const
+    const token = await addToken(auth.pool, 'test', { ...wanted, expiresAt: tomorrow() })
+    const page = await fetch(`${auth.url}/guarded`, { headers: { authorization: `Bearer ${token}` } })
+    expect((await page.json()).viewer).toEqual({
+      name: 'token:limited',
+      role: 'reviewer',
+      via: 'token',
+      scopes: ['read', 'cases'],
+    })
+    expect(token).not.toMatch(/^dirsync_[\w-]{43}$/)
+  })
+
   test.each([
     'Bearer',
     'Bearer ',

@@ -178,7 +178,7 @@ describe('a channel', () => {
     await screenshot(page, 'alerts-test-failed')
     await page.goto('/alerts')
     await button('night').click()
-    await page.getByText('Too many requests').waitFor()
+    await page.getByRole('heading', { name: 'Too many requests' }).waitFor()
   })
 })
 
