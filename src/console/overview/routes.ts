@@ -51,6 +51,7 @@ function overview(services: Services): Endpoint[] {
       summary: 'The first steps of a deployment: what is done, what is missing, what failed and why',
       result: SetupResult,
       run: ask => readSetup(services, ask),
+      page: () => ({ to: '/overview#setup' }),
     }),
     action({
       path: '/setup/dismiss',
