@@ -201,6 +201,19 @@ document.addEventListener('change', event => {
     box.checked = all.checked
 })
 
+// Leaves what contains the text in view while it is typed; sent, it is a filter of the page.
+document.addEventListener('input', event => {
+  const list = document.querySelector(`[data-filtered-by="${event.target.name}"]`)
+  if (!list || !event.target.closest('.filters')) return
+  const wanted = event.target.value.trim().toLowerCase()
+  for (const section of list.querySelectorAll('section')) {
+    const rows = [...section.querySelectorAll('tbody tr')]
+    const title = section.querySelector('h2').textContent.toLowerCase()
+    for (const row of rows) row.hidden = !`${title} ${row.textContent}`.toLowerCase().includes(wanted)
+    section.hidden = rows.every(({ hidden }) => hidden)
+  }
+})
+
 // Requires the fields of the chosen action before the form is sent; the server checks them in any case.
 function requireFields(form) {
   for (const part of form.querySelectorAll('[data-required-for]'))

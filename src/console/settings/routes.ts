@@ -1,6 +1,7 @@
+import { z } from 'zod'
 import { describeSettings } from '../../doctor/settings.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, type Page, read } from '../endpoint.ts'
+import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { Doctor, latestExamination } from './doctor.ts'
@@ -22,16 +23,20 @@ function settings(services: Services): Endpoint[] {
       tag: 'settings',
       role: 'admin',
       summary: 'Every setting as this process has it, without secrets',
+      query: z.object({ q: plainText(100).default('').describe('A part of the name, meaning or value') }),
       result: SettingsResult,
-      run: async () => ({
-        settings: describeSettings(services.env, services.config).map(({ isSet, ...setting }) => ({
-          ...setting,
-          is_set: isSet,
-        })),
+      run: async (_ask, { input }) => ({
+        settings: describeSettings(services.env, services.config)
+          .map(({ isSet, ...setting }) => ({ ...setting, is_set: isSet }))
+          .filter(({ name, meaning, value, group }) =>
+            [name, meaning, value ?? '', group].some(text =>
+              text.toLowerCase().includes(input.q.toLowerCase()),
+            ),
+          ),
       }),
-      page: (ask, result) => ({
+      page: (ask, result, { input }) => ({
         title: ask.t('settings.title'),
-        body: settingsBody(ask, result),
+        body: settingsBody(ask, result, input.q),
       }),
     }),
     read({

@@ -10,6 +10,7 @@ import {
   code,
   copyLine,
   empty,
+  filters,
   head,
   section,
   state,
@@ -24,13 +25,17 @@ import type { DoctorResult, SettingResult, SettingsResult } from './query.ts'
 // Settings
 
 /** The settings in force in this process, and where each comes from. */
-export function settingsBody(ask: Ask, { settings }: SettingsResult): SafeHtml {
+export function settingsBody(ask: Ask, { settings }: SettingsResult, q: string): SafeHtml {
   const { t } = ask
   const byGroup = Map.groupBy(settings, ({ group }) => group)
   return html`${head(t('settings.title'))}
     ${screens(ask, 'settings')}
     <div class="stack"><p>${withCode(t('settings.intro'))}</p></div>
-    <div class="settings">${[...byGroup].map(([group, members]) => {
+    ${filters(ask, '/settings', [
+      { name: 'q', type: 'search', label: t('settings.search'), value: q, maxlength: 100 },
+    ])}
+    ${settings.length === 0 ? empty(t('settings.none_match', { text: q })) : ''}
+    <div class="settings" data-filtered-by="q">${[...byGroup].map(([group, members]) => {
       const title = textOr(
         ask.language,
         `settings.group.${group.toLowerCase().replaceAll(/\W+/g, '_')}`,

@@ -1,5 +1,7 @@
 /** Texts of the screens of settings and of the doctor. */
 export const settings = {
+  'settings.search': 'Name, meaning or value',
+  'settings.none_match': 'No setting has “{text}” in its name, meaning or value.',
   'settings.title': 'Settings',
   'settings.settings': 'Settings',
   'settings.doctor': 'Doctor',

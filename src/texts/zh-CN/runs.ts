@@ -84,7 +84,7 @@ export const runs = {
   'runs.ended_with_cases': '有 {count, number} 个异常项在本次任务中失败，且结束时未解决。',
   'runs.review_cases': '去处理',
   'runs.planned_entities': '计划发送',
-  'runs.of': '共 {count, number}',
+  'runs.of': '总计 {count, number} 条',
   'runs.took_so_far': '已用时',
   'runs.counted_at_end': '任务结束时统计',
   'runs.cases_at_end': '本次失败且结束时未解决的异常项',

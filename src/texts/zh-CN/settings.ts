@@ -2,6 +2,8 @@ import type { settings as English } from '../en/settings.ts'
 import type { Section } from '../section.ts'
 
 export const settings = {
+  'settings.search': '名称、含义或取值',
+  'settings.none_match': '没有名称、含义或取值包含“{text}”的设置。',
   'settings.title': '设置',
   'settings.settings': '设置',
   'settings.doctor': '健康检查',

@@ -183,3 +183,20 @@ test('a moment says how long ago it was, and with its zone when, on focus', asyn
     await page.evaluate(`getComputedStyle(document.querySelector('tr.at time'), '::after').content`),
   ).toContain('GMT+8')
 })
+
+test('settings are found as one types, and without JavaScript by the form', async () => {
+  const page = await visit(browser, service.url)
+  await page.goto('/settings')
+  const rows = page.locator('.settings tbody tr:visible')
+  const all = await rows.count()
+  await page.getByLabel('Name, meaning or value').fill('alert_clock')
+  await rows.nth(1).waitFor({ state: 'hidden' })
+  expect(await rows.allInnerTexts()).toEqual([expect.stringContaining('ALERT_CLOCK')])
+  await page.getByLabel('Name, meaning or value').fill('')
+  await rows.nth(all - 1).waitFor()
+  const plain = await visit(browser, service.url, { javaScript: false })
+  await plain.goto('/settings?q=alert_clock')
+  expect(await plain.locator('.settings tbody tr').count()).toBe(1)
+  await plain.goto('/settings?q=nonsense')
+  await plain.getByText('No setting has “nonsense”').waitFor()
+})
