@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import { type ClientBase, createPool, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
+import { placeEvents } from '../sync/events.ts'
 import type { Language } from '../texts/texts.ts'
 import { DatabaseAway, isAway } from './away.ts'
 import type { Channel } from './channel.ts'
@@ -148,6 +149,8 @@ export class Alerter {
     try {
       await this.#away.writeDown(this.#options.pool)
       await this.#evaluate()
+      // Also while no one follows them, so that one who begins to has nothing old to pass over.
+      await placeEvents(this.#options.pool)
     } catch (error) {
       if (isAway(error) || !(await wasEvaluated(this.#options.pool)))
         await this.#away.missed(new Date(), error as Error)

@@ -39,7 +39,7 @@ export type Event = z.infer<typeof Event>
 
 /** Gives events their places, and reads those after one, in order. */
 export async function readEvents(db: ClientBase | Pool, after: number, limit: number): Promise<Event[]> {
-  await db.query({ name: 'place events', text: 'select dirsync.place_events()' })
+  await db.query({ name: 'place events', text: 'select dirsync.place_events() as placed' })
   const { rows } = await db.query<Event>({
     name: 'events',
     text: `
@@ -63,9 +63,24 @@ export async function readEvents(db: ClientBase | Pool, after: number, limit: nu
   return rows
 }
 
-/** The place of the latest event, after giving places to all that are committed. */
+/** As many as dirsync.place_events gives places to at a time. */
+const PLACED_AT_A_TIME = 2000
+
+/** Gives places to all events that are committed. */
+export async function placeEvents(db: ClientBase | Pool): Promise<void> {
+  let placed: number
+  do {
+    const { rows } = await db.query<{ placed: number }>({
+      name: 'place events',
+      text: 'select dirsync.place_events() as placed',
+    })
+    placed = onlyRow(rows).placed
+  } while (placed >= PLACED_AT_A_TIME)
+}
+
+/** The place of the latest event: whoever begins there is told what comes next. */
 export async function latestPlace(db: ClientBase | Pool): Promise<number> {
-  await db.query({ name: 'place events', text: 'select dirsync.place_events()' })
+  await placeEvents(db)
   const { rows } = await db.query<{ place: number }>(
     `select greatest(0, (select max(position) from dirsync.run_event where position is not null),
                      (select max(position) from dirsync.dead_letter_event where position > 0)) as place`,

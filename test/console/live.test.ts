@@ -159,6 +159,17 @@ describe('the events for programs', () => {
     expect(refused.statusCode).toBe(422)
   })
 
+  test('begin with what comes next, however much was there', async () => {
+    await database.pool.query(
+      `insert into dirsync.sync_run (kind, state, requested_by)
+       select 'full', 'requested', 'cron' from generate_series(1, 4500)`,
+    )
+    const console = await listening()
+    const events = await follow(console.url, await tokenOf('newcomer'))
+    const run = await addRun()
+    expect((await next(events)).run?.id).toBe(run)
+  })
+
   test('of a transaction that ends later come later, and none is left out', async () => {
     const console = await listening()
     const events = await follow(console.url, await tokenOf('patient'))
