@@ -8,7 +8,7 @@ import { BoundedLine, BusyError } from './bounded-line.ts'
 
 /** How long a page waits for HR. */
 const WAIT_MS = 300
-/** How long HR is left alone after it has not answered in time. */
+/** How long HR is left alone after it has twice in a row not answered in time: the first look may have had to connect. */
 const REST_MS = 5_000
 /** Look-ups of one HR system at a time, and how many more wait: workers read it through the same connections. */
 const AT_A_TIME = 2
@@ -31,10 +31,31 @@ interface FoundInHr {
   isComplete: boolean
 }
 
-interface Line {
-  line: BoundedLine
+/** Looks at one thing in one HR system. */
+class Looks {
+  readonly #line = new BoundedLine(AT_A_TIME, WAITING)
+  #misses = 0
+  #restsUntil = 0
+
+  /** What it finds in time. @throws what it fails with, Error if it takes longer */
+  async run<Found>(look: () => Promise<Iterable<Found>>): Promise<Found[]> {
+    if (performance.now() < this.#restsUntil) return []
+    try {
+      const found = [...(await within(WAIT_MS, this.#line.run(look)))]
+      this.#misses = 0
+      return found
+    } catch (error) {
+      if (!(error instanceof BusyError)) this.#misses += 1
+      if (this.#misses > 1) this.#restsUntil = performance.now() + REST_MS
+      throw error
+    }
+  }
+}
+
+interface Place {
+  employees: Looks
+  departments: Looks
   searches: BoundedLine
-  restsUntil: number
 }
 
 /**
@@ -44,19 +65,19 @@ interface Line {
 export class People {
   readonly #hr: HrSources
   readonly #logger: Logger
-  readonly #lines: ReadonlyMap<NamedSource, Line>
+  readonly #places: ReadonlyMap<NamedSource, Place>
   readonly #searching = new Set<string>()
 
   constructor(hr: HrSources, logger: Logger) {
     this.#hr = hr
     this.#logger = logger
-    this.#lines = new Map(
+    this.#places = new Map(
       hr.all.map(source => [
         source,
         {
-          line: new BoundedLine(AT_A_TIME, WAITING),
+          employees: new Looks(),
+          departments: new Looks(),
           searches: new BoundedLine(SEARCHES, WAITING_SEARCHES),
-          restsUntil: 0,
         },
       ]),
     )
@@ -70,7 +91,7 @@ export class People {
     keys: readonly EmployeeKey[],
     fields: readonly EmployeeField[],
   ): Promise<Map<string, HrEmployeeRow>> {
-    return this.#ask(keys, async ({ hr }, wanted) => {
+    return this.#ask('employees', keys, async ({ hr }, wanted) => {
       const { columns: mapped } = await hr.mapping()
       const columns = fields.filter(field => mapped.has(field))
       if (columns.length === 0) return []
@@ -81,7 +102,7 @@ export class People {
 
   /** Names of some departments, by `keyText` of enterprise and code. */
   departments(keys: readonly DepartmentKey[]): Promise<Map<string, string>> {
-    return this.#ask(keys, ({ hr }, wanted) => hr.departmentNames(wanted, WAIT_MS))
+    return this.#ask('departments', keys, ({ hr }, wanted) => hr.departmentNames(wanted, WAIT_MS))
   }
 
   /**
@@ -96,15 +117,17 @@ export class People {
     const options = { limit, timeoutMs: SEARCH_MS }
     try {
       await Promise.all(
-        [...this.#lines].map(async ([source, { searches }]) => {
+        [...this.#places].map(async ([source, { searches }]) => {
           const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) =>
             this.#hr.of(enterpriseCode) === source
           const looking = searches.run(async () => {
-            const employees = []
-            for (const column of by)
-              for (const key of await source.hr.search(column, text, options))
-                employees.push({ ...key, by: column })
-            return { employees, departments: await source.hr.searchDepartments(text, options) }
+            const [departments, ...employees] = await Promise.all([
+              source.hr.searchDepartments(text, options),
+              ...by.map(async column =>
+                (await source.hr.search(column, text, options)).map(key => ({ ...key, by: column })),
+              ),
+            ])
+            return { employees: employees.flat(), departments }
           })
           try {
             const { employees, departments } = await within(SEARCH_MS, looking)
@@ -123,27 +146,20 @@ export class People {
   }
 
   async #ask<Key extends { enterpriseCode: string }, Found>(
+    kind: 'employees' | 'departments',
     keys: readonly Key[],
     look: (source: NamedSource, wanted: Key[]) => Promise<Iterable<readonly [string, Found]>>,
   ): Promise<Map<string, Found>> {
     const owned = Map.groupBy(keys, ({ enterpriseCode }) => this.#hr.of(enterpriseCode))
     const answers = await Promise.all(
       [...owned].map(async ([source, wanted]) => {
-        const place = source && this.#lines.get(source)
-        if (!place || performance.now() < place.restsUntil) return []
+        const looks = source && this.#places.get(source)?.[kind]
+        if (!looks) return []
         try {
-          return [
-            ...(await within(
-              WAIT_MS,
-              place.line.run(() => look(source, wanted)),
-            )),
-          ]
+          return await looks.run(() => look(source, wanted))
         } catch (error) {
-          if (!(error instanceof BusyError)) place.restsUntil = performance.now() + REST_MS
-          this.#logger.debug(
-            { source: source.name, error },
-            'a page comes without what HR says of its people',
-          )
+          const what = 'a page comes without what HR says of its people'
+          this.#logger.debug({ source: source.name, error }, what)
           return []
         }
       }),

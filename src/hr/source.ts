@@ -184,7 +184,7 @@ export class HrSource {
     { limit, timeoutMs }: { limit: number; timeoutMs: number },
   ): Promise<EmployeeKey[]> {
     const { employees } = await this.#inspected()
-    const rows = await this.#beginningWith(employees, 'userid', { column, text, limit, timeoutMs })
+    const rows = await this.#keysWith(employees, 'userid', { column, text, limit, timeoutMs })
     return rows.map(([enterpriseCode, userid]) => ({ enterpriseCode, userid }))
   }
 
@@ -195,7 +195,7 @@ export class HrSource {
   ): Promise<{ enterpriseCode: string; deptCode: string }[]> {
     const { departments } = await this.#inspected()
     if (departments === null) return []
-    const rows = await this.#beginningWith(departments, 'dept_code', {
+    const rows = await this.#keysWith(departments, 'dept_code', {
       column: 'name',
       text,
       limit,
@@ -310,15 +310,15 @@ export class HrSource {
     return this.#closing
   }
 
-  async #beginningWith(
+  async #keysWith(
     mapping: Mapping,
     key: 'userid' | 'dept_code',
     { column, text, limit, timeoutMs }: { column: Searched; text: string; limit: number; timeoutMs: number },
   ): Promise<[enterpriseCode: string, key: string][]> {
     if (!mapping.columns.has(column)) return []
-    const where = [{ column, by: 'beginning', values: [text.toLowerCase()] } as const]
     const columns = ['enterprise_code', key]
     const defaultEnterprise = this.#defaultEnterprise
+    const where = [{ column, by: 'beginning', values: [text.toLowerCase()] } as const]
     const query = { mapping, columns, defaultEnterprise, where, limit }
     const rows = await this.#server.reader.rows(query, timeoutMs)
     return rows.flatMap(([enterprise, name]) => (name ? [[enterprise ?? '', name] as const] : [])) as [

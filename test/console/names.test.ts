@@ -103,9 +103,10 @@ test('while HR does not answer, pages come without names, and HR is left alone',
     )
     return rows.length
   }
-  expect(await employees()).not.toMatch(/Tester/)
-  expect(await employees()).not.toMatch(/Tester/)
-  expect(await waiting()).toBeLessThan(2)
+  for (const most of [1, 2, 2, 2]) {
+    expect(await employees()).not.toMatch(/Tester/)
+    expect(await waiting()).toBeLessThanOrEqual(most)
+  }
 
   await locking.query('rollback')
   await shown(SHOWN, employees)

@@ -32,6 +32,9 @@ import { readWhole } from './explain.ts'
 import { FunctionGate } from './gate.ts'
 import { copyStatement, keyComparison, POSTGRES, rowsStatement, shapeOf } from './query.ts'
 
+/** How long a connection for look-ups is kept idle: connecting takes many journeys. */
+const IDLE_MS = 60_000
+
 /** HR in a PostgreSQL database. Connects at the first query. */
 export class PostgresServer implements HrServer {
   readonly kind = 'postgres'
@@ -52,6 +55,7 @@ export class PostgresServer implements HrServer {
       max: LOOKUP_CONNECTIONS,
       onConnect: prepareSession,
       query_timeout: LOOKUP_MS,
+      idleTimeoutMillis: IDLE_MS,
       pipeline: true,
     })
     // The pool replaces a connection that breaks while idle; the next query succeeds or fails by itself.
