@@ -231,6 +231,7 @@ describe('another account', () => {
       ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source'],
       // Access to the console stays; a lower rate that a person set ends by itself.
       ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],
+      ...['sign_in_link', 'case_view', 'examination', 'setup'],
       ...['idempotency_key', 'rate_cap', 'text'],
       // The limit of creations holds for an hour, for all accounts.
       'token_creation',

@@ -112,3 +112,6 @@ values ('E911', 'enterprise_code', 1000240002, '{"key": "code.1000240002.meaning
         '{"key": "code.1000240002.remedy"}', '2026-11-23 14:00:00+00', 2,
         '2026-11-23 15:41:00+00');
 insert into dirsync.case_view (owner, name, shared, query) values ('sample', 'mine', false, 'assignee=%40me&order=oldest');
+insert into dirsync.sign_in_link (hash, user_name, expires_at) select '\x0b', min(name), now() + interval '1 day' from dirsync.console_user;
+insert into dirsync.examination (at, by, complete, findings) values (now(), 'sample', true, '[]');
+insert into dirsync.setup (ended_by) values ('sample') on conflict do nothing;
