@@ -77,7 +77,7 @@ test('a rejection says by whom and why, and all others go on', async () => {
   await page.goto(`/runs/${held}/plan`)
   await page.locator('summary', { hasText: 'Reject' }).click()
   await page.locator('details.action[open]').getByLabel('Reason').fill('wrong column in HR')
-  await page.getByRole('button', { name: 'Reject' }).click()
+  await page.getByRole('button', { name: 'Reject', exact: true }).click()
   await page.getByText(`Run ${held} is rejected`).waitFor()
   await quiet()
   expect(await status('e0020')).toBe('in_sync')

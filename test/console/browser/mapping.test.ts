@@ -89,11 +89,11 @@ test('a dry run of another SELECT shows exactly the planted differences, and sen
   await page.getByRole('button', { name: 'See what it would change' }).click()
   await page.waitForURL('**/mapping/dry-runs/*')
   await page.getByText('The SELECT changes something for 3 employees.').waitFor()
-  const rows = page.locator('tbody tr').filter({ has: page.getByRole('link', { name: /^e\d+$/ }) })
+  const rows = page.locator('tbody tr').filter({ has: page.getByRole('link', { name: /^e\d+ / }) })
   expect(await rows.allTextContents()).toEqual([
-    expect.stringMatching(/e0003\s*change.*P\*.*Q\*/s),
-    expect.stringMatching(/e0005\s*disappear/),
-    expect.stringMatching(/e0007\s*disappear/),
+    expect.stringMatching(/e0003 Person 3\s*change.*P\*.*Q\*/s),
+    expect.stringMatching(/e0005 Person 5\s*disappear/),
+    expect.stringMatching(/e0007 Person 7\s*disappear/),
   ])
   await screenshot(page, 'dry-run')
   await page.getByRole('link', { name: 'change', exact: true }).click()
