@@ -72,9 +72,14 @@ export const PlanFilter = PlanPart.extend({
 })
 export type PlanFilter = z.infer<typeof PlanFilter>
 
-/** Conditions on the rows of a plan that match a filter. @param place adds a value to those of the statement */
+/**
+ * Conditions on the rows of a plan that match a filter.
+ * @param decisions those that the filter is about
+ * @param place adds a value to those of the statement
+ */
 function matching(
   { reason, field, department, enterprise, key, decision }: PlanFilter,
+  decisions: readonly number[],
   place: (value: unknown) => string,
 ): string[] {
   return [
@@ -84,9 +89,7 @@ function matching(
     enterprise !== undefined && `w.enterprise_code = ${place(enterprise)}`,
     key !== undefined && `w.entity_key collate "C" like ${place(beginningWith(key))}`,
     decision === 'open' && 'w.decision_id is null',
-    (decision === 'approved' || decision === 'rejected') &&
-      `w.decision_id = any (array(select d.id from dirsync.plan_decision d
-                                  where d.run_id = $1 and d.approved = ${decision === 'approved'}))`,
+    (decision === 'approved' || decision === 'rejected') && `w.decision_id = any (${place(decisions)})`,
   ].filter(condition => condition !== false)
 }
 
@@ -113,10 +116,16 @@ export async function plannedEntities(
   asked: PlanFilter & { after?: PlanCursor | undefined; limit: number; isOdd?: boolean },
 ): Promise<PlannedEntity[]> {
   const { after, limit, isOdd, ...filter } = asked
+  const { rows: decided } = await db.query<{ id: number }>(
+    'select id from dirsync.plan_decision where run_id = $1 and approved = $2',
+    [runId, filter.decision === 'approved'],
+  )
+  // As values, so that PostgreSQL knows how many rows each has.
+  const decisions = decided.map(({ id }) => id)
   const values: unknown[] = [runId, limit]
   const place = (value: unknown) => `$${values.push(value)}`
   // The statement has only the given conditions: each combination has an index of its own.
-  const conditions = ['w.run_id = $1', 'w.reason is not null', ...matching(filter, place)]
+  const conditions = ['w.run_id = $1', 'w.reason is not null', ...matching(filter, decisions, place)]
   const { field } = filter
   // In the order of its keys the whole plan would be read for a field that few rows have.
   const isRare = field !== undefined && (await rowsWithField(db, runId, field)) <= FEW

@@ -2,7 +2,9 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
+import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
+import type { EmployeeLookup } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
@@ -54,6 +56,56 @@ beforeAll(async () => {
 afterAll(async () => {
   await pool?.end()
   await database?.close()
+})
+
+/** A plan of everybody, decided in parts: of few the mobile changes, and nearly all are approved. */
+async function planOfEverybody(): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(
+    `insert into dirsync.sync_run (kind, state, planned, undecided) values ('departments', 'held', ${ROWS}, 9) returning id::int`,
+  )
+  const id = rows[0]?.id ?? 0
+  await pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason, department, fields, odd, decision_id)
+     select ${id}, 'update-employee', 'p' || i, 'changed', 'D' || i % 1000,
+            case when i > ${ROWS} - 9 then '{mobile}' else '{dept_code}' end::text[], i > ${ROWS} - 9,
+            case when i <= ${ROWS} - 9 then 1 end
+     from generate_series(1, ${ROWS}) i`,
+  )
+  await pool.query(
+    `insert into dirsync.plan_decision (id, run_id, approved, filter, planned, reasons, decided_by)
+     overriding system value values (1, ${id}, true, '{}', ${ROWS} - 9, '{}', 'mei')`,
+  )
+  await pool.query(
+    `insert into dirsync.plan_reading (run_id, state, fields)
+     values (${id}, 'done', '[{"field": "dept_code", "n": ${ROWS - 9}}, {"field": "mobile", "n": 9}]')`,
+  )
+  await pool.query('analyze dirsync.planned_work')
+  return id
+}
+
+describe('a page of a plan of everybody reads few rows', () => {
+  let run: number
+  beforeAll(async () => {
+    run = await planOfEverybody()
+  })
+  const nobody = { lookup: async () => new Map() } as unknown as EmployeeLookup
+
+  test.each([
+    {},
+    { field: 'mobile' },
+    { field: 'dept_code' },
+    { department: 'D7' },
+    { key: 'p3999' },
+    { odd: 'yes' },
+    { decision: 'open' },
+    { decision: 'approved' },
+    { decision: 'rejected' },
+    { decision: 'open', field: 'mobile', department: 'D999' },
+  ] as const)('filtered by %j', async filter => {
+    const look = () => planPage(pool, nobody, run, { limit: 50, ...filter })
+    await look() // what the connection reads once
+    expect(await rowsExamined(pool, look)).toBeLessThan(2000)
+  })
 })
 
 /** A look at so many rows may cost something, but it may not grow with them. */
