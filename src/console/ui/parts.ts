@@ -266,11 +266,12 @@ export function tabs(
 }
 
 /**
- * A live part: it is fetched again whenever one of its topics changes (see live.ts), and morphed in place.
+ * A live part: it is fetched again whenever one of its topics changes (see live.ts), and morphed in place. The title stays:
+ * the address may be that of another page that has the same part.
  * @param id unique on the page
  */
 export function live(ask: Ask, id: string, topics: readonly string[], body: Part): SafeHtml {
-  return html`<div id="${id}" data-live="${topics.join(' ')}" hx-get="${ask.url}" hx-trigger="moved" hx-select="#${id}" hx-target="this" hx-swap="outerMorph">${body}</div>`
+  return html`<div id="${id}" data-live="${topics.join(' ')}" hx-get="${ask.url}" hx-trigger="moved" hx-select="#${id}" hx-target="this" hx-swap="outerMorph ignoreTitle:true">${body}</div>`
 }
 
 // Forms

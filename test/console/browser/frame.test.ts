@@ -44,6 +44,7 @@ test('the bar comes and goes by itself, on a page that follows nothing else', as
   expect(await page.locator('.state-bar').count()).toBe(0)
   await company.db.query(`select dirsync.pause('the vendor asked for it')`)
   await page.locator('.state-bar').getByText('the vendor asked for it').waitFor()
+  expect(await page.title()).toMatch(/^API · /)
   expect(await page.getByRole('button', { name: 'Resume calls' }).count()).toBe(0)
   await company.db.query('select dirsync.resume()')
   await page.locator('.state-bar').waitFor({ state: 'detached' })

@@ -30,7 +30,7 @@ test('where HR has several sources, pages say which one they are about', async (
   await screenshot(page, 'sources-start')
   await changes.locator('button').click()
   await page.waitForURL('**/runs')
-  expect(await main(page)).toContain('Runs 3, 4 are requested, one for each HR source.')
+  await page.getByText('Runs 3, 4 are requested, one for each HR source.').waitFor()
   await until(async () => (await group.own.pool.query(ended)).rowCount === 4)
   await page.goto('/runs?source=beijing')
   expect(await page.locator('tbody tr').count()).toBe(2)
