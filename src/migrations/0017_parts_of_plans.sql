@@ -421,3 +421,6 @@ language sql stable as $$
                              where rate_limited > 0), '{}'),
     'deadLetters', coalesce((select jsonb_object_agg(category, n) from cases), '{}'))
 $$;
+
+-- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
+revoke execute on all functions in schema dirsync from public;

@@ -272,5 +272,8 @@ alter table dirsync.console_user add column preferences jsonb not null default '
 comment on column dirsync.console_user.preferences is
   'What they have chosen for lists: cases: columns and whether rows are compact.';
 
+-- A case is found by the trace id that the vendor's support asks for.
+create index dead_letter_trace on dirsync.dead_letter (trace_id) where trace_id is not null;
+
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
 import { MigrationError, migrate, missingMigrations } from '../../src/lib/migrate.ts'
@@ -6,7 +6,8 @@ import { until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
-const FILES = readdirSync(new URL('../../src/migrations/', import.meta.url)).sort()
+const MIGRATIONS = new URL('../../src/migrations/', import.meta.url)
+const FILES = readdirSync(MIGRATIONS).sort()
 
 /** An empty database and a pool of its own for a process that migrates it. */
 async function emptyDatabase() {
@@ -14,6 +15,17 @@ async function emptyDatabase() {
   onTestFinished(() => database.close())
   return database
 }
+
+test('the files are numbered without gaps, and leave no function to everyone', () => {
+  expect(FILES.map(name => Number(name.slice(0, 4)))).toEqual(FILES.map((_, index) => index + 1))
+  const functions = new Set<string>()
+  for (const file of FILES) {
+    const sql = readFileSync(new URL(file, MIGRATIONS), 'utf8')
+    for (const [, name = ''] of sql.matchAll(/^create function dirsync\.(\w+)/gm)) functions.add(name)
+    if (sql.includes('revoke execute on all functions in schema dirsync from public;')) functions.clear()
+  }
+  expect([...functions]).toEqual([])
+})
 
 describe('migrate', () => {
   test('brings an empty database up to date, and leaves one that is as it is', async () => {

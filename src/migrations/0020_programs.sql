@@ -1,4 +1,5 @@
--- What happens to runs and cases, in an order in which programs can follow it.
+-- What programs hear: what happens to runs and cases, in an order in which they can follow it, by stream or by
+-- webhook; and the answers that are repeated to them.
 
 -- The states that runs have reached.
 create table dirsync.run_event (
@@ -31,7 +32,6 @@ begin
   return null;
 end $$;
 comment on function dirsync.note_run_state is 'Notes the state that a run has reached.';
-revoke execute on function dirsync.note_run_state from public;
 create trigger run_begun after insert on dirsync.sync_run
   for each row execute function dirsync.note_run_state();
 create trigger run_moved after update of state on dirsync.sync_run
@@ -66,4 +66,24 @@ begin
 end $$;
 comment on function dirsync.place_events is
   'Gives the latest events of runs and cases their places, at most 2000 of each; returns how many.';
-revoke execute on function dirsync.place_events from public;
+
+-- Webhooks that get these events.
+alter table dirsync.alert_channel add column events text[], add column event_place bigint;
+comment on column dirsync.alert_channel.events is
+  'The events of runs and cases that it gets instead of alerts, such as run.*; null: it gets alerts.';
+comment on column dirsync.alert_channel.event_place is
+  'The place up to which its events have been written into messages; null: none has.';
+
+-- Rows are not checked again: every kind that there is passes.
+alter table dirsync.alert_message
+  drop constraint alert_message_kind_check,
+  add constraint alert_message_kind_check check (kind in ('alerts', 'summary', 'events')) not valid;
+
+-- Repeated answers.
+alter table dirsync.idempotency_key add column status smallint, add column location text;
+comment on column dirsync.idempotency_key.status is
+  'Of the first answer; null while the work is under way, and of answers of 1.0.0, which were all 200.';
+comment on column dirsync.idempotency_key.location is 'Where to find what was created or started.';
+
+-- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
+revoke execute on all functions in schema dirsync from public;
