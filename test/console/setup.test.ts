@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
 import { readSetup, type SetupFacts, setupSteps } from '../../src/console/overview/setup.ts'
 import { failed, ok } from '../../src/doctor/finding.ts'
 import { inWords } from '../../src/texts/message.ts'
+import { createCompany } from '../helpers/company.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { ConsoleUnderTest, consoleConfig, plantUser } from './console-under-test.ts'
 
 const NEW: SetupFacts = {
   examination: null,
   planned_at: null,
+  hr_away: null,
   run: null,
   has_synced: false,
   token_at: null,
@@ -52,6 +56,22 @@ describe('the first steps', () => {
     expect(steps({ examination, planned_at: at('11:00') }).check).toBe('failed: findings')
   })
 
+  test('later steps wait for one that failed, and say themselves why only before it was looked at', () => {
+    const run = { id: 7, state: 'failed', message: AWAY }
+    expect(steps({ hr_away: AWAY, run })).toMatchObject({
+      hr: 'failed',
+      mapping: 'waits for hr',
+      check: 'waits for hr',
+      plan: 'waits for hr',
+      sync: 'waits for plan',
+    })
+    expect(steps({ run })).toMatchObject({
+      hr: 'next: examination',
+      plan: 'failed',
+      sync: 'waits for plan',
+    })
+  })
+
   test('an examination that was stopped shows what it saw, and is to be repeated', () => {
     const examination = { at: at('10:00'), complete: false, findings: WELL.slice(0, 2) }
     expect(steps({ examination })).toMatchObject({ hr: 'done', mapping: 'done', check: 'next: examination' })
@@ -68,7 +88,7 @@ describe('the first steps', () => {
     expect(of('planning', null)).toEqual(['next: under_way', 'waits for plan'])
     expect(of('held', at('10:01'))).toEqual(['done', 'next: approval'])
     expect(of('running', at('10:01'))).toEqual(['done', 'next: under_way'])
-    expect(of('source_suspect', null)).toEqual(['failed', 'failed'])
+    expect(of('source_suspect', null)).toEqual(['failed', 'waits for plan'])
     expect(of('rejected', at('10:01'))).toEqual(['done', 'next: run'])
   })
 
@@ -82,6 +102,25 @@ describe('the first steps', () => {
     expect(steps({ users: 2 }).colleague).toBe('done')
     expect(steps({ has_provider: true }).colleague).toBe('done')
   })
+})
+
+test('of a deployment whose HR has never answered, none that needs HR is done', async () => {
+  const HR_DATABASE_URL = `postgres://reader:its-password@127.0.0.1:${await freePort()}/hr`
+  await using company = await createCompany({ employees: 0, settings: { HR_DATABASE_URL } })
+  await company.start()
+  expect((await company.run('full')).state).toBe('failed')
+  const { rows } = await company.db.query('select planned_at from dirsync.sync_run')
+  expect(rows[0].planned_at).not.toBeNull()
+  const services = { pool: company.db, config: loadConfig(company.settings) }
+  const found = await readSetup(services, { readOnly: true })
+  const of = (name: string) => found.steps.find(({ step }) => step === name)
+  expect(of('hr')).toMatchObject({
+    state: 'failed',
+    reason: expect.objectContaining({ key: expect.any(String) }),
+  })
+  for (const name of ['mapping', 'check', 'plan'])
+    expect(of(name)).toMatchObject({ state: 'waits', waits_for: 'hr' })
+  expect(of('sync')).toMatchObject({ state: 'waits', waits_for: 'plan' })
 })
 
 describe('in the console', () => {

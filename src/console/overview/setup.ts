@@ -56,8 +56,10 @@ export type SetupResult = z.infer<typeof SetupResult>
 /** What is known, all of it from a few rows. */
 export interface SetupFacts {
   examination: Pick<DoctorReport, 'at' | 'complete' | 'findings'> | null
-  /** When a plan last came about: HR was read, and the mapping fitted. */
+  /** When a plan last came about: HR was read, and the mapping fitted. A run that failed has none. */
   planned_at: Date | null
+  /** Why HR cannot be read, as runs find; null once one has read it. */
+  hr_away: Said | null
   /** The latest run that compares HR. */
   run: { id: number; state: string; message: Said | null } | null
   /** Whether a sync has come to its end. */
@@ -78,14 +80,17 @@ export function setupSteps(facts: SetupFacts): SetupStep[] {
     const waits_for = before.find(name => known.get(name)?.state !== 'done') ?? null
     const rest = { waits_for: null, missing: null, reason: null, run: null, lines: [] }
     const state = found.state ?? 'next'
-    known.set(
-      step,
-      state === 'next' && waits_for !== null
-        ? { ...rest, step, state: 'waits', waits_for }
-        : { ...rest, ...found, step, state },
-    )
+    // What fails because an earlier step does is told there, unless that was not looked at yet.
+    const isOwn =
+      waits_for === null || state === 'done' || (state === 'failed' && known.get(waits_for)?.state === 'next')
+    known.set(step, isOwn ? { ...rest, ...found, step, state } : { ...rest, step, state: 'waits', waits_for })
   }
-  add('hr', examined(facts, ['hr'], facts.planned_at))
+  add(
+    'hr',
+    facts.hr_away === null
+      ? examined(facts, ['hr'], facts.planned_at)
+      : { state: 'failed', reason: facts.hr_away },
+  )
   add('mapping', examined(facts, ['mapping'], facts.planned_at), 'hr')
   add('check', checked(facts), 'hr', 'mapping')
   add('platform', examined(facts, ['platform', 'credentials', 'clock'], facts.token_at))
@@ -181,16 +186,20 @@ async function endOf(pool: Pool): Promise<SetupResult['ended']> {
 async function readFacts({ pool, config }: Pick<Services, 'pool' | 'config'>): Promise<SetupFacts> {
   const [examination, { rows: runs }, { rows }] = await Promise.all([
     latestExamination(pool),
-    pool.query<NonNullable<SetupFacts['run']> & { planned_at: Date | null }>(
-      `select id, state, message, planned_at from dirsync.sync_run
+    pool.query<NonNullable<SetupFacts['run']>>(
+      `select id, state, message from dirsync.sync_run
        where kind in ('full', 'changes') order by id desc limit 1`,
     ),
     pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run'>>({
       name: 'console setup',
       text: `
-        select (select planned_at from dirsync.sync_run
-                where mapping is not null and state in ('running', 'done')
-                order by planned_at desc limit 1) as planned_at,
+        select greatest((select planned_at from dirsync.sync_run
+                         where mapping is not null and state in ('running', 'done')
+                         order by planned_at desc limit 1),
+                        (select max(planned_at) from dirsync.sync_run
+                         where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
+               (select message from dirsync.halt
+                where category = 'hr_unavailable' order by scope limit 1) as hr_away,
                exists (select from dirsync.sync_run
                        where kind in ('full', 'changes') and state = 'done') as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
@@ -203,8 +212,7 @@ async function readFacts({ pool, config }: Pick<Services, 'pool' | 'config'>): P
   ])
   const facts = onlyRow(rows)
   const [run = null] = runs
-  const planned_at = facts.planned_at ?? run?.planned_at ?? null
-  return { ...facts, run, planned_at, examination, has_provider: config.OIDC_ISSUER !== null }
+  return { ...facts, run, examination, has_provider: config.OIDC_ISSUER !== null }
 }
 
 /** Puts the first steps away for good. */
