@@ -69,7 +69,7 @@ async function readStatus(context: CommandContext, { language }: Ask) {
     openTopUps(pool),
     firingAlerts(pool),
     listSchedules(pool),
-    readSetup(context, { readOnly: true }),
+    readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
   return { ...now, left, queue, withheld, refunds, topUps, alerts, schedules, setup }

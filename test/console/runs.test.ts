@@ -335,7 +335,7 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   )
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.statusCode).toBe(200)
-  expect(page.body).toContain('BREAKER_DEPARTMENTS')
+  expect(page.body).toMatch(/BREAKER_DEPARTMENTS=\d+\nBREAKER_DEPARTMENTS_PERCENT=\d+/)
   expect(page.body).toContain('department to delete')
   expect(page.body).not.toContain('By changed field')
 })
@@ -345,7 +345,7 @@ test('a first run that is held because most have left says so, not how many it w
   const id = await addRun({ kind: 'full', state: 'held', planned: 600, plan: { reasons: {}, leavers } })
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.body).toMatch(/580 of 600 employees/)
-  expect(page.body).toContain('BREAKER_LEAVERS_PERCENT')
+  expect(page.body).toMatch(/BREAKER_LEAVERS_PERCENT=\d+/)
   expect(page.body).not.toContain('Would change')
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { readSetup, type SetupFacts, setupSteps } from '../../src/console/overview/setup.ts'
+import { readSetup, type SetupFacts, type SetupStep, setupSteps } from '../../src/console/overview/setup.ts'
 import { failed, ok } from '../../src/doctor/finding.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { createCompany } from '../helpers/company.ts'
@@ -14,9 +14,18 @@ const NEW: SetupFacts = {
   run: null,
   has_synced: false,
   token_at: null,
-  users: 1,
+  users: { able: 1, invited: 0 },
   has_provider: false,
   channels: [],
+  lines: {
+    hr: ['HR_DATABASE_URL=…'],
+    mapping: ['HR_EMPLOYEES_SQL=…'],
+    platform: ['PLATFORM_BASE_URL=…'],
+    credentials: ['PLATFORM_APP_ID=…', 'PLATFORM_APP_SECRET=…'],
+    clock: [],
+    channel: ['ALERT_CHANNEL_OPS=…'],
+    colleague: ['CONSOLE_URL=…'],
+  },
 }
 const at = (time: string) => new Date(`2026-11-24T${time}Z`)
 const steps = (facts: Partial<SetupFacts>) =>
@@ -41,8 +50,23 @@ describe('the first steps', () => {
       plan: 'waits for hr',
       sync: 'waits for plan',
     })
-    const channel = setupSteps(NEW).find(({ step }) => step === 'channel')
-    expect(channel?.lines).toEqual([expect.stringMatching(/^ALERT_CHANNEL_OPS=https:/)])
+  })
+
+  test('give the line of a setting that is missing, or that the doctor has found wrong', () => {
+    const lines = (...checks: string[]) =>
+      setupSteps({
+        ...NEW,
+        examination: { at: at('10:00'), complete: true, findings: checks.map(check => failed(check, AWAY)) },
+      }).flatMap(({ lines }) => lines)
+    const missing = ['ALERT_CHANNEL_OPS=…', 'CONSOLE_URL=…']
+    expect(lines()).toEqual(missing)
+    expect(lines('hr london')).toEqual(['HR_DATABASE_URL=…', ...missing])
+    expect(lines('platform')).toEqual(['PLATFORM_BASE_URL=…', ...missing])
+    expect(lines('credentials')).toEqual(['PLATFORM_APP_ID=…', 'PLATFORM_APP_SECRET=…', ...missing])
+    expect(lines('clock')).toEqual(missing)
+    const channels = [{ has_sent: true, is_failing: true }]
+    const channel = setupSteps({ ...NEW, channels }).find(({ step }) => step === 'channel')
+    expect(channel).toMatchObject({ state: 'failed', lines: ['ALERT_CHANNEL_OPS=…'] })
   })
 
   test('say why HR failed, until a later plan shows that it answers', () => {
@@ -99,7 +123,10 @@ describe('the first steps', () => {
     expect(channel(false, true)).toBe('failed: channel_failing')
     expect(channel(true, true)).toBe('failed: channel_failing')
     expect(channel(true, false)).toBe('done')
-    expect(steps({ users: 2 }).colleague).toBe('done')
+    const colleague = (able: number, invited: number) => steps({ users: { able, invited } }).colleague
+    expect(colleague(0, 1)).toBe('next: link_unopened')
+    expect(colleague(1, 1)).toBe('next: link_unopened')
+    expect(colleague(2, 0)).toBe('done')
     expect(steps({ has_provider: true }).colleague).toBe('done')
   })
 })
@@ -112,12 +139,14 @@ test('of a deployment whose HR has never answered, none that needs HR is done', 
   const { rows } = await company.db.query('select planned_at from dirsync.sync_run')
   expect(rows[0].planned_at).not.toBeNull()
   const services = { pool: company.db, config: loadConfig(company.settings) }
-  const found = await readSetup(services, { readOnly: true })
+  const found = await readSetup(services, { readOnly: true, env: company.settings })
   const of = (name: string) => found.steps.find(({ step }) => step === name)
   expect(of('hr')).toMatchObject({
     state: 'failed',
     reason: expect.objectContaining({ key: expect.any(String) }),
   })
+  expect(of('hr')?.lines).toEqual([expect.stringMatching(/^HR_DATABASE_URL=/)])
+  expect(JSON.stringify(found)).not.toContain('its-password')
   for (const name of ['mapping', 'check', 'plan'])
     expect(of(name)).toMatchObject({ state: 'waits', waits_for: 'hr' })
   expect(of('sync')).toMatchObject({ state: 'waits', waits_for: 'plan' })
@@ -126,6 +155,8 @@ test('of a deployment whose HR has never answered, none that needs HR is done', 
 describe('in the console', () => {
   const console = new ConsoleUnderTest(() => ({
     ALERT_CHANNEL_OPS: 'https://hooks.example/its-secret',
+    PLATFORM_APP_ID: 'our-application',
+    PLATFORM_APP_SECRET: 'its-app-secret',
   }))
   const setup = async () => (await console.ask('operator', 'GET', '/api/v1/setup')).json()
   const page = async (role: 'viewer' | 'operator' | 'admin') =>
@@ -150,10 +181,32 @@ describe('in the console', () => {
     expect(await page('operator')).not.toContain('id="setup"')
   })
 
+  test('a colleague is not in before they have signed in, however many users there are', async () => {
+    await console.pool.query(
+      'delete from dirsync.setup; delete from dirsync.examination; delete from dirsync.console_user',
+    )
+    const colleague = async () =>
+      (await setup()).steps.find(({ step }: { step: string }) => step === 'colleague')
+    await plantUser(console.pool, 'anna', 'admin')
+    await console.pool.query(
+      `insert into dirsync.console_user (name, source, role) values ('local', 'key', 'admin')`,
+    )
+    expect(await colleague()).toMatchObject({
+      state: 'next',
+      missing: 'colleague',
+      lines: [expect.stringMatching(/^CONSOLE_URL=https:/)],
+    })
+    await console.ask('admin', 'POST', '/api/v1/access/users', { name: 'ben', role: 'viewer' })
+    expect(await colleague()).toMatchObject({ state: 'next', missing: 'link_unopened' })
+    expect(await page('operator')).toContain('has not opened the link yet')
+    await console.pool.query(`update dirsync.console_user set last_sign_in_at = now() where name = 'ben'`)
+    expect(await colleague()).toMatchObject({ state: 'done', lines: [] })
+  })
+
   test('the trial says that it is one, and how to leave it', async () => {
-    await console.pool.query('delete from dirsync.setup; delete from dirsync.examination')
+    await console.pool.query('delete from dirsync.setup')
     const config = { ...consoleConfig(console.url), embedded: true }
-    const trial = await readSetup({ pool: console.pool, config }, { readOnly: true })
+    const trial = await readSetup({ pool: console.pool, config }, { readOnly: true, env: {} })
     expect(trial.is_sample).toBe(true)
     expect(trial.own_lines.map(line => line.split('=')[0])).toEqual([
       'DATABASE_URL',
@@ -164,6 +217,28 @@ describe('in the console', () => {
       'PLATFORM_APP_SECRET',
     ])
     expect(trial.own_lines.join()).not.toContain(console.url)
+  })
+
+  test('settings are shown as they are to administrators alone', async () => {
+    await console.pool.query('delete from dirsync.setup')
+    const findings = JSON.stringify([failed('mapping', AWAY), ok('hr', AWAY), failed('credentials', AWAY)])
+    await console.pool.query(
+      `insert into dirsync.examination values (true, now() + interval '1 day', 'test', true, $1)`,
+      [findings],
+    )
+    const lines = async (role: 'operator' | 'admin') =>
+      (await console.ask(role, 'GET', '/api/v1/setup')).json().steps.flatMap((step: SetupStep) => step.lines)
+    expect(await lines('admin')).toContain('PLATFORM_APP_ID=our-application')
+    expect(await lines('operator')).toContain('PLATFORM_APP_ID=demo-application')
+    for (const role of ['operator', 'admin'] as const) {
+      expect((await lines(role)).join()).not.toContain('its-app-secret')
+      expect((await lines(role)).map((line: string) => line.split('=')[0])).toEqual([
+        'HR_EMPLOYEES_SQL',
+        'PLATFORM_APP_ID',
+        'PLATFORM_APP_SECRET',
+        'PLATFORM_SIGN_ALGORITHM',
+      ])
+    }
   })
 
   test('an administrator puts them away, which is recorded', async () => {

@@ -1,5 +1,6 @@
 import { html } from '@remix-run/html-template'
 import { z } from 'zod'
+import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -18,6 +19,9 @@ export const screen: Screen = {
 }
 
 function overview(services: Services): Endpoint[] {
+  // Settings are shown to administrators alone.
+  const readFirst = ({ readOnly, may }: Ask) =>
+    readSetup(services, { readOnly, env: may('admin') ? services.env : {} })
   return [
     read({
       path: '/overview/history',
@@ -38,7 +42,7 @@ function overview(services: Services): Endpoint[] {
       result: OverviewResult,
       run: async ask => (await readNow(services.pool, ask.language)).result,
       page: async (ask, result, { input }) => {
-        const setup = ask.may('operator') ? setupBlocks(ask, await readSetup(services, ask)) : []
+        const setup = ask.may('operator') ? setupBlocks(ask, await readFirst(ask)) : []
         const page = pageOf(ask, overviewShown(ask, result, setup))
         const history = await readSpan(services.pool, ask, input)
         return { ...page, body: html`${page.body}${overviewCurves(ask, input, history)}` }
@@ -50,7 +54,7 @@ function overview(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'The first steps of a deployment: what is done, what is missing, what failed and why',
       result: SetupResult,
-      run: ask => readSetup(services, ask),
+      run: readFirst,
       page: () => ({ to: '/overview#setup' }),
     }),
     action({

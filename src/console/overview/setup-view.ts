@@ -10,7 +10,6 @@ export function setupBlocks(ask: Ask, { ended, is_sample, own_lines, steps }: Se
   const { t } = ask
   if (ended !== null) return []
   const done = steps.filter(({ state }) => state === 'done').length
-  const lines = steps.flatMap(({ state, lines }) => (state === 'next' ? lines : []))
   return [
     {
       section: t('setup.title'),
@@ -30,7 +29,12 @@ export function setupBlocks(ask: Ask, { ended, is_sample, own_lines, steps }: Se
           ],
           { caption: t('setup.title') },
         ),
-        ...lines.flatMap((line): Block[] => [{ text: t('setup.line') }, { copy: line }]),
+        ...steps
+          .filter(({ lines }) => lines.length > 0)
+          .flatMap(({ step, lines }): Block[] => [
+            { text: t('setup.lines', { step: t(`setup.step.${step}`), count: lines.length }) },
+            { copy: lines.join('\n') },
+          ]),
         ...(own_lines.length > 0
           ? [
               {

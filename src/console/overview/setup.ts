@@ -1,10 +1,13 @@
 import { z } from 'zod'
-import { exampleLine } from '../../doctor/settings.ts'
+import { CHANNEL_PREFIX } from '../../alerts/channel-settings.ts'
+import type { Config, Environment } from '../../config.ts'
+import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
+import { LOCAL } from '../auth/users.ts'
 import type { Services } from '../services.ts'
 import { type DoctorReport, latestExamination } from '../settings/doctor.ts'
 
@@ -24,6 +27,7 @@ const MISSING = [
   'channel_untested',
   'channel_failing',
   'colleague',
+  'link_unopened',
   'run',
   'under_way',
   'approval',
@@ -36,7 +40,11 @@ const SetupStep = z.object({
   missing: z.enum(MISSING).nullable(),
   reason: SaidText.nullable().describe('Why it failed'),
   run: z.int().nullable().describe('The run that this is about'),
-  lines: z.array(z.string()).describe('Lines for settings.env, with example values'),
+  lines: z
+    .array(z.string())
+    .describe(
+      'Lines for settings.env: for administrators as they are, without secrets, else with example values',
+    ),
 })
 export type SetupStep = z.infer<typeof SetupStep>
 
@@ -66,12 +74,19 @@ export interface SetupFacts {
   has_synced: boolean
   /** When the platform last issued a token to this application that has been of use. */
   token_at: Date | null
-  /** Users who may sign in. */
-  users: number
+  /** Users but `local` who may sign in: who have a way to, and who have not opened their link yet. */
+  users: { able: number; invited: number }
   has_provider: boolean
   /** The channels of the settings. */
   channels: { has_sent: boolean; is_failing: boolean }[]
+  lines: SetupLines
 }
+
+/** Lines for settings.env, by what is wrong without them. */
+type SetupLines = Record<
+  'hr' | 'mapping' | 'platform' | 'credentials' | 'clock' | 'channel' | 'colleague',
+  readonly string[]
+>
 
 /** Which steps are done, and what each of the others needs. */
 export function setupSteps(facts: SetupFacts): SetupStep[] {
@@ -85,17 +100,18 @@ export function setupSteps(facts: SetupFacts): SetupStep[] {
       waits_for === null || state === 'done' || (state === 'failed' && known.get(waits_for)?.state === 'next')
     known.set(step, isOwn ? { ...rest, ...found, step, state } : { ...rest, step, state: 'waits', waits_for })
   }
+  const { lines } = facts
   add(
     'hr',
     facts.hr_away === null
       ? examined(facts, ['hr'], facts.planned_at)
-      : { state: 'failed', reason: facts.hr_away },
+      : { state: 'failed', reason: facts.hr_away, lines: [...lines.hr] },
   )
   add('mapping', examined(facts, ['mapping'], facts.planned_at), 'hr')
   add('check', checked(facts), 'hr', 'mapping')
   add('platform', examined(facts, ['platform', 'credentials', 'clock'], facts.token_at))
   add('channel', channel(facts))
-  add('colleague', facts.users > 1 || facts.has_provider ? { state: 'done' } : { missing: 'colleague' })
+  add('colleague', colleague(facts))
   add('plan', planned(facts), 'hr', 'mapping')
   add('sync', synced(facts), 'plan', 'platform')
   return [...known.values()]
@@ -106,15 +122,18 @@ export function setupSteps(facts: SetupFacts): SetupStep[] {
  * @param shownAt when it was last seen to work otherwise; null: never
  */
 function examined(
-  { examination }: SetupFacts,
-  names: readonly string[],
+  { examination, lines }: SetupFacts,
+  names: readonly (keyof SetupLines)[],
   shownAt: Date | null,
 ): Partial<SetupStep> {
   // With several HR sources, the name of the source stands behind that of the check.
-  const own = (examination?.findings ?? []).filter(({ check }) => names.includes(check.split(' ')[0] ?? ''))
+  const own = (examination?.findings ?? []).flatMap(({ check, status, what }) => {
+    const name = names.find(name => name === check.split(' ')[0])
+    return name === undefined ? [] : [{ name, status, what }]
+  })
   const failed = own.find(({ status }) => status === 'failed')
   const isLater = examination !== null && (shownAt === null || examination.at > shownAt)
-  if (failed && isLater) return { state: 'failed', reason: failed.what }
+  if (failed && isLater) return { state: 'failed', reason: failed.what, lines: [...lines[failed.name]] }
   if (shownAt !== null || own.some(({ status }) => status === 'ok')) return { state: 'done' }
   return { missing: 'examination' }
 }
@@ -125,12 +144,18 @@ function checked({ examination }: SetupFacts): Partial<SetupStep> {
   return failed ? { state: 'failed', missing: 'findings', reason: failed.what } : { state: 'done' }
 }
 
-function channel({ channels }: SetupFacts): Partial<SetupStep> {
-  if (channels.length === 0) return { missing: 'channel_unset', lines: [exampleLine('ALERT_CHANNEL_<NAME>')] }
+function channel({ channels, lines }: SetupFacts): Partial<SetupStep> {
+  if (channels.length === 0) return { missing: 'channel_unset', lines: [...lines.channel] }
   if (channels.some(({ has_sent, is_failing }) => has_sent && !is_failing)) return { state: 'done' }
   return channels.some(({ is_failing }) => is_failing)
-    ? { state: 'failed', missing: 'channel_failing' }
+    ? { state: 'failed', missing: 'channel_failing', lines: [...lines.channel] }
     : { missing: 'channel_untested' }
+}
+
+function colleague({ users, has_provider, lines }: SetupFacts): Partial<SetupStep> {
+  // One of them is who has set dirsync up.
+  if (users.able > 1 || has_provider) return { state: 'done' }
+  return { missing: users.invited > 0 ? 'link_unopened' : 'colleague', lines: [...lines.colleague] }
 }
 
 const UNDER_WAY = ['requested', 'planning', 'running']
@@ -159,16 +184,19 @@ const OWN = [
   'PLATFORM_APP_SECRET',
 ] as const
 
-/** Reads how far the first steps are. Once all are done, they are over for good. */
+/**
+ * Reads how far the first steps are. Once all are done, they are over for good.
+ * @param options.env the settings that lines show as they are, without secrets; the others have example values
+ */
 export async function readSetup(
   services: Pick<Services, 'pool' | 'config'>,
-  { readOnly }: { readOnly: boolean },
+  { readOnly, env }: { readOnly: boolean; env: Environment },
 ): Promise<SetupResult> {
   const { pool, config } = services
   const none = { is_sample: config.embedded, own_lines: [], steps: [] }
   const ended = await endOf(pool)
   if (ended) return { ...none, ended }
-  const steps = setupSteps(await readFacts(services))
+  const steps = setupSteps({ ...(await readFacts(services)), lines: linesOf(env, config) })
   if (!readOnly && steps.every(({ state }) => state === 'done')) {
     await pool.query('insert into dirsync.setup (ended_by) values (null) on conflict do nothing')
     return { ...none, ended: await endOf(pool) }
@@ -183,14 +211,42 @@ async function endOf(pool: Pool): Promise<SetupResult['ended']> {
   return rows[0] ?? null
 }
 
-async function readFacts({ pool, config }: Pick<Services, 'pool' | 'config'>): Promise<SetupFacts> {
+function linesOf(env: Environment, config: Config): SetupLines {
+  const settings = describeSettings(env, { ...config, embedded: false })
+  const of = (isMeant: (name: string) => boolean) =>
+    settings.filter(({ name }) => isMeant(name)).map(({ line }) => line)
+  const named = (...names: (keyof Config)[]) => of(name => (names as string[]).includes(name))
+  // Those of the trial go together: see OWN.
+  const own = (...names: (keyof Config)[]) => (config.embedded ? [] : named(...names))
+  const sources = config.HR_SOURCES === null ? null : own('HR_SOURCES')
+  return {
+    hr: sources ?? own('HR_DATABASE_URL'),
+    mapping:
+      sources ??
+      own(
+        'HR_EMPLOYEES_SQL',
+        ...(config.HR_DEPARTMENTS_SQL === null ? [] : (['HR_DEPARTMENTS_SQL'] as const)),
+      ),
+    platform: own('PLATFORM_BASE_URL'),
+    credentials: own('PLATFORM_APP_ID', 'PLATFORM_APP_SECRET', 'PLATFORM_SIGN_ALGORITHM'),
+    clock: [],
+    channel: of(name => name.startsWith(CHANNEL_PREFIX)),
+    // Without it the console answers under the names of its own machine alone.
+    colleague: config.CONSOLE_URL === null ? named('CONSOLE_URL') : [],
+  }
+}
+
+async function readFacts({
+  pool,
+  config,
+}: Pick<Services, 'pool' | 'config'>): Promise<Omit<SetupFacts, 'lines'>> {
   const [examination, { rows: runs }, { rows }] = await Promise.all([
     latestExamination(pool),
     pool.query<NonNullable<SetupFacts['run']>>(
       `select id, state, message from dirsync.sync_run
        where kind in ('full', 'changes') order by id desc limit 1`,
     ),
-    pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run'>>({
+    pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run' | 'lines'>>({
       name: 'console setup',
       text: `
         select greatest((select planned_at from dirsync.sync_run
@@ -203,11 +259,14 @@ async function readFacts({ pool, config }: Pick<Services, 'pool' | 'config'>): P
                exists (select from dirsync.sync_run
                        where kind in ('full', 'changes') and state = 'done') as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
-               (select count(*)::int from dirsync.console_user where disabled_at is null) as users,
+               (select jsonb_build_object(
+                  'able', count(*) filter (where source <> 'key' or last_sign_in_at is not null),
+                  'invited', count(*) filter (where source = 'key' and last_sign_in_at is null))
+                from dirsync.console_user where name <> $3 and disabled_at is null) as users,
                (select coalesce(jsonb_agg(jsonb_build_object(
                   'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
                 from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,
-      values: [config.PLATFORM_APP_ID, config.channels.map(({ name }) => name)],
+      values: [config.PLATFORM_APP_ID, config.channels.map(({ name }) => name), LOCAL],
     }),
   ])
   const facts = onlyRow(rows)

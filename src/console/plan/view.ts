@@ -51,7 +51,7 @@ export function planShown(
       {
         columns: [
           ...(wasHeld(plan)
-            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }]]
+            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: why(ask, plan, breakers) }]]
             : []),
           [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
         ],
@@ -229,8 +229,8 @@ function partWords({ t }: Ask, { filter }: Pick<PlanDecision, 'filter'>): Words 
   return named.length === 0 ? t('plan.all_open') : joined(named, ', ')
 }
 
-/** Which breaker tripped, and by how much. */
-function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
+/** Which breaker tripped, by how much, and the lines that set it. */
+function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
   const { t } = ask
   const isDepartments = plan.kind === 'departments'
   const count = changing(plan)
@@ -239,6 +239,11 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
   const most = isDepartments ? breakers.BREAKER_DEPARTMENTS_PERCENT : breakers.BREAKER_EMPLOYEES_PERCENT
   const limit = Math.max(least, Math.floor((total * most) / 100))
   const { leavers } = plan
+  const settings: readonly (keyof Breakers)[] = leavers
+    ? ['BREAKER_LEAVERS_PERCENT']
+    : isDepartments
+      ? ['BREAKER_DEPARTMENTS', 'BREAKER_DEPARTMENTS_PERCENT']
+      : ['BREAKER_EMPLOYEES', 'BREAKER_EMPLOYEES_PERCENT']
   const share = (n: number, of: number) => (of === 0 ? 0 : n / of)
   const shareText = (part: number) => percent(ask, part)
   const breaker: [string, Words][] = leavers
@@ -259,11 +264,7 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
         ],
         [
           t('plan.limit'),
-          [
-            t('plan.share_of_all', { share: shareText(breakers.BREAKER_LEAVERS_PERCENT / 100) }),
-            ' ',
-            { code: 'BREAKER_LEAVERS_PERCENT' },
-          ],
+          t('plan.share_of_all', { share: shareText(breakers.BREAKER_LEAVERS_PERCENT / 100) }),
         ],
       ]
     : [
@@ -274,27 +275,24 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
             text: [count, ' ', t('plan.of', { total, share: shareText(share(count, total)) })],
           },
         ],
-        [
-          t('plan.limit'),
-          [
-            t('plan.limit_is', { limit, least, share: shareText(most / 100) }),
-            ' ',
-            { code: isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES' },
-          ],
-        ],
+        [t('plan.limit'), t('plan.limit_is', { limit, least, share: shareText(most / 100) })],
       ]
-  return {
-    facts: [
-      ...breaker,
-      [
-        t('plan.since', { fate: fateOf(plan) }),
-        plan.changed_since === null
-          ? t('plan.since_unknown', { fate: fateOf(plan) })
-          : t('plan.since_count', { count: plan.changed_since }),
+  return [
+    {
+      facts: [
+        ...breaker,
+        [
+          t('plan.since', { fate: fateOf(plan) }),
+          plan.changed_since === null
+            ? t('plan.since_unknown', { fate: fateOf(plan) })
+            : t('plan.since_count', { count: plan.changed_since }),
+        ],
+        [t('plan.checked_at'), plan.checked_at && { at: plan.checked_at }],
       ],
-      [t('plan.checked_at'), plan.checked_at && { at: plan.checked_at }],
-    ],
-  }
+    },
+    { text: t('settings.line') },
+    { copy: settings.map(name => `${name}=${breakers[name]}`).join('\n') },
+  ]
 }
 
 function byReason({ t }: Ask, { reasons, run }: PlanResult): Block {

@@ -60,7 +60,7 @@ function settingTable(ask: Ask, caption: string, settings: readonly SettingResul
       {
         title: t('settings.name'),
         kind: 'main',
-        cell: ({ name, line }) => html`${code(name)} ${copyLine(t, line)}`,
+        cell: ({ name, line }) => html`${code(name)} ${copyLine(t, name, line)}`,
       },
       { title: t('settings.value'), cell: setting => valueText(ask, setting) },
       { title: t('settings.source'), cell: setting => sourceText(ask, setting) },

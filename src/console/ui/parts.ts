@@ -451,9 +451,9 @@ export function copyable(t: Translate, text: string, label: string = t('common.c
   return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${label}</button></div>`
 }
 
-/** A button that copies a line for settings.env; without JavaScript there is none. */
-export function copyLine(t: Translate, line: string): SafeHtml {
-  return html`<span class="copy-line"><pre hidden>${line}</pre><button type="button" data-copy data-copied="${t('common.copied')}" title="${line}" aria-label="${t('settings.copy_line', { line })}" hidden>${t('common.copy')}</button></span>`
+/** The line of a setting for settings.env: it unfolds, and a button copies it where the browser lets it. */
+export function copyLine(t: Translate, name: string, line: string): SafeHtml {
+  return html`<span class="copy-line"><details><summary aria-label="${t('settings.line_of', { name })}">${t('settings.its_line')}</summary><pre>${line}</pre></details><button type="button" data-copy data-copied="${t('common.copied')}" title="${line}" aria-label="${t('settings.copy_line', { line })}" hidden>${t('common.copy')}</button></span>`
 }
 
 /** A small button beside an identifier that copies it; not there without JavaScript. */

@@ -27,6 +27,8 @@ export const setup = {
   'setup.missing.channel_untested': 'No message was sent yet: send a test.',
   'setup.missing.channel_failing': 'Its messages do not get through.',
   'setup.missing.colleague': 'There is no second user.',
+  'setup.missing.link_unopened':
+    'A colleague has not opened the link yet: it is good for 72 hours, and once.',
   'setup.missing.run': 'No run has come this far yet.',
   'setup.missing.under_way': 'It is under way.',
   'setup.missing.approval': 'The plan is held until somebody approves it.',
@@ -37,8 +39,8 @@ export const setup = {
   'setup.to.run': 'Run {run}',
   'setup.to.new_run': 'Start a run',
   'setup.admins': 'An administrator can check it.',
-  'setup.line':
-    'For alerts, put a line like this into `settings.env`, with the address of your own channel, and restart:',
+  'setup.lines':
+    '{step}: put {count, plural, one {a line like this} other {lines like these}} into `settings.env`, with your own {count, plural, one {value} other {values}}, and restart. Secrets are left out or made up.',
   'setup.own': 'From the trial to your own HR and platform',
   'setup.own_lines':
     'To go on with your own HR and platform, put lines like these into `settings.env`, with your own values, and start again:',

@@ -28,6 +28,7 @@ export const setup = {
   'setup.missing.channel_untested': '尚未发送过消息：请发送一条测试消息。',
   'setup.missing.channel_failing': '消息未能送达。',
   'setup.missing.colleague': '还没有第二个用户。',
+  'setup.missing.link_unopened': '同事尚未打开登录链接：链接 72 小时内有效，只能使用一次。',
   'setup.missing.run': '还没有同步任务进行到这一步。',
   'setup.missing.under_way': '正在进行。',
   'setup.missing.approval': '计划待审批。',
@@ -38,7 +39,8 @@ export const setup = {
   'setup.to.run': '同步任务 {run}',
   'setup.to.new_run': '启动同步任务',
   'setup.admins': '管理员可以检查。',
-  'setup.line': '如需接收告警，请将类似下面的一行写入 `settings.env`，换成您自己的渠道地址，然后重启：',
+  'setup.lines':
+    '{step}：请将类似下面的 {count} 行写入 `settings.env`，换成您自己的值，然后重启。密钥已省略或仅为示例。',
   'setup.own': '改用您自己的人事系统和平台',
   'setup.own_lines':
     '如需使用您自己的人事系统和平台，请将类似下面的几行写入 `settings.env`，换成您自己的值，然后重新启动：',

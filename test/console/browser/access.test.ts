@@ -74,7 +74,11 @@ test('the first steps say what is left, and show what the doctor has found', asy
   const step = (name: string) => admin.locator('#setup tr', { hasText: name })
   await step('HR answers').getByText('next').waitFor()
   await step('First plan').getByText('First: HR answers.').waitFor()
-  expect(await copied(admin)).toMatch(/^ALERT_CHANNEL_OPS=https:/)
+  const lines = admin.locator('#setup > .copyable pre')
+  expect(await lines.allTextContents()).toEqual([
+    expect.stringMatching(/^ALERT_CHANNEL_OPS=https:/),
+    expect.stringMatching(/^CONSOLE_URL=https:/),
+  ])
   await step('HR answers').getByRole('link', { name: 'Check now' }).click()
   await admin.getByRole('button', { name: 'Run all checks' }).click()
   await admin.getByText('Requested by anna').waitFor()

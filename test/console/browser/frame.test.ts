@@ -185,7 +185,7 @@ test('a moment says how long ago it was, and with its zone when, on focus', asyn
   ).toContain('GMT+8')
 })
 
-test('settings are found as one types, and without JavaScript by the form', async () => {
+test('settings are found as one types, and without JavaScript by the form, with their lines', async () => {
   const page = await visit(browser, service.url)
   await page.goto('/settings')
   const rows = page.locator('.settings tbody tr:visible')
@@ -198,6 +198,8 @@ test('settings are found as one types, and without JavaScript by the form', asyn
   const plain = await visit(browser, service.url, { javaScript: false })
   await plain.goto('/settings?q=alert_clock')
   expect(await plain.locator('.settings tbody tr').count()).toBe(1)
+  await plain.locator('summary', { hasText: 'Line' }).click()
+  await plain.getByText('ALERT_CLOCK=').waitFor()
   await plain.goto('/settings?q=nonsense')
   await plain.getByText('No setting has “nonsense”').waitFor()
 })

@@ -217,7 +217,7 @@ describe('settings and doctor', () => {
     const page = await visit(browser, service.url, { role: 'admin' })
     await page.goto('/settings')
     await page.getByRole('link', { name: 'Doctor', exact: true }).click()
-    await page.getByText('The checks have not been run since').waitFor()
+    await page.getByText('The checks have never been run').waitFor()
     await page.getByRole('button', { name: 'Run all checks' }).click()
     const row = page.getByRole('row').filter({ hasText: 'credentials' })
     await row.getByText('ok', { exact: true }).waitFor()
