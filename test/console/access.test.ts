@@ -178,13 +178,20 @@ describe('one’s own account', () => {
     expect(await last()).toMatchObject({ name: 'users password', arguments: { user: 'gerd' } })
   })
 
-  test('guesses of the present password are slowed like those at the sign-in', async () => {
-    // The user has signed in from here, so the name is not slowed, but the address is.
+  test('guesses of the present password are recorded and slowed like those at the sign-in', async () => {
+    // The user has signed in from here, so the name is not slowed, but the address is, after twenty.
     await console.pool.query(
       `insert into dirsync.sign_in_failure (kind, key, failures, last_at, blocked_until)
-       values ('address', '127.0.0.1', 30, now(), now() + interval '1 minute')
-       on conflict (kind, key) do update set blocked_until = excluded.blocked_until`,
+       values ('address', '127.0.0.1', 20, now(), now())
+       on conflict (kind, key) do update
+       set failures = excluded.failures, last_at = now(), blocked_until = excluded.blocked_until`,
     )
+    const wrong = `current=a+wrong+password&password=${'x'.repeat(12)}`
+    expect((await console.browse('viewer', 'POST', '/account/password', wrong)).statusCode).toBe(422)
+    expect(await last()).toMatchObject({
+      name: 'sign_in_failed',
+      arguments: { user: 'somebody-viewer', why: 'own_password', address: '127.0.0.1' },
+    })
     const form = `current=${encodeURIComponent(PASSWORD)}&password=${'x'.repeat(12)}`
     const answer = await console.browse('viewer', 'POST', '/account/password', form)
     expect(answer.statusCode).toBe(429)

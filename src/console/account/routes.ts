@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { FailureRecord } from '../auth/attempts.ts'
 import { changeOwnPassword } from '../auth/own-password.ts'
 import { listSessions, revokeOthers, revokeSession } from '../auth/sessions.ts'
 import { findUser } from '../auth/users.ts'
@@ -14,7 +15,8 @@ const own = { tag: 'account', role: 'viewer' } as const
 const typed = z.string().max(1024)
 
 /** What everyone who is signed in can change about themselves. A token has no account. */
-export function account({ pool }: Services): Endpoint[] {
+export function account({ pool, logger }: Services): Endpoint[] {
+  const failures = new FailureRecord(pool, logger)
   const readAccount = async (ask: Ask): Promise<AccountResult> => {
     const session = sessionOf(ask)
     const { name, role, source } = await findUser(pool, ask.viewer.name)
@@ -46,7 +48,13 @@ export function account({ pool }: Services): Endpoint[] {
         if (again !== password)
           throw new Problem('invalid', message('said.passwords_differ'), { field: 'again' })
         const { viewer } = ask
-        const ended = await changeOwnPassword(pool, ask.asker, { viewer, session, current }, password)
+        const ended = await changeOwnPassword(
+          pool,
+          failures,
+          ask.asker,
+          { viewer, session, current },
+          password,
+        )
         return { sessions_ended: ended }
       },
       next: (_ask, { sessions_ended }) => ({

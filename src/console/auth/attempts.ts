@@ -80,7 +80,7 @@ export class FailureRecord {
   /**
    * @param user the name of an existing user, else null: people type passwords into the wrong field, so unknown names
    * are not kept
-   * @param why such as `password`, `no_role`
+   * @param why such as `password`, `own_password`, `no_role`
    */
   async add(user: string | null, address: string, why: string): Promise<void> {
     const minute = Math.floor(Date.now() / 60_000)

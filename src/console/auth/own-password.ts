@@ -1,7 +1,7 @@
 import type { Pool } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { message } from '../../texts/message.ts'
-import { admitAttempt, forgiveAttempt } from './attempts.ts'
+import { admitAttempt, type FailureRecord, forgiveAttempt } from './attempts.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError, SlowedError } from './failure.ts'
 import { hashPassword, isPassword } from './password.ts'
@@ -19,12 +19,13 @@ interface Own {
 
 /**
  * Gives a user another password, and ends their other sessions. The present password is checked as at sign-in: guesses
- * are slowed.
+ * are slowed, and recorded.
  * @returns the number of sessions that ended
  * @throws AccessError, SlowedError, BusyError
  */
 export async function changeOwnPassword(
   pool: Pool,
+  failures: FailureRecord,
   asker: Asker,
   { viewer: { name, via }, session, current }: Own,
   password: string,
@@ -37,7 +38,8 @@ export async function changeOwnPassword(
   if (user?.source === 'oidc')
     throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name }))
   if (!user || name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.user_by_keys', { name }))
-  if (via !== 'key') await demandPassword(pool, { name, address: asker.address ?? '' }, current, user)
+  if (via !== 'key')
+    await demandPassword(pool, failures, { name, address: asker.address ?? '' }, current, user)
   const hash = await hashPassword(password)
   return inNameOf(pool, asker, async client => {
     const { rowCount } = await client.query(
@@ -60,6 +62,7 @@ export async function changeOwnPassword(
 
 async function demandPassword(
   pool: Pool,
+  failures: FailureRecord,
   attempt: { name: string; address: string },
   current: string | null,
   { password_hash }: { password_hash: string | null },
@@ -73,6 +76,9 @@ async function demandPassword(
     await forgiveAttempt(pool, attempt, false)
     throw error
   }
-  if (!isRight) throw new AccessError('ACCESS_INVALID', message('said.not_your_password'))
+  if (!isRight) {
+    await failures.add(attempt.name, attempt.address, 'own_password')
+    throw new AccessError('ACCESS_INVALID', message('said.not_your_password'))
+  }
   await forgiveAttempt(pool, attempt, true)
 }
