@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { browserName } from '../../src/console/access/browser-name.ts'
 import { permits, SCOPES, type Scope, scopesFor } from '../../src/console/auth/scope.ts'
-import { createSignInKey } from '../../src/console/auth/sign-in-key.ts'
+import { createLinkKey, createSignInKey } from '../../src/console/auth/sign-in-key.ts'
 import { endpoints } from '../../src/console/screens.ts'
 import type { Services } from '../../src/console/services.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -111,7 +111,7 @@ describe('a colleague', () => {
     expect(again.body).toContain('there is a user cleo already')
   })
 
-  test('a link is worth nothing after a later one, another password, or while they are disabled', async () => {
+  test('a link is worth nothing after a later one, another password, or once they were disabled', async () => {
     const anna = await admin('anna')
     await plantUser(console.pool, 'dora', 'viewer')
     const make = async () => linkIn((await anna.post('/access/users/dora/link')).body)
@@ -122,10 +122,32 @@ describe('a colleague', () => {
     expect(await isGood(second)).toBe(false)
     expect((await anna.post('/access/users/dora/link')).statusCode).toBe(422)
     await anna.post('/access/users/dora/enable')
-    await anna.post('/access/users/dora/password', { password: 'another long password' })
     expect(await isGood(second)).toBe(false)
+    const third = await make()
+    expect(await isGood(third)).toBe(true)
+    await anna.post('/access/users/dora/password', { password: 'another long password' })
+    expect(await isGood(third)).toBe(false)
     expect((await new Window().get('/sign-in/link?key=%22%3E%3Cscript%3E')).statusCode).toBe(403)
   })
+})
+
+test('the user of one-time keys is offered neither another role nor to be disabled, and both are refused', async () => {
+  await console.pool.query(
+    `insert into dirsync.console_user (name, source, role) values ('local', 'key', 'admin')`,
+  )
+  const anna = await admin('anna')
+  const page = await anna.get('/access/users/local')
+  expect(page.body).not.toMatch(/action="[^"]*local\/(disable|role)"/)
+  for (const [what, form] of [
+    ['disable', {}],
+    ['role', { role: 'viewer' }],
+  ] as const) {
+    const refused = await anna.post(`/access/users/local/${what}`, form)
+    expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining('cannot be disabled')])
+    const told = await console.ask('admin', 'POST', `/api/v1/access/users/local/${what}`, form)
+    expect(told.statusCode).toBe(422)
+  }
+  await console.pool.query(`delete from dirsync.console_user where name = 'local'`)
 })
 
 describe('the last administrator', () => {
@@ -362,9 +384,8 @@ describe('the first administrator', () => {
   })
 
   test('is one, however many try at the same moment with keys of their own', async () => {
-    const keys = [await createSignInKey(empty.pool)]
-    await empty.pool.query(`update dirsync.sign_in_key set created_by = 'test'`)
-    keys.push(await createSignInKey(empty.pool))
+    const keys = [await createLinkKey(empty.pool, 'test'), await createLinkKey(empty.pool, 'test')]
+    const ofStart = await createSignInKey(empty.pool)
     const windows = [0, 1, 0, 1].map(i => ({ key: keys[i] ?? '', window: new Window(empty.app) }))
     const pages = await Promise.all(
       windows.map(({ key, window }, i) => window.post('/sign-in/first', me(key, `first${i}`))),
@@ -376,6 +397,8 @@ describe('the first administrator', () => {
     expect(rows).toEqual([{ name: expect.stringMatching(/^first\d$/), role: 'admin' }])
     const winner = windows[pages.findIndex(({ statusCode }) => statusCode === 303)]
     expect((await winner?.window.get('/access'))?.statusCode).toBe(200)
+    // Whoever finds the key of the start cannot sign in as local with it.
+    expect((await new Window(empty.app).post('/sign-in/key', { key: ofStart })).statusCode).toBe(403)
     const late = await new Window(empty.app).post('/sign-in/first', me(keys[1] ?? '', 'late'))
     expect(late.statusCode).toBe(403)
     expect(late.body).toContain('Somebody else was first')

@@ -149,14 +149,13 @@ function userActions(ask: Ask, user: UserRow) {
   const to = (what: string) => `/access/users/${encodeURIComponent(name)}/${what}`
   const form = (what: string, options: Omit<Parameters<typeof actionForm>[1], 'to' | 'role'>) =>
     actionForm(ask, { to: to(what), role: 'admin', ...options })
-  const isOwn = source !== 'oidc' && name !== LOCAL
+  const isLocal = name === LOCAL
+  const isOwn = source !== 'oidc' && !isLocal
   if (disabled_at !== null) return [form('enable', { label: t('access.enable'), tone: 'main' })]
   return [
-    ...(source === 'oidc'
-      ? []
-      : [form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] })]),
     ...(isOwn
       ? [
+          form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] }),
           form('link', {
             label: t('access.make_link'),
             folded: true,
@@ -166,12 +165,16 @@ function userActions(ask: Ask, user: UserRow) {
         ]
       : []),
     ...(user.sessions > 0 ? [form('sign-out', { label: t('access.end_all') })] : []),
-    form('disable', {
-      label: t('access.disable'),
-      tone: 'danger',
-      folded: true,
-      warning: t('access.disable.warning'),
-    }),
+    ...(isLocal
+      ? []
+      : [
+          form('disable', {
+            label: t('access.disable'),
+            tone: 'danger',
+            folded: true,
+            warning: t('access.disable.warning'),
+          }),
+        ]),
   ]
 }
 

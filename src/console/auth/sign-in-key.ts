@@ -47,7 +47,7 @@ export async function createLinkKey(pool: Pool, by: By): Promise<string> {
 }
 
 /**
- * Uses up a key, and adds its user if there is none yet.
+ * Uses up a key, and adds its user if there is none yet. Whatever an earlier version let the user become, it is an administrator.
  * @returns whether the key was valid
  */
 export async function useSignInKey(pool: Pool, key: string): Promise<boolean> {
@@ -57,7 +57,7 @@ export async function useSignInKey(pool: Pool, key: string): Promise<boolean> {
        where hash = $1 and used_at is null and expires_at > now() returning hash
      ), added as (
        insert into dirsync.console_user (name, source, role)
-       select $2, 'key', 'admin' from used on conflict (name) do nothing
+       select $2, 'key', 'admin' from used on conflict (name) do update set role = excluded.role
      )
      select count(*) > 0 as good from used`,
     [hashOf(key), LOCAL],
@@ -115,6 +115,11 @@ export async function makeFirstAdmin(
       `insert into dirsync.console_user (name, source, role, password_hash)
        values ($1, 'password', 'admin', $2)`,
       [name, hash],
+    )
+    // They were for whoever has no other way in.
+    await client.query(
+      'update dirsync.sign_in_key set used_at = now() where created_by = $1 and used_at is null',
+      [AT_START],
     )
     return name
   })

@@ -86,7 +86,7 @@ export async function findUser(db: Pick<ClientBase, 'query'>, name: string): Pro
 }
 
 /**
- * Prevents a user from signing in, and ends their sessions.
+ * Prevents a user from signing in, ends their sessions and voids their links.
  * @param options.asker refuses to leave no administrator but those; absent at the shell, which can always make another
  * @returns the number of sessions
  */
@@ -97,6 +97,8 @@ export function disableUser(
   options: { asker?: string } = {},
 ): Promise<number> {
   return change(pool, by, 'users disable', name, options, async (client, user) => {
+    keepLocal(user)
+    await voidLinks(client, user.name)
     await client.query(
       'update dirsync.console_user set disabled_at = coalesce(disabled_at, now()) where name = $1',
       [user.name],
@@ -145,6 +147,7 @@ export async function setRole(
 ): Promise<void> {
   const guard = asker === undefined || role === 'admin' ? {} : { asker }
   await change(pool, by, 'users role', name, { values: { role }, ...guard }, async (client, user) => {
+    keepLocal(user)
     if (user.source === 'oidc')
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
@@ -198,6 +201,11 @@ async function leaveAnAdmin(client: PoolClient, name: string, asker: string): Pr
   if (!rows.some(row => row.name === name)) return
   if (rows.some(row => row.name !== name && (row.source !== 'key' || row.name === asker))) return
   throw new AccessError('ACCESS_INVALID', message('said.last_admin', { name }))
+}
+
+/** Refuses to change the user of one-time keys, by whom those get in again who have locked themselves out. */
+function keepLocal({ name }: ChangedUser): void {
+  if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.local_stays', { name }))
 }
 
 type ChangedUser = Pick<ConsoleUser, 'name' | 'source' | 'disabled_at'>

@@ -506,6 +506,8 @@ export const saidTexts = {
   'said.no_form': '{name} has none of its forms',
   'said.not_a_user_name': '{text} is not a user name: use letters, digits and . _ @ + -, at most 100',
   'said.user_local': 'the user {name} signs in with one-time keys: choose another name',
+  'said.local_stays':
+    '{name} is for those who have locked themselves out: it stays an administrator, and cannot be disabled',
   'said.user_exists':
     'there is a user {name} already: see dirsync users list, or give another password with dirsync users password',
   'said.user_of_provider': '{name} signs in at the identity provider and has no password here',

@@ -538,6 +538,7 @@ export const failures = {
   'said.no_form': '{name} 的形式不正确',
   'said.not_a_user_name': '{text} 不是用户名：只能用字母、数字和 . _ @ + -，最多 100 个字符',
   'said.user_local': '用户 {name} 通过一次性密钥登录：请换一个名称',
+  'said.local_stays': '{name} 供无法登录者应急使用：始终为管理员，不能停用',
   'said.user_exists': '已有用户 {name}：见 dirsync users list，或用 dirsync users password 更换密码',
   'said.user_of_provider': '{name} 通过身份认证服务登录，在此没有密码',
   'said.user_by_keys': '{name} 通过一次性密钥登录：请用 dirsync users link 生成',

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
-import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
+import { disableUser, enableUser, setRole } from '../../../src/console/auth/users.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, signedIn } from './auth-under-test.ts'
 
@@ -175,10 +175,23 @@ describe('a one-time key', () => {
     expect((await post(new Browser(), second)).status).toBe(403)
   })
 
-  test('is worth nothing while local is disabled', async () => {
+  test('signs in as an administrator for good: nobody changes or disables local', async () => {
+    await post(new Browser(), await createSignInKey(auth.pool))
+    const stays = 'stays an administrator, and cannot be disabled'
+    await expect(setRole(auth.pool, 'test', 'local', 'viewer')).rejects.toThrow(stays)
+    await expect(disableUser(auth.pool, 'test', 'local')).rejects.toThrow(stays)
+    // As an earlier version let it be.
+    await auth.pool.query(`update dirsync.console_user set role = 'viewer' where name = 'local'`)
+    const browser = new Browser()
+    expect((await post(browser, await createLinkKey(auth.pool, 'test'))).status).toBe(303)
+    const { viewer } = JSON.parse((await browser.get(`${auth.url}/guarded`)).text)
+    expect(viewer).toMatchObject({ name: 'local', role: 'admin' })
+  })
+
+  test('is worth nothing where an earlier version has disabled local, until that is enabled', async () => {
     const browser = new Browser()
     await post(browser, await createSignInKey(auth.pool))
-    await disableUser(auth.pool, 'test', 'local')
+    await auth.pool.query(`update dirsync.console_user set disabled_at = now() where name = 'local'`)
     expect((await browser.get(`${auth.url}/guarded`)).status).toBe(401)
     expect((await post(new Browser(), await createSignInKey(auth.pool))).status).toBe(403)
     await expect(createLinkKey(auth.pool, 'test')).rejects.toThrow('dirsync users enable local')
