@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { normaliseDate } from '../lib/text.ts'
-import { momentOf, periodMs } from '../lib/time-text.ts'
+import { momentOf, periodMs, whyNoMoment } from '../lib/time-text.ts'
 import { type Message, message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
 
@@ -86,7 +86,7 @@ export function periodOf(flag: string): (text: string) => number {
 export function futureOf(flag: string): (text: string) => Date {
   return text => {
     const moment = momentOf(text)
-    if (!moment) throw wrongOption(flag, text, message('said.wanted_until'))
+    if (!moment) throw wrongOption(flag, text, whyNoMoment(text))
     if (moment.getTime() <= Date.now())
       throw new UsageError(message('said.in_the_past', { name: flag, held: JSON.stringify(text) }))
     return moment

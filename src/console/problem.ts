@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
-import type { SlowedError } from './auth/failure.ts'
+import type { AccessError, SlowedError } from './auth/failure.ts'
 import { BusyError } from './bounded-line.ts'
 
 /** Every kind of problem, with its HTTP status. Each has the texts `error.<kind>` and `problem.<kind>`. */
@@ -147,8 +147,8 @@ export function problemOf(error: unknown): Problem {
   const { code, message, statusCode } = error as { code?: unknown; message?: string; statusCode?: number }
   const command = COMMANDS[String(code)]
   if (command) {
-    const field = code === 'CURSOR_INVALID' ? { field: 'cursor' } : {}
-    return new Problem(command, saidBy(error), { cause: error, ...field })
+    const field = code === 'CURSOR_INVALID' ? 'cursor' : (error as Partial<AccessError>).field
+    return new Problem(command, saidBy(error), { cause: error, ...(field ? { field } : {}) })
   }
   if (code === 'ACCESS_SLOWED')
     return new Problem('too_many', saidBy(error), {

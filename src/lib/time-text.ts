@@ -51,10 +51,13 @@ export function duration(ms: number): Message {
 /** The units of a span that a person types. */
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
+/** Longer numbers are typing errors. */
+const MOST = 99_999
+
 /** The milliseconds in `30m`, `12h`, `3d` or `2w`; null for anything else. */
 export function periodMs(text: string): number | null {
-  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
-  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
+  const [, amount, unit] = /^(\d+)([mhdw])$/.exec(text) ?? []
+  return amount && unit && Number(amount) <= MOST ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
 }
 
 /** The moment given by `3d`, `12h`, `30m`, `2w` or an ISO time; null for anything else. */
@@ -68,4 +71,10 @@ export function momentOf(text: string, now = new Date()): Date | null {
       new Date(text.length === 10 ? `${text}T00:00` : text)
     : null
   return date === null || Number.isNaN(date.getTime()) ? null : date
+}
+
+/** What is wrong with a text that gives no moment. */
+export function whyNoMoment(text: string): Message {
+  const [, unit] = /^\d+([mhdw])$/.exec(text) ?? []
+  return unit ? message('said.wanted_period_to', { limit: `${MOST}${unit}` }) : message('said.wanted_until')
 }

@@ -76,6 +76,14 @@ describe('a colleague', () => {
     expect(await last()).toMatchObject({ name: 'users link', arguments: { user: 'ben' } })
     const link = linkIn(added.body)
 
+    // Whoever loads the page of the link again is offered another one, until one was opened.
+    const reloaded = await anna.post('/access/users', { name: 'Ben', role: 'reviewer' })
+    expect([reloaded.statusCode, reloaded.body]).toEqual([
+      422,
+      expect.stringContaining('has not opened the link'),
+    ])
+    expect(reloaded.body).toMatch(/action="\/access\/users\/ben\/link"/)
+
     const ben = new Window()
     for (const preview of [new Window(), ben]) {
       const page = await preview.get(link)
@@ -84,6 +92,9 @@ describe('a colleague', () => {
     expect(await ben.post('/sign-in/link', { key: keyOf(link) })).toMatchObject({ statusCode: 303 })
     expect((await ben.get('/account')).body).toContain('You have no password yet')
     expect((await new Window().post('/sign-in/link', { key: keyOf(link) })).statusCode).toBe(403)
+
+    const late = await anna.post('/access/users', { name: 'Ben', role: 'reviewer' })
+    expect(late.body).not.toMatch(/action="\/access\/users\/ben\/link"/)
 
     const chosen = { password: 'a password of my own', again: 'a password of my own' }
     expect((await ben.post('/account/password', { ...chosen, again: 'another' })).statusCode).toBe(422)
@@ -104,11 +115,16 @@ describe('a colleague', () => {
     expect(refused.body).toContain('12 to 256 characters')
     expect(refused.body).toMatch(/<option value="operator" selected>/)
     expect(refused.body).not.toContain('short"')
+    expect(refused.body).toMatch(/type="password"[^>]*aria-invalid="true"/)
     const added = await anna.post('/access/users', { name: 'cleo', role: 'operator', password: PASSWORD })
     expect(added.body).toContain('cleo may sign in, as operator.')
     expect(await new Window().signIn('cleo')).toBe(303)
     const again = await anna.post('/access/users', { name: 'cleo', role: 'viewer', password: PASSWORD })
-    expect(again.body).toContain('there is a user cleo already')
+    expect(again.body).toContain('There is a user cleo already: choose another name')
+    expect(again.body).not.toContain('dirsync users')
+    const told = { name: 'cleo', role: 'viewer', password: PASSWORD }
+    const answer = await console.ask('admin', 'POST', '/api/v1/access/users', told)
+    expect(answer.json().errors).toEqual([expect.objectContaining({ pointer: '#/name', code: 'refused' })])
   })
 
   test('a link is worth nothing after a later one, another password, or once they were disabled', async () => {
@@ -190,9 +206,11 @@ describe('one’s own account', () => {
     const [laptop, phone] = [new Window(), new Window()]
     for (const window of [laptop, phone]) await window.signIn('gerd')
     const chosen = { password: 'a password of my own', again: 'a password of my own' }
+    await laptop.get('/account')
     const wrong = await laptop.post('/account/password', { current: 'a wrong password', ...chosen })
     expect(wrong.statusCode).toBe(422)
-    expect(wrong.body).toContain('this is not your present password')
+    expect(wrong.body).toContain('This is not your present password')
+    expect(wrong.body).toMatch(/name="current"[^>]*aria-invalid="true"/)
     expect((await phone.get('/account')).statusCode).toBe(200)
     expect((await laptop.post('/account/password', { current: PASSWORD, ...chosen })).statusCode).toBe(303)
     expect((await laptop.get('/account')).statusCode).toBe(200)
@@ -243,6 +261,19 @@ describe('one’s own account', () => {
     const { statusCode, body } = await console.ask('viewer', 'GET', '/api/v1/account')
     expect([statusCode, body]).toEqual([422, expect.stringContaining('a token has no account')])
   })
+})
+
+test.each([
+  ['999999d', 'at most 99999d'],
+  ['2020-01-31', 'should be in the future'],
+  ['soon', 'should be a time such as'],
+])('a token cannot end %s', async (expires, why) => {
+  const wanted = { name: 'endless', role: 'viewer', expires }
+  const { statusCode, body } = await console.ask('admin', 'POST', '/api/v1/access/tokens', wanted)
+  expect([statusCode, JSON.parse(body).errors]).toEqual([
+    422,
+    [expect.objectContaining({ pointer: '#/expires', detail: expect.stringContaining(why) })],
+  ])
 })
 
 describe('a token with scopes', () => {

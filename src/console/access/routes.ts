@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { exampleLine } from '../../doctor/settings.ts'
-import { momentOf } from '../../lib/time-text.ts'
-import { worded } from '../../texts/message.ts'
+import { momentOf, whyNoMoment } from '../../lib/time-text.ts'
+import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { listSessions, revokeSession } from '../auth/sessions.ts'
@@ -55,7 +55,8 @@ const expires = z
   .transform((text, context) => {
     const moment = momentOf(text)
     if (moment !== null && moment.getTime() > Date.now()) return moment
-    context.addIssue(worded('said.wanted_until'))
+    const wanted = moment === null ? whyNoMoment(text) : message('said.wanted_future')
+    context.addIssue(JSON.stringify(wanted))
     return z.NEVER
   })
   .describe('When it ends: a time such as 90d, or a moment (ISO 8601)')

@@ -1,5 +1,7 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
 import { isThisMachine } from '../../lib/http-server.ts'
 import { actorText } from '../../texts/actor.ts'
+import { messagesIn } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import type { ConsoleSession } from '../auth/sessions.ts'
 import { LOCAL } from '../auth/users.ts'
@@ -82,12 +84,33 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
       }),
     ],
     blocks: [
+      ...anotherLink(ask),
       tableOf(items, userColumns(ask), {
         caption: t('access.users'),
         empty: t('auth.no_users'),
         to: ({ name }) => `/access/users/${encodeURIComponent(name)}`,
       }),
     ],
+  })
+}
+
+/** The page of a link was sent anew, or the same colleague added twice: nobody can show the link again. */
+function anotherLink(ask: Ask): Block[] {
+  const said = ask.refused?.errors.flatMap(({ said }) => [...messagesIn(said)]) ?? []
+  const name = said.find(({ key }) => key === 'said.user_invited')?.values?.name
+  return typeof name === 'string'
+    ? [{ drawn: html`<div class="row">${linkForm(ask, name, 'access.another_link')}</div>` }]
+    : []
+}
+
+function linkForm(ask: Ask, name: string, label: 'access.make_link' | 'access.another_link'): SafeHtml {
+  return actionForm(ask, {
+    to: `/access/users/${encodeURIComponent(name)}/link`,
+    label: ask.t(label),
+    role: 'admin',
+    ...(label === 'access.make_link'
+      ? { folded: true, warning: ask.t('access.make_link.warning') }
+      : { tone: 'main' }),
   })
 }
 
@@ -156,11 +179,7 @@ function userActions(ask: Ask, user: UserRow) {
     ...(isOwn
       ? [
           form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] }),
-          form('link', {
-            label: t('access.make_link'),
-            folded: true,
-            warning: t('access.make_link.warning'),
-          }),
+          linkForm(ask, name, 'access.make_link'),
           form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
         ]
       : []),

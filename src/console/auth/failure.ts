@@ -21,10 +21,13 @@ export class SlowedError extends SaidError {
  */
 export class AccessError extends SaidError {
   readonly code: 'ACCESS_NOT_FOUND' | 'ACCESS_INVALID'
+  /** The value that it is about. */
+  readonly field: 'name' | 'password' | 'current' | undefined
 
-  constructor(code: AccessError['code'], what: Message) {
+  constructor(code: AccessError['code'], what: Message, field?: AccessError['field']) {
     super(what)
     this.name = 'AccessError'
     this.code = code
+    this.field = field
   }
 }

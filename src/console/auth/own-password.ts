@@ -78,7 +78,7 @@ async function demandPassword(
   }
   if (!isRight) {
     await failures.add(attempt.name, attempt.address, 'own_password')
-    throw new AccessError('ACCESS_INVALID', message('said.not_your_password'))
+    throw new AccessError('ACCESS_INVALID', message('said.not_your_password'), 'current')
   }
   await forgiveAttempt(pool, attempt, true)
 }

@@ -33,6 +33,7 @@ export async function hashPassword(password: string): Promise<string> {
     throw new AccessError(
       'ACCESS_INVALID',
       message('said.password_length', { min: MIN_PASSWORD, max: MAX_PASSWORD, count: length }),
+      'password',
     )
   const salt = randomBytes(16)
   const { ln, r, p } = COST

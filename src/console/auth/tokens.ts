@@ -31,7 +31,11 @@ export interface ApiToken {
 /** @throws AccessError if it has characters other than letters, digits and . _ - */
 export function tokenName(text: string): string {
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(text))
-    throw new AccessError('ACCESS_INVALID', message('said.not_a_token_name', { text: JSON.stringify(text) }))
+    throw new AccessError(
+      'ACCESS_INVALID',
+      message('said.not_a_token_name', { text: JSON.stringify(text) }),
+      'name',
+    )
   return text
 }
 
@@ -55,7 +59,8 @@ export async function addToken(
        on conflict (name) where revoked_at is null do nothing`,
       [tokenName(name), hashOf(token), role, expiresAt, scopes ?? null],
     )
-    if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.token_exists', { name }))
+    if (rowCount === 0)
+      throw new AccessError('ACCESS_INVALID', message('said.token_exists', { name }), 'name')
     await note(client, 'tokens add', {
       token: name,
       role,

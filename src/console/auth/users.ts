@@ -30,7 +30,11 @@ export interface ConsoleUser {
 export function userName(text: string): string {
   const name = comparableName(text)
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,99}$/u.test(name))
-    throw new AccessError('ACCESS_INVALID', message('said.not_a_user_name', { text: JSON.stringify(text) }))
+    throw new AccessError(
+      'ACCESS_INVALID',
+      message('said.not_a_user_name', { text: JSON.stringify(text) }),
+      'name',
+    )
   return name
 }
 
@@ -42,7 +46,8 @@ export function comparableName(text: string): string {
 /** The name of a user other than `local`. @throws AccessError */
 export function ownName(text: string): string {
   const name = userName(text)
-  if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.user_local', { name: LOCAL }))
+  if (name === LOCAL)
+    throw new AccessError('ACCESS_INVALID', message('said.user_local', { name: LOCAL }), 'name')
   return name
 }
 
@@ -60,9 +65,23 @@ export async function addUser(
        on conflict do nothing`,
       [name, hash === null ? 'key' : 'password', user.role, hash],
     )
-    if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.user_exists', { name }))
+    if (rowCount === 0) {
+      const invited = await isInvited(client, name)
+      const what = message(invited ? 'said.user_invited' : 'said.user_exists', { name })
+      throw new AccessError('ACCESS_INVALID', what, 'name')
+    }
     await note(client, 'users add', { user: name, role: user.role })
   })
+}
+
+/** Whether a user has been sent a link, and nothing has come of it yet. */
+async function isInvited(client: PoolClient, name: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from dirsync.console_user
+     where name = $1 and source = 'key' and last_sign_in_at is null and disabled_at is null`,
+    [name],
+  )
+  return rowCount === 1
 }
 
 /** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */

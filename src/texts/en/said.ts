@@ -509,12 +509,14 @@ export const saidTexts = {
   'said.local_stays':
     '{name} is for those who have locked themselves out: it stays an administrator, and cannot be disabled',
   'said.user_exists':
-    'there is a user {name} already: see dirsync users list, or give another password with dirsync users password',
+    'there is a user {name} already: choose another name, or give that user another password',
+  'said.user_invited':
+    'the user {name} was added already, and has not opened the link yet: make another link if it is lost',
   'said.user_of_provider': '{name} signs in at the identity provider and has no password here',
   'said.user_by_keys': '{name} signs in with one-time keys: make one with dirsync users link',
   'said.role_of_provider': 'the role of {name} comes from the identity provider, by OIDC_ROLES',
-  'said.no_such_user': 'there is no user {text}: see dirsync users list',
-  'said.user_disabled': 'the user {name} is disabled: enable it first with dirsync users enable {name}',
+  'said.no_such_user': 'there is no user {text}',
+  'said.user_disabled': 'the user {name} is disabled: enable it first',
   'said.last_admin': '{name} is the last administrator who can sign in: make another one first',
   'said.no_such_session': 'this session has ended already',
   'said.password_changed': 'the password was changed a moment ago: sign in with the new one',
@@ -523,9 +525,8 @@ export const saidTexts = {
   'said.busy': 'too many people are signing in right now: try again in a few seconds',
   'said.no_account': 'a token has no account: this is for people who have signed in',
   'said.not_a_token_name': '{text} is not a token name: use letters, digits and . _ -, at most 64',
-  'said.token_exists':
-    'there is a token {name} already: choose another name, or revoke that one with dirsync tokens revoke {name}',
-  'said.no_such_token': 'there is no token {text} that could be revoked: see dirsync tokens list',
+  'said.token_exists': 'there is a token {name} already: choose another name, or revoke that one first',
+  'said.no_such_token': 'there is no token {text} that could be revoked',
   'said.password_length': 'a password has {min} to {max} characters, and this one has {count}',
   'said.option_value': '{name} holds {held}: {wanted}',
   'said.give_age': 'give a time such as 12h, 3d, 2w',
@@ -581,6 +582,8 @@ export const saidTexts = {
   'said.reason_empty_how': '--reason is empty: say how you know',
   'said.wanted_period': 'should be a time such as 30m, 6h, 3d, 2w',
   'said.wanted_until': 'should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w',
+  'said.wanted_period_to': 'should be at most {limit}, or a moment such as 2030-01-31T08:00',
+  'said.wanted_future': 'should be in the future',
   'said.in_the_past': '{name} holds {held}, which is in the past: give a future time',
   'said.wanted_since': 'should be a time such as 2026-11-21, or 12h, 7d, 4w ago',
   'said.wanted_day': 'should be a day such as 2026-11-21',

@@ -194,7 +194,7 @@ describe('a one-time key', () => {
     await auth.pool.query(`update dirsync.console_user set disabled_at = now() where name = 'local'`)
     expect((await browser.get(`${auth.url}/guarded`)).status).toBe(401)
     expect((await post(new Browser(), await createSignInKey(auth.pool))).status).toBe(403)
-    await expect(createLinkKey(auth.pool, 'test')).rejects.toThrow('dirsync users enable local')
+    await expect(createLinkKey(auth.pool, 'test')).rejects.toThrow('is disabled: enable it first')
     await enableUser(auth.pool, 'test', 'local')
     expect((await post(browser, await createLinkKey(auth.pool, 'test'))).status).toBe(303)
   })
