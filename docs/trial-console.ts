@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 import { program } from '../test/helpers/programs.ts'
@@ -34,7 +35,9 @@ export async function openTrialConsole(options: {
     service.kill('SIGTERM')
     await ended
   })
-  const address = new URL(await lineOf(service.stderr, /(http:\/\/\S+\/sign-in\/key\?key=[\w-]+)/))
+  const origin = await lineOf(service.stderr, /"msg":"Console: (http:\/\/[\w.:]+)/)
+  const { stdout } = await promisify(execFile)(LAUNCHER, ['users', 'link', '--json'], { cwd: folder })
+  const { pathname, search } = new URL(JSON.parse(stdout).url, origin)
   const secretOf = (name: string) => readFile(join(folder, '.dirsync/postgres', name), 'utf8')
   const [password, port] = await Promise.all([secretOf('password'), secretOf('port')])
   const connect = async (database: string) => {
@@ -53,11 +56,11 @@ export async function openTrialConsole(options: {
   const context = await browser.newContext({
     viewport: { width, height },
     deviceScaleFactor: scale,
-    baseURL: address.origin,
+    baseURL: origin,
     locale: 'en-GB',
   })
   const page = await context.newPage()
-  await page.goto(address.href)
+  await page.goto(pathname + search)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL(/overview/)
   await page.close()

@@ -137,12 +137,11 @@ async function consoleLine(
   { CONSOLE_URL, OIDC_ISSUER }: Config,
   isLogged: boolean,
 ): Promise<string> {
-  // The trial listens on loopback only, so anyone who can read this line may do everything.
-  if (embedded)
+  // Whoever reads a log may be anyone; whoever watches this terminal may run the command anyway.
+  if (embedded && !isLogged)
     return say('shell.console_key', { url: `${url}/sign-in/key?key=${await createSignInKey(pool)}` })
   const address = CONSOLE_URL ?? url
   if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return say('shell.console', { url: address })
-  // Whoever reads a log may be anyone; whoever watches this terminal may run the command anyway.
   if (!isLogged)
     return say('shell.console_first', { url: `${address}/sign-in/key?key=${await createSignInKey(pool)}` })
   return say('shell.console_nobody', { url: address, command: `${program} users link` })

@@ -250,11 +250,17 @@ describe('one’s own account', () => {
     expect((await jon.post(`/account/sessions/${other.id}/end`)).statusCode).toBe(404)
     expect((await jon.post(`/access/sessions/${other.id}/end`)).statusCode).toBe(403)
     expect((await old.get('/account')).statusCode).toBe(200)
+    const foreign = await jon.post(`/api/v1/account/sessions/${other.id}/end`)
+    expect(foreign.json()).toMatchObject({ status: 404, detail: 'there is no such session' })
     expect((await ida.post(`/account/sessions/${other.id}/end`)).statusCode).toBe(303)
     expect((await old.get('/account')).statusCode).toBe(303)
     expect(await last()).toMatchObject({ name: 'sessions end', arguments: { user: 'ida' } })
+    // Another tab, or its user, may have been quicker.
+    expect((await ida.post(`/account/sessions/${other.id}/end`)).statusCode).toBe(303)
     expect((await anna.post(`/access/sessions/${session}/end`)).statusCode).toBe(303)
     expect((await ida.get('/account')).statusCode).toBe(303)
+    const again = await anna.post(`/api/v1/access/sessions/${session}/end`)
+    expect(again.json()).toEqual({ user: 'ida', ended: false })
   })
 
   test('a token has none', async () => {

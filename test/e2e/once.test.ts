@@ -5,6 +5,7 @@ import { dirsync } from '../cli/dirsync.ts'
 import { atTerminal } from '../cli/terminal.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 test('--once also sends what HR changes while it runs, after a plan has passed it', async () => {
   await using company = await createCompany({ employees: 60, settings: { PLATFORM_RATE_LIMIT: '40' } })
@@ -19,6 +20,16 @@ test('--once also sends what HR changes while it runs, after a plan has passed i
   expect(json().employees).toMatchObject({ in_scope: 60, waiting: 0 })
   const late = [...(await company.onPlatform()).values()].filter(({ name }) => name === 'Late')
   expect(late).toHaveLength(10)
+})
+
+test('a trial whose output goes to a file logs no key to sign in with', async () => {
+  const cwd = await temporaryFolder()
+  const env = { DIRSYNC_LANG: 'en' }
+  await using trial = spawnDirsync(['start'], { cwd, env })
+  const [line] = await trial.waitForLine(/"msg":"Console: .*/)
+  expect(line).toContain('dirsync users link')
+  expect(trial.stderr + trial.stdout).not.toContain('key=')
+  await trial.kill('SIGTERM')
 })
 
 test('variables that look like settings are warned of, as doctor does', async () => {

@@ -57,6 +57,10 @@ export const SessionRow = z.object({
   user_agent: z.string().describe('The browser, as it calls itself'),
 })
 export type SessionRow = z.infer<typeof SessionRow>
+export const EndedSession = z.object({
+  user: z.string(),
+  ended: z.boolean().describe('false: it had ended already'),
+})
 export const SessionInput = z.object({
   user: plainText(100).optional().describe('Name of the user'),
   cursor,

@@ -23,6 +23,7 @@ import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
 import {
+  EndedSession,
   ProviderResult,
   RoleName,
   SessionInput,
@@ -262,11 +263,11 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/sessions/:id/end',
       summary: 'End a session',
       params: z.object({ id: z.hash('sha256') }),
-      result: z.object({ user: z.string() }),
-      run: async (ask, { params }) => ({ user: await revokeSession(pool, ask.asker, params.id, null) }),
-      next: (_ask, { user }) => ({
+      result: EndedSession,
+      run: (ask, { params }) => revokeSession(pool, ask.asker, params.id, null),
+      next: (_ask, { user, ended }) => ({
         to: '/access/sessions',
-        notice: { key: 'access.session_ended', values: { name: user } },
+        notice: { key: ended ? 'access.session_ended' : 'access.session_was_over', values: { name: user } },
       }),
     }),
     provider: read({

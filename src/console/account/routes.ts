@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { message } from '../../texts/message.ts'
+import { EndedSession } from '../access/query.ts'
 import type { Ask } from '../ask.ts'
 import { FailureRecord } from '../auth/attempts.ts'
 import { changeOwnPassword } from '../auth/own-password.ts'
@@ -67,12 +68,15 @@ export function account({ pool, logger }: Services): Endpoint[] {
       path: '/account/sessions/:id/end',
       summary: 'End one of your sessions',
       params: z.object({ id: z.hash('sha256') }),
-      result: z.object({ user: z.string() }),
+      result: EndedSession,
       async run(ask, { params }) {
         sessionOf(ask)
-        return { user: await revokeSession(pool, ask.asker, params.id, ask.viewer.name) }
+        return revokeSession(pool, ask.asker, params.id, ask.viewer.name)
       },
-      next: () => ({ to: '/account', notice: { key: 'account.session_ended' } }),
+      next: (_ask, { ended }) => ({
+        to: '/account',
+        notice: { key: ended ? 'account.session_ended' : 'account.session_was_over' },
+      }),
     }),
     action({
       ...own,

@@ -12,7 +12,7 @@ export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: s
   return html`${head(t('api.title'))}
     <div class="stack">
       <p>${t('api.intro')}</p>
-      <p>${t('api.token')}</p>
+      <p>${t('api.token')}${ask.may('admin') ? html` <a href="/access/tokens">${t('access.add_token')}</a>` : ''}</p>
       ${copyable(t, 'npx dirsync tokens add my-script --role viewer --expires 90d')}
       <p>${t('api.try')}</p>
       ${copyable(t, `curl '${origin}/api/v1/overview' -H "Authorization: Bearer $TOKEN"`)}

@@ -173,22 +173,33 @@ export async function listSessions(
 
 /**
  * Ends a session.
- * @param user null: of anyone
- * @returns whose it was
+ * @param of null: of anyone
+ * @returns whose it is, and false if it had ended already
+ * @throws AccessError if there is none
  */
-export function revokeSession(pool: Pool, by: By, id: string, user: string | null): Promise<string> {
+export function revokeSession(
+  pool: Pool,
+  by: By,
+  id: string,
+  of: string | null,
+): Promise<{ user: string; ended: boolean }> {
   return inNameOf(pool, by, async client => {
-    const { rows } = await client.query<{ user_name: string }>(
-      `update dirsync.console_session set revoked_at = now(), id_token = null
-       where id_hash = decode($1, 'hex') and ($2::text is null or user_name = $2)
-         and revoked_at is null and expires_at > now()
-       returning user_name`,
-      [id, user],
+    const { rows } = await client.query<{ user: string; ended: boolean }>(
+      `with known as (
+         select id_hash, user_name, revoked_at is null and expires_at > now() as is_open
+         from dirsync.console_session
+         where id_hash = decode($1, 'hex') and ($2::text is null or user_name = $2) for update
+       ), ended as (
+         update dirsync.console_session s set revoked_at = now(), id_token = null
+         from known where s.id_hash = known.id_hash and is_open
+       )
+       select user_name as user, is_open as ended from known`,
+      [id, of],
     )
-    const [ended] = rows
-    if (!ended) throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_session'))
-    await note(client, 'sessions end', { user: ended.user_name })
-    return ended.user_name
+    const [found] = rows
+    if (!found) throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_session'))
+    if (found.ended) await note(client, 'sessions end', { user: found.user })
+    return found
   })
 }
 

@@ -71,6 +71,7 @@ export const access = {
   'access.unknown_browser': 'unknown',
   'access.this_session': 'this one',
   'access.session_ended': 'A session of {name} ended.',
+  'access.session_was_over': 'This session of {name} had ended already.',
   'access.add_token': 'Add a token',
   'access.token_name_hint': 'What it is for; the audit shows it',
   'access.expires': 'Ends after',
@@ -118,6 +119,7 @@ export const access = {
   'account.of_local':
     'You have signed in with a one-time key. Add a user of your own, with a password, to sign in again without the shell.',
   'account.session_ended': 'The session ended.',
+  'account.session_was_over': 'The session had ended already.',
   'account.end_others': 'End all others',
   'account.others_ended': '{sessions, plural, one {# other session} other {# other sessions}} ended.',
 } as const

@@ -3,7 +3,7 @@ export const api = {
   'api.title': 'API',
   'api.intro':
     'Programs can do everything that this console shows or does under /api/v1, with the same roles and the same audit.',
-  'api.token': 'A program needs a token. Create one in the shell:',
+  'api.token': 'A program needs a token. Administrators add one under Access, or in the shell:',
   'api.try': 'The program sends it with every request. The links below lead to fields and examples.',
   'api.refusals': 'What is refused is answered in one form, with a link to what it means:',
   'api.started':

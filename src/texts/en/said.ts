@@ -518,7 +518,7 @@ export const saidTexts = {
   'said.no_such_user': 'there is no user {text}',
   'said.user_disabled': 'the user {name} is disabled: enable it first',
   'said.last_admin': '{name} is the last administrator who can sign in: make another one first',
-  'said.no_such_session': 'this session has ended already',
+  'said.no_such_session': 'there is no such session',
   'said.password_changed': 'the password was changed a moment ago: sign in with the new one',
   'said.not_your_password': 'this is not your present password',
   'said.slowed': 'too many attempts have failed: wait for {seconds} s',

@@ -69,6 +69,7 @@ export const access = {
   'access.unknown_browser': '未知',
   'access.this_session': '当前会话',
   'access.session_ended': '已结束 {name} 的一个会话。',
+  'access.session_was_over': '{name} 的该会话此前已结束。',
   'access.add_token': '添加令牌',
   'access.token_name_hint': '用途；会显示在审计中',
   'access.expires': '有效期',
@@ -112,6 +113,7 @@ export const access = {
   'account.of_provider': '您使用企业账号登录，密码不在此保存。',
   'account.of_local': '您使用一次性密钥登录。请添加自己的用户并设置密码，以后无需命令行即可登录。',
   'account.session_ended': '会话已结束。',
+  'account.session_was_over': '该会话此前已结束。',
   'account.end_others': '结束其他所有会话',
   'account.others_ended': '已结束其他 {sessions, number} 个会话。',
 } as const satisfies Section<typeof English>

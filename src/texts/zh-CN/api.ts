@@ -4,7 +4,7 @@ import type { Section } from '../section.ts'
 export const api = {
   'api.title': 'API',
   'api.intro': '控制台能查看和执行的一切，程序都可以通过 /api/v1 完成，角色与审计完全相同。',
-  'api.token': '程序需要令牌，请在命令行中创建：',
+  'api.token': '程序需要令牌，由管理员在“访问权限”中添加，或在命令行中创建：',
   'api.try': '程序每次请求都要带上令牌。点击下面的路径可查看字段和示例。',
   'api.refusals': '被拒绝的请求都以同一格式答复，并附有含义说明的链接：',
   'api.started':

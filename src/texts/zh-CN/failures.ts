@@ -545,7 +545,7 @@ export const failures = {
   'said.user_by_keys': '{name} 通过一次性密钥登录：请用 dirsync users link 生成',
   'said.role_of_provider': '{name} 的角色由身份认证服务决定，见 OIDC_ROLES',
   'said.last_admin': '{name} 是最后一个能登录的管理员：请先添加另一个管理员',
-  'said.no_such_session': '此会话已结束',
+  'said.no_such_session': '没有此会话',
   'said.password_changed': '密码刚刚已被修改：请用新密码登录',
   'said.not_your_password': '当前密码不正确',
   'said.slowed': '失败次数过多：请等待 {seconds} 秒',
