@@ -41,6 +41,7 @@ export function shellAsk({ asker, commands, config }: CommandContext, language =
     asker,
     commands,
     url: '/',
+    from: null,
     now: new Date(),
     marks: new Marks(),
     readOnly: false,

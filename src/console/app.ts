@@ -16,6 +16,7 @@ import { isTextKey, type Translate } from '../texts/texts.ts'
 import { explainProblems, problemDocument, problemTexts } from './api/problems.ts'
 import { apiReference, describeApi } from './api/routes.ts'
 import { askOf, type Refused, tasteOf } from './ask.ts'
+import { cameFrom } from './auth/browser.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { authPlugin } from './auth/plugin.ts'
 import { permits, scopesFor } from './auth/scope.ts'
@@ -136,7 +137,13 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
       const refused = refusals.get(String(request.headers[REFUSED]))
-      return askOf(request, request.viewer, { pool: services.pool, readOnly, publicUrl, refused })
+      const from = isChange(request) ? cameFrom(request) : null
+      // What answers a form can only be sent again, not looked at.
+      const isPage = from !== null && methods.of(from).includes('GET')
+      return askOf(request, request.viewer, {
+        ...{ pool: services.pool, readOnly, publicUrl, refused },
+        from: isPage ? from : null,
+      })
     },
     pageOf,
     async send(request, reply, ask, page, current) {
@@ -292,13 +299,6 @@ function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   if (site !== undefined) return site === 'same-origin'
   if (origin === undefined) return false
   return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
-}
-
-/** The page of this console whose form was sent; null if the browser does not say. */
-function cameFrom({ headers, host }: FastifyRequest): string | null {
-  const from = URL.parse(headers.referer ?? '')
-  if (from?.host !== host || from.pathname.startsWith('//')) return null
-  return from.pathname + from.search
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {

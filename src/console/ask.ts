@@ -34,6 +34,8 @@ export interface Ask extends Taste {
   readonly commands: Commands
   /** Path and query of the page, for links back. */
   readonly url: string
+  /** The page whose form was sent, to go on there; null: it is not known, or cannot be looked at. */
+  readonly from: string | null
   readonly now: Date
   /** Where the page names people and departments. */
   readonly marks: Marks
@@ -93,7 +95,14 @@ export function askOf(
     readOnly,
     publicUrl,
     refused,
-  }: { pool: Pool; readOnly: boolean; publicUrl: string | null; refused?: Refused | undefined },
+    from = null,
+  }: {
+    pool: Pool
+    readOnly: boolean
+    publicUrl: string | null
+    refused?: Refused | undefined
+    from?: string | null
+  },
 ): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
   const asker = { actor: `${via}:${viewer.name}`, address: request.ip }
@@ -105,6 +114,7 @@ export function askOf(
     asker,
     commands: new Commands(pool, asker),
     url: request.url,
+    from,
     now: new Date(),
     marks: new Marks(),
     readOnly,

@@ -50,6 +50,21 @@ describe('the bar', () => {
     expect(body).not.toContain('action="/resume"')
   })
 
+  test.each([
+    ['http://localhost/cases?states=open', '/cases?states=open'],
+    ['http://localhost/employees/e0001', '/employees/e0001'],
+    // What a form was answered with, what is not there, and what is elsewhere.
+    ['http://localhost/access/users', '/overview'],
+    ['http://localhost/nothing-here', '/overview'],
+    ['http://localhost//attacker.example/cases', '/overview'],
+    ['https://attacker.example/cases', '/overview'],
+    ['', '/overview'],
+  ])('resuming on %j goes on at %s', async (referer, to) => {
+    const headers = { host: 'localhost', referer }
+    const { statusCode, headers: told } = await console.browse('operator', 'POST', '/resume', '', headers)
+    expect([statusCode, told.location]).toEqual([303, to])
+  })
+
   test('names halts, held runs, a hold-off and roles without a process, each with the way out', async () => {
     const reason = {
       category: 'enterprise_code',

@@ -82,6 +82,13 @@ export function localPath(text: unknown): string {
     : path
 }
 
+/** The page of this console whose form was sent; null if the browser does not say. */
+export function cameFrom({ headers, host }: FastifyRequest): string | null {
+  const from = URL.parse(headers.referer ?? '')
+  if (from?.host !== host || from.pathname.startsWith('//')) return null
+  return from.pathname + from.search
+}
+
 /** Whether the path is a sign-in or sign-out page: neither is a place to land after signing in. */
 function isSignIn(path: string): boolean {
   return /^\/sign-(?:in|out)(?:[/?]|$)/.test(path)

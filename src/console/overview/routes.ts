@@ -89,8 +89,9 @@ function overview(services: Services): Endpoint[] {
       summary: 'Resume calls after a pause',
       result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
       run: async ask => ({ resumed: await ask.commands.resume() }),
-      next: (_ask, { resumed }) => ({
-        to: '/overview',
+      // The bar that offers it is on every page.
+      next: (ask, { resumed }) => ({
+        to: ask.from ?? '/overview',
         notice: { key: resumed ? 'overview.resumed' : 'overview.not_paused' },
       }),
     }),
