@@ -92,6 +92,8 @@ describe('a colleague', () => {
     expect(await ben.post('/sign-in/link', { key: keyOf(link) })).toMatchObject({ statusCode: 303 })
     expect((await ben.get('/account')).body).toContain('You have no password yet')
     expect((await new Window().post('/sign-in/link', { key: keyOf(link) })).statusCode).toBe(403)
+    const opened = (await anna.get('/api/v1/access/users/ben')).json().link.opened_at
+    expect(Date.parse(opened)).not.toBeNaN()
 
     const late = await anna.post('/access/users', { name: 'Ben', role: 'reviewer' })
     expect(late.body).not.toMatch(/action="\/access\/users\/ben\/link"/)
@@ -132,13 +134,22 @@ describe('a colleague', () => {
     await plantUser(console.pool, 'dora', 'viewer')
     const make = async () => linkIn((await anna.post('/access/users/dora/link')).body)
     const isGood = async (link: string) => (await new Window().get(link)).statusCode === 200
+    const link = async () => (await anna.get('/api/v1/access/users/dora')).json().link
+    const page = async () => (await anna.get('/access/users/dora')).body.replaceAll(/<[^>]+>/g, '')
+    expect(await link()).toBeNull()
     const [first, second] = [await make(), await make()]
+    expect(await link()).toMatchObject({
+      created_by: expect.stringContaining('console:anna'),
+      opened_at: null,
+    })
+    expect(await page()).toMatch(/not opened yet, ends in \d+ (d|h).*; made just now, anna/)
     expect([await isGood(first), await isGood(second)]).toEqual([false, true])
     await anna.post('/access/users/dora/disable')
     expect(await isGood(second)).toBe(false)
     expect((await anna.post('/access/users/dora/link')).statusCode).toBe(422)
     await anna.post('/access/users/dora/enable')
     expect(await isGood(second)).toBe(false)
+    expect(await page()).toMatch(/never opened, ended just now; made just now, anna/)
     const third = await make()
     expect(await isGood(third)).toBe(true)
     await anna.post('/access/users/dora/password', { password: 'another long password' })

@@ -27,6 +27,19 @@ export const UserRow = z.object({
 export type UserRow = z.infer<typeof UserRow>
 export const UserList = listOf(UserRow)
 
+export const UserResult = UserRow.extend({
+  link: z
+    .object({
+      created_at: z.date(),
+      created_by: z.string(),
+      expires_at: z.date().describe('When it ends, or has ended'),
+      opened_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('The latest one-time link; null: none was made'),
+})
+export type UserResult = z.infer<typeof UserResult>
+
 export const TokenRow = z.object({
   id: z.int(),
   name: z.string(),

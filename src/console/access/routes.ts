@@ -5,7 +5,7 @@ import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { listSessions, revokeSession } from '../auth/sessions.ts'
-import { createUserLink } from '../auth/sign-in-key.ts'
+import { createUserLink, latestLink } from '../auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken, tokenName } from '../auth/tokens.ts'
 import {
   addUser,
@@ -31,7 +31,7 @@ import {
   TokenList,
   TokenRow,
   UserList,
-  UserRow,
+  UserResult,
 } from './query.ts'
 import { tokenShown, tokensShown } from './tokens-view.ts'
 import { addedShown, linkShown, providerShown, sessionsShown, userShown, usersShown } from './view.ts'
@@ -82,8 +82,11 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/users/:name',
       summary: 'One user',
       params: name,
-      result: UserRow,
-      run: (_ask, { params }) => findUser(pool, params.name),
+      result: UserResult,
+      run: async (_ask, { params }) => {
+        const user = await findUser(pool, params.name)
+        return { ...user, link: await latestLink(pool, user.name) }
+      },
       page: async (ask, user) => {
         const { items } = await listSessions(pool, user.name, { limit: 200 })
         return pageOf(ask, userShown(ask, user, items))

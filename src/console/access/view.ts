@@ -9,7 +9,7 @@ import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, type Field, tabs } from '../ui/parts.ts'
 import { browserName } from './browser-name.ts'
-import type { ProviderResult, SessionInput, SessionRow, UserRow } from './query.ts'
+import type { ProviderResult, SessionInput, SessionRow, UserResult, UserRow } from './query.ts'
 
 /** A page of this screen, with the others beside it. */
 export function accessPage(
@@ -141,7 +141,7 @@ function stateOf(t: Ask['t'], { disabled_at }: UserRow): Words {
 }
 
 /** One user: what they may do, and where they are signed in. */
-export function userShown(ask: Ask, user: UserRow, sessions: ConsoleSession[]): Shown {
+export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]): Shown {
   const { t } = ask
   return {
     title: user.name,
@@ -157,6 +157,7 @@ export function userShown(ask: Ask, user: UserRow, sessions: ConsoleSession[]): 
             t('access.last_sign_in'),
             user.last_sign_in_at === null ? t('access.never') : { since: user.last_sign_in_at, exact: true },
           ],
+          [t('access.link'), user.link && linkWords(ask, user.link)],
           [t('access.added'), [{ at: user.created_at }, ', ', actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
         ],
@@ -164,6 +165,19 @@ export function userShown(ask: Ask, user: UserRow, sessions: ConsoleSession[]): 
       { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, 'one')] },
     ],
   }
+}
+
+/** What has come of a link, and who made it. */
+function linkWords(ask: Ask, link: NonNullable<UserResult['link']>): Words {
+  const { t } = ask
+  const { created_at, created_by, expires_at, opened_at } = link
+  const state: Words =
+    opened_at !== null
+      ? [{ tone: 'ok', text: t('access.link.opened') }, ' ', { since: opened_at }]
+      : expires_at > ask.now
+        ? [{ tone: 'wait', text: t('access.link.good') }, ' ', { since: expires_at }]
+        : [{ tone: 'off', text: t('access.link.over') }, ' ', { since: expires_at }]
+  return [...state, '; ', t('access.link.made'), ' ', { since: created_at }, ', ', actorText(ask, created_by)]
 }
 
 function userActions(ask: Ask, user: UserRow) {

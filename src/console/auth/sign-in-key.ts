@@ -153,6 +153,25 @@ export async function createUserLink(pool: Pool, by: By, name: string): Promise<
   return key
 }
 
+/** A link as an administrator sees it: the key itself was shown once. */
+export interface UserLink {
+  created_at: Date
+  created_by: string
+  /** It ended then, or will, whether by its time or for a later one. */
+  expires_at: Date
+  opened_at: Date | null
+}
+
+/** The latest link of a user; null: none was made. */
+export async function latestLink(pool: Pool, name: string): Promise<UserLink | null> {
+  const { rows } = await pool.query<UserLink>(
+    `select created_at, created_by, expires_at, used_at as opened_at from dirsync.sign_in_link
+     where user_name = $1 order by created_at desc limit 1`,
+    [name],
+  )
+  return rows[0] ?? null
+}
+
 /** Whom a link signs in, and as what; null if it is not good. It is not used up. */
 export async function holderOfLink(
   pool: Pool,

@@ -194,10 +194,11 @@ export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): 
   return rowCount ?? 0
 }
 
-/** Makes the links of a user worthless. */
+/** Makes the links of a user worthless. They end, so that one that was opened can be told from them. */
 export async function voidLinks(client: PoolClient, name: string): Promise<void> {
   await client.query(
-    'update dirsync.sign_in_link set used_at = now() where user_name = $1 and used_at is null',
+    `update dirsync.sign_in_link set expires_at = now()
+     where user_name = $1 and used_at is null and expires_at > now()`,
     [name],
   )
 }
