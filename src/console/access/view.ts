@@ -1,4 +1,4 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
+import type { SafeHtml } from '@remix-run/html-template'
 import { isThisMachine } from '../../lib/http-server.ts'
 import { actorText } from '../../texts/actor.ts'
 import { messagesIn } from '../../texts/message.ts'
@@ -64,6 +64,7 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
   const { t } = ask
   return accessPage(ask, 'users', {
     actions: [
+      ...anotherLink(ask),
       actionForm(ask, {
         to: '/access/users',
         label: t('access.add_user'),
@@ -84,7 +85,6 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
       }),
     ],
     blocks: [
-      ...anotherLink(ask),
       tableOf(items, userColumns(ask), {
         caption: t('access.users'),
         empty: t('auth.no_users'),
@@ -95,23 +95,18 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
 }
 
 /** The page of a link was sent anew, or the same colleague added twice: nobody can show the link again. */
-function anotherLink(ask: Ask): Block[] {
+function anotherLink(ask: Ask): SafeHtml[] {
   const said = ask.refused?.errors.flatMap(({ said }) => [...messagesIn(said)]) ?? []
   const name = said.find(({ key }) => key === 'said.user_invited')?.values?.name
-  return typeof name === 'string'
-    ? [{ drawn: html`<div class="row">${linkForm(ask, name, 'access.another_link')}</div>` }]
-    : []
-}
-
-function linkForm(ask: Ask, name: string, label: 'access.make_link' | 'access.another_link'): SafeHtml {
-  return actionForm(ask, {
-    to: `/access/users/${encodeURIComponent(name)}/link`,
-    label: ask.t(label),
-    role: 'admin',
-    ...(label === 'access.make_link'
-      ? { folded: true, warning: ask.t('access.make_link.warning') }
-      : { tone: 'main' }),
-  })
+  if (typeof name !== 'string') return []
+  return [
+    actionForm(ask, {
+      to: `/access/users/${encodeURIComponent(name)}/link`,
+      label: ask.t('access.another_link', { name }),
+      role: 'admin',
+      tone: 'main',
+    }),
+  ]
 }
 
 function userColumns({ t }: Ask): ShownColumn<UserRow>[] {
@@ -193,7 +188,11 @@ function userActions(ask: Ask, user: UserRow) {
     ...(isOwn
       ? [
           form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] }),
-          linkForm(ask, name, 'access.make_link'),
+          form('link', {
+            label: t('access.make_link'),
+            folded: true,
+            warning: t('access.make_link.warning'),
+          }),
           form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
         ]
       : []),

@@ -49,7 +49,7 @@ export const access = {
   'access.link_how': 'Send it to them alone: whoever opens it first is signed in, and chooses the password.',
   'access.change_role': 'Change the role',
   'access.make_link': 'Make a sign-in link',
-  'access.another_link': 'Make another link',
+  'access.another_link': 'Make another link for {name}',
   'access.make_link.warning':
     'For a user who has forgotten the password, or has none yet: it signs in once and lets them choose another. Earlier links become worthless.',
   'access.set_password': 'Set a password',

@@ -49,7 +49,7 @@ export const access = {
   'access.link_how': '请只发给本人：最先打开链接的人即可登录并设置密码。',
   'access.change_role': '修改角色',
   'access.make_link': '生成登录链接',
-  'access.another_link': '重新生成链接',
+  'access.another_link': '为 {name} 重新生成链接',
   'access.make_link.warning':
     '用于忘记密码或尚未设置密码的用户：可登录一次并设置新密码。之前的链接随即作废。',
   'access.set_password': '设置密码',

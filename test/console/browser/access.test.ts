@@ -188,6 +188,97 @@ test('an administrator changes a role, sees who is signed in, and disables a use
   await admin.getByText('anna is the last administrator who can sign in').first().waitFor()
 })
 
+test('an administrator enables a user, sets a password, and ends all their sessions', async () => {
+  const admin = await window('anna')
+  await admin.goto('/access/users/ben')
+  await admin.getByRole('button', { name: 'Enable' }).click()
+  await admin.getByText('ben may sign in again.').waitFor()
+  await unfold(admin, 'Set a password')
+  await admin.getByLabel('Password', { exact: true }).fill('too short')
+  await admin.getByRole('button', { name: 'Set a password' }).click()
+  // What is wrong is said beside the field.
+  await admin.locator('.field .error').getByText('12 to 256 characters').waitFor()
+  await admin.getByLabel('Password', { exact: true }).fill(`${PASSWORD} 3`)
+  await admin.getByRole('button', { name: 'Set a password' }).click()
+  await admin.getByText('ben has another password').waitFor()
+  const ben = await stranger()
+  await signIn(ben, 'ben', `${PASSWORD} 3`)
+  await admin.reload()
+  await admin.getByRole('button', { name: 'End all sessions' }).click()
+  await admin.getByText('1 session of ben ended.').waitFor()
+  await admin.getByText('Not signed in anywhere.').waitFor()
+  await ben.goto('/overview')
+  await ben.waitForURL('**/sign-in?to=*')
+})
+
+test('a user’s page makes a link, and says what has come of it', async () => {
+  const admin = await window('anna')
+  await admin.goto('/access/users/ben')
+  await unfold(admin, 'Make a sign-in link')
+  await admin.getByRole('button', { name: 'Make a sign-in link' }).click()
+  await admin.getByText('It signs in ben once').waitFor()
+  const link = await copied(admin)
+  await admin.getByRole('link', { name: 'Back to ben' }).click()
+  await admin.getByText('not opened yet, ends').waitFor()
+  await screenshot(admin, 'access-user-link')
+  const ben = await stranger()
+  await ben.goto(link)
+  await ben.getByRole('button', { name: 'Sign in' }).click()
+  await ben.waitForURL('**/account')
+  await admin.reload()
+  await admin.getByText('opened just now').waitFor()
+})
+
+test('one ends all one’s other sessions', async () => {
+  const [here, there] = [await stranger(), await stranger()]
+  for (const page of [there, here]) await signIn(page, 'ben', `${PASSWORD} 3`)
+  await here.goto('/account')
+  await here.getByRole('button', { name: 'End all others' }).click()
+  await here.getByText(/\d other sessions? ended\./).waitFor()
+  expect(await here.getByRole('button', { name: 'End all others' }).count()).toBe(0)
+  await there.goto('/overview')
+  await there.waitForURL('**/sign-in?to=*')
+})
+
+/** Presses Tab until the focus is on what has that name: a label, or its own words. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  const label = '(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()'
+  const focused = () => page.evaluate<string>(label)
+  for (let presses = 0; (await focused()) !== name; presses++) {
+    if (presses > 100) throw new Error(`Tab does not come to ${name}`)
+    await page.keyboard.press('Tab')
+  }
+}
+
+test('a colleague is let in by the keyboard alone, and by another link where the first page is loaded again', async () => {
+  const admin = await window('anna')
+  await admin.goto('/access')
+  await tabTo(admin, 'Add a user')
+  await admin.keyboard.press('Enter')
+  await tabTo(admin, 'User name')
+  await admin.keyboard.type('carl')
+  await tabTo(admin, 'Role')
+  await admin.keyboard.press('ArrowDown')
+  await tabTo(admin, 'Add a user')
+  await admin.keyboard.press('Enter')
+  await admin.getByText('It signs in carl once').waitFor()
+  const first = await copied(admin)
+  expect(first).toMatch(/\/sign-in\/link\?key=/)
+  await tabTo(admin, 'Copy')
+  await admin.reload()
+  await tabTo(admin, 'Make another link for carl')
+  await screenshot(admin, 'access-another-link')
+  await admin.setViewportSize(PHONE)
+  await expectFitsPhone(admin)
+  await screenshot(admin, 'access-another-link-phone')
+  await admin.keyboard.press('Enter')
+  await admin.getByText('It signs in carl once').waitFor()
+  const carl = await stranger()
+  expect((await carl.goto(first))?.status()).toBe(403)
+  await carl.goto(await copied(admin))
+  await carl.getByText('as carl (reviewer)').waitFor()
+})
+
 test('a token is shown once, does what its scopes name, and is revoked', async () => {
   const admin = await window('anna')
   await admin.goto('/access/tokens')
