@@ -29,7 +29,7 @@ export const PlatformResult = z.object({
     calls_per_second: z.number().describe('Over the last ten seconds'),
     calls_last_minute: z.int(),
     permitted_per_second: z
-      .int()
+      .number()
       .nullable()
       .describe('null: no worker is running, or the rate has not been learnt yet'),
     set_per_second: z.number().nullable().describe('PLATFORM_RATE_LIMIT; null: to be learnt'),

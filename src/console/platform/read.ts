@@ -67,7 +67,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
 /** What the platform says about the access token in use. */
 export const TokenState = z.object({
   accepted: z.boolean().nullable().describe('null: the platform was not asked, or did not answer'),
-  expires_in: z.int().nullable().describe('Seconds, as the platform says'),
+  expires_in: z.number().nullable().describe('Seconds, as the platform says'),
   category: z.string().nullable(),
   platform_code: z.int().nullable(),
   meaning: SaidText,

@@ -83,7 +83,7 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
   held_back: HeldBack.nullable().describe('What was rejected of its plan and still differs; null: nothing'),
-  max_age_s: z.int().nullable(),
+  max_age_s: z.number().nullable(),
   in_scope: z.int().nullable(),
   total: z
     .int()
