@@ -8,7 +8,7 @@ import { jitter } from '../sync/backoff.ts'
 import { translator } from '../texts/texts.ts'
 import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
-import { writeEvents } from './events.ts'
+import { isFull, writeEvents } from './events.ts'
 import { type ChannelMessage, type Sender, titled } from './message.ts'
 import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
 
@@ -89,22 +89,29 @@ export class Courier {
     clearTimeout(timer)
   }
 
-  async #sendDue(): Promise<void> {
+  /** @returns whether there are more events to look through */
+  async #sendDue(): Promise<boolean> {
     const { pool, channels } = this.#options
     const names = channels.map(({ settings }) => settings.name)
     // Once per start, since settings change only with a restart.
     if (!this.#hasHurried) await hurry(pool, names)
     this.#hasHurried = true
     const idle = names.filter(name => !this.#inHand.has(name))
-    for (const { settings } of channels) if (idle.includes(settings.name)) await writeEvents(pool, settings)
+    let isBehind = false
+    for (const { settings } of channels)
+      if (idle.includes(settings.name)) isBehind = (await writeEvents(pool, settings)) || isBehind
     for (const taken of await takeDue(pool, idle, LEASE_MS)) {
       const channel = channels.find(({ settings }) => settings.name === taken.channel)
       if (!channel) continue
       const sending = this.#deliver(channel, taken)
         .catch((error: Error) => this.#options.logger.debug({ error }, 'its outcome was not noted'))
-        .finally(() => this.#inHand.delete(taken.channel))
+        .finally(() => {
+          this.#inHand.delete(taken.channel)
+          if (isFull(taken.message)) this.wake()
+        })
       this.#inHand.set(taken.channel, sending)
     }
+    return isBehind
   }
 
   async #deliver(channel: Channel, taken: Taken): Promise<void> {

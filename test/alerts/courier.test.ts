@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Channel, ChannelError, type ChannelSettings } from '../../src/alerts/channel.ts'
 import { openChannel } from '../../src/alerts/channels/index.ts'
 import { Courier, putOffMs } from '../../src/alerts/courier.ts'
@@ -366,5 +366,46 @@ describe('events of runs and cases', () => {
       expect(isSigned(secret, headers, `${body} `)).toBe(false)
       expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toBeTruthy()
     }
+  })
+
+  describe('while no poll is due', () => {
+    /** Events of its channel from the first on, sent without a look at the clock. */
+    async function deliver(wanted: string[], plant: string): Promise<Inbox> {
+      const inbox = await Inbox.open()
+      const channel = inbox.channel({ name: 'sync', secret: SECRETS.webhook, events: wanted })
+      await transaction(store.pool, client => noteChannels(client, [channel]))
+      await store.pool.query('update dirsync.alert_channel set event_place = 0')
+      await store.pool.query(plant)
+      vi.useFakeTimers({ toFake: ['setTimeout'] })
+      onTestFinished(() => void vi.useRealTimers())
+      startCourier([channel])
+      return inbox
+    }
+
+    test('a backlog is sent message after message', async () => {
+      const inbox = await deliver(
+        ['run.*'],
+        `insert into dirsync.sync_run (kind, state, requested_by)
+         select 'full', 'requested', 'cron' from generate_series(1, 350)`,
+      )
+      await inbox.arrival(4)
+      const ids = inbox.arrivals.map(({ events = [] }) => events.map(({ run }) => run?.id ?? 0))
+      expect(ids.map(({ length }) => length)).toEqual([100, 100, 100, 50])
+      expect(ids.flat()).toEqual(ids.flat().toSorted((a, b) => a - b))
+    })
+
+    test('what is wanted is found behind whatever is not', async () => {
+      const inbox = await deliver(
+        ['run.done'],
+        `with planted as (
+           insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+           values ('employee', 'e1', 'update-employee', 'left_hr', '[]', '[]', 'open') returning id
+         )
+         insert into dirsync.dead_letter_event (dead_letter_id, event, at)
+         select id, 'commented', now() - interval '1 minute' from planted cross join generate_series(1, 1500);
+         insert into dirsync.sync_run (kind, state, requested_by) values ('full', 'done', 'cron')`,
+      )
+      expect((await inbox.arrival(1)).events).toMatchObject([{ type: 'run.done' }])
+    })
   })
 })

@@ -16,6 +16,8 @@ export interface Arrival {
   channel: string
   title: string
   note: string | null
+  /** Of a message about events. */
+  events?: { type: string; run: { id: number } | null }[]
   alerts: { rule: string; event: string; what: string; remedy: string | null; url: string | null }[]
 }
 

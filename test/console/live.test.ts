@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Scope } from '../../src/console/auth/scope.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { disableUser } from '../../src/console/auth/users.ts'
+import { lockTransaction } from '../../src/lib/advisory-lock.ts'
+import { until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
@@ -34,10 +37,10 @@ async function untilMoved(stream: IncomingMessage, ...topics: string[]): Promise
     text += (await once(stream, 'data'))[0]
 }
 
-const tokenOf = async (name: string) => {
+const tokenOf = async (name: string, scopes?: Scope[]) => {
   const expiresAt = new Date(Date.now() + 86_400_000)
   return {
-    authorization: `Bearer ${await addToken(database.pool, 'test', { name, role: 'viewer', expiresAt })}`,
+    authorization: `Bearer ${await addToken(database.pool, 'test', { name, role: 'viewer', expiresAt, scopes })}`,
   }
 }
 
@@ -117,6 +120,30 @@ describe('the events for programs', () => {
     return eventsOf(stream)
   }
 
+  /** What a stream begins with: its place. */
+  async function placeOf(stream: IncomingMessage): Promise<number> {
+    let text = ''
+    for (;;) {
+      const place = /^id: (\d+)\n\n/m.exec(text)?.[1]
+      if (place !== undefined) return Number(place)
+      text += (await once(stream, 'data'))[0]
+    }
+  }
+
+  /** Keeps events from being given their places until it is released. */
+  async function withoutPlaces(): Promise<() => Promise<void>> {
+    const client = await database.pool.connect()
+    await client.query('begin')
+    await lockTransaction(client, 'events')
+    return async () => {
+      await client.query('commit')
+      client.release()
+    }
+  }
+
+  const areWaiting = async () =>
+    (await database.pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount
+
   const addRun = async (db: Pick<TestDatabase['pool'], 'query'> = database.pool) => {
     const { rows } = await db.query(
       `insert into dirsync.sync_run (kind, state, requested_by) values ('full', 'requested', 'cron') returning id`,
@@ -159,6 +186,53 @@ describe('the events for programs', () => {
     expect(refused.statusCode).toBe(422)
   })
 
+  test('tell their place at once: one who saw no event misses none either', async () => {
+    const console = await listening()
+    const headers = await tokenOf('quiet')
+    const first = await watch(`${console.url}/api/v1`, headers)
+    const place = await placeOf(first)
+    first.destroy()
+    const run = await addRun()
+    const again = await follow(console.url, { ...headers, 'last-event-id': String(place) })
+    expect((await next(again)).run?.id).toBe(run)
+  })
+
+  test('tell the place after what a token may not see', async () => {
+    const console = await listening()
+    const stream = await watch(`${console.url}/api/v1`, await tokenOf('limited', ['runs']))
+    const place = await placeOf(stream)
+    await database.pool.query(
+      `with planted as (
+         insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+         values ('employee', 'unseen', 'update-employee', 'left_hr', '[]', '[]', 'open') returning id
+       )
+       insert into dirsync.dead_letter_event (dead_letter_id, event) select id, 'opened' from planted`,
+    )
+    expect(await placeOf(stream)).toBeGreaterThan(place)
+  })
+
+  test('begin anew after an id that has not been given, as that of a database before its backup was restored', async () => {
+    const console = await listening()
+    const headers = await tokenOf('restored')
+    const place = await placeOf(await watch(`${console.url}/api/v1`, headers))
+    const stream = await watch(`${console.url}/api/v1`, { ...headers, 'last-event-id': String(place + 1000) })
+    expect(await placeOf(stream)).toBe(place)
+    const run = await addRun()
+    expect((await next(eventsOf(stream))).run?.id).toBe(run)
+  })
+
+  test('begin after what is given its place at that moment', async () => {
+    const console = await listening()
+    const old = await addRun()
+    const release = await withoutPlaces()
+    const opened = watch(`${console.url}/api/v1`, await tokenOf('early'))
+    await Promise.race([opened, until(async () => (await areWaiting()) === 1)])
+    await release()
+    const events = eventsOf(await opened)
+    const run = await addRun()
+    expect([old, (await next(events)).run?.id]).toEqual([old, run])
+  })
+
   test('begin with what comes next, however much was there', async () => {
     await database.pool.query(
       `insert into dirsync.sync_run (kind, state, requested_by)
@@ -183,10 +257,39 @@ describe('the events for programs', () => {
     expect((await next(events)).run?.id).toBe(early)
   })
 
-  test('are limited per user', async () => {
+  test('are limited per user, also those that are opened at the same time', async () => {
     const console = await listening()
     const headers = await tokenOf('hoarder')
-    for (let i = 0; i < 5; i++) await follow(console.url, headers)
-    expect((await watch(`${console.url}/api/v1`, headers)).statusCode).toBe(429)
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, () => watch(`${console.url}/api/v1`, headers)),
+    )
+    const opened = streams.filter(({ statusCode }) => statusCode === 200)
+    expect([opened.length, new Set(streams.map(({ statusCode }) => statusCode))]).toEqual([
+      5,
+      new Set([200, 429]),
+    ])
+  })
+
+  test('take no place once their callers have gone, even before they were open', async () => {
+    const console = await listening()
+    const headers = await tokenOf('hasty')
+    const release = await withoutPlaces()
+    const asked = Array.from({ length: 5 }, () =>
+      request(`${console.url}/api/v1/events`, { headers, agent: false })
+        .on('error', () => {})
+        .end(),
+    )
+    await until(async () => (await areWaiting()) === 2)
+    for (const one of asked) one.destroy()
+    await release()
+    await vi.waitFor(
+      async () => {
+        const streams = await Promise.all(asked.map(() => watch(`${console.url}/api/v1`, headers)))
+        const statuses = streams.map(({ statusCode }) => statusCode)
+        if (statuses.some(status => status !== 200)) for (const stream of streams) stream.destroy()
+        expect(statuses).toEqual([200, 200, 200, 200, 200])
+      },
+      { timeout: 20_000 },
+    )
   })
 })

@@ -25,8 +25,8 @@ interface Listener {
   /** False for a token that is limited to runs. */
   seesCases: boolean
   since: number
-  /** The event that it was told last. */
-  place: number
+  /** Up to which it was told what happened; null: it is being opened, which only takes a place of its user. */
+  place: number | null
   toldAt: number
 }
 
@@ -40,7 +40,7 @@ export class EventStreams {
   }
 
   close(): void {
-    for (const { raw } of this.#listeners.keys()) raw.end()
+    for (const [{ raw }, { place }] of this.#listeners) if (place !== null) raw.end()
     this.#listeners.clear()
   }
 
@@ -52,7 +52,9 @@ export class EventStreams {
       role: 'viewer',
     } as const
     const content = { 'text/event-stream': { schema: Event } }
-    const answer = { description: 'Each `data` is an Event; `event` is its type and `id` its id', content }
+    const description =
+      'Each `data` is an Event; `event` is its type and `id` its id. An `id` alone, as at the beginning, is a place among them'
+    const answer = { description, content }
     app.get(
       `${API}/events`,
       {
@@ -62,19 +64,41 @@ export class EventStreams {
         exposeHeadRoute: false,
       },
       async (request, reply) => {
-        const name = request.viewer?.name ?? ''
-        const own = [...this.#listeners.values()].filter(listener => listener.name === name)
-        if (this.#listeners.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
-          throw new Problem('too_many', '', { retryAfter: 30 })
-        const place = placeOf(request.headers['last-event-id']) ?? (await latestPlace(this.#pool))
+        const seen = placeOf(request.headers['last-event-id'])
+        const listener = this.#reserve(reply, {
+          name: request.viewer?.name ?? '',
+          seesCases: permits(request.viewer?.scopes, 'cases', true),
+        })
+        // An id that has not been given is of a database before its backup was restored: it begins anew.
+        const latest = await latestPlace(this.#pool)
+        const place = Math.min(seen ?? latest, latest)
+        // The caller has gone, or the console closes.
+        if (!this.#listeners.has(reply)) {
+          reply.hijack().raw.destroy()
+          return
+        }
+        listener.place = place
         openStream(reply)
-        const now = Date.now()
-        const seesCases = permits(request.viewer?.scopes, 'cases', true)
-        this.#listeners.set(reply, { name, seesCases, place, since: now, toldAt: now })
-        request.raw.on('close', () => this.#listeners.delete(reply))
+        writeStream(reply, placeText(place))
         void this.#look()
       },
     )
+  }
+
+  /**
+   * Takes a place of the user, until the connection closes.
+   * @throws Problem `too_many`
+   */
+  #reserve(reply: FastifyReply, { name, seesCases }: Pick<Listener, 'name' | 'seesCases'>): Listener {
+    const own = [...this.#listeners.values()].filter(listener => listener.name === name)
+    if (this.#listeners.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
+      throw new Problem('too_many', '', { retryAfter: 30 })
+    const now = Date.now()
+    const listener: Listener = { name, seesCases, place: null, since: now, toldAt: now }
+    if (reply.raw.destroyed) return listener
+    this.#listeners.set(reply, listener)
+    reply.raw.once('close', () => this.#listeners.delete(reply))
+    return listener
   }
 
   async #look(): Promise<void> {
@@ -86,26 +110,27 @@ export class EventStreams {
       const places = new Set([...this.#listeners.values()].map(({ place }) => place))
       let isBehind = false
       for (const place of places) {
+        if (place === null) continue
         // While the database is away, nothing happens; it is told afterwards.
-        const events = await readEvents(this.#pool, place, AT_A_TIME).catch(() => [])
-        this.#tell(place, events)
-        isBehind ||= events.length === AT_A_TIME
+        const read = await readEvents(this.#pool, place, AT_A_TIME).catch(() => null)
+        this.#tell(place, read?.events ?? [], read?.place ?? place)
+        isBehind ||= read?.isBehind ?? false
       }
       if (!isBehind) await pause(LOOK_MS, new Promise(() => {}))
     }
     this.#isLooking = false
   }
 
-  #tell(place: number, events: readonly Event[]): void {
-    const everything = events.map(textOf).join('')
-    const ofRuns = events
-      .filter(event => event.case === null)
-      .map(textOf)
-      .join('')
-    const last = events.at(-1)?.id ?? place
+  #tell(place: number, events: readonly Event[], next: number): void {
+    const textOf = (told: readonly Event[]) => {
+      const isAtPlace = (told.at(-1)?.id ?? place) === next
+      return told.map(eventText).join('') + (isAtPlace ? '' : placeText(next))
+    }
+    const everything = textOf(events)
+    const ofRuns = textOf(events.filter(event => event.case === null))
     for (const [reply, listener] of this.#listeners) {
       if (listener.place !== place) continue
-      listener.place = last
+      listener.place = next
       const text = listener.seesCases ? everything : ofRuns
       const isQuiet = Date.now() - listener.toldAt > KEEP_ALIVE_MS
       if (text === '' && !isQuiet) continue
@@ -125,7 +150,7 @@ export class EventStreams {
 }
 
 const Headers = z.object({
-  'last-event-id': z.string().optional().describe('The `id` of the event that you have seen last'),
+  'last-event-id': z.string().optional().describe('The last `id` that the stream has sent'),
 })
 
 function placeOf(header: string | string[] | undefined): number | null {
@@ -138,6 +163,11 @@ function placeOf(header: string | string[] | undefined): number | null {
   })
 }
 
-function textOf(event: Event): string {
+function eventText(event: Event): string {
   return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+/** No event, but what the reader opens the stream again with. */
+function placeText(place: number): string {
+  return `id: ${place}\n\n`
 }
