@@ -105,7 +105,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
   demandAccess(app)
   const methods = new Methods(app)
   app.register(compress, { encodings: ['br', 'gzip'] })
-  app.addHook('onRequest', async request => {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!isChange(request)) reply.header('vary', 'accept-encoding')
     if (!mayCompress(request)) request.headers['x-no-compression'] = ''
   })
   app.addHook('onSend', async (request, reply, payload) => revalidated(request, reply, payload))
@@ -355,8 +356,11 @@ function mayCompress(request: FastifyRequest): boolean {
 function revalidated(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
   if (!isApi(request) || isChange(request) || reply.statusCode !== 200 || typeof payload !== 'string')
     return payload
+  // What is searched for may be a name or a number, and the address is stored with the answer.
+  if (Object(request.query).q !== undefined) return payload
   const etag = `W/"${digest(payload).toString('base64url')}"`
-  reply.header('etag', etag)
+  // Without `no-store`: the caller is meant to keep it, and to ask each time whether it still holds.
+  reply.header('etag', etag).header('cache-control', 'private, no-cache')
   const known = (request.headers['if-none-match'] ?? '').split(',').map(tag => tag.trim())
   if (!known.includes(etag) && !known.includes('*')) return payload
   reply.code(304).removeHeader('content-type').removeHeader('content-length')

@@ -195,6 +195,26 @@ describe('bytes', () => {
     ).toBe(200)
   })
 
+  test('are kept by their caller alone, unless they may be personal', async () => {
+    const kept = { etag: expect.any(String), 'cache-control': 'private, no-cache', vary: 'accept-encoding' }
+    const first = await described()
+    expect(first.headers).toMatchObject(kept)
+    expect((await described({ 'if-none-match': String(first.headers.etag) })).headers).toMatchObject(kept)
+    expect((await described({ 'accept-encoding': 'br' })).headers).toMatchObject(kept)
+    expect((await console.ask('viewer', 'GET', '/api/v1/me')).headers).toMatchObject(kept)
+    for (const [method, url] of [
+      ['GET', '/runs'],
+      ['GET', '/api/v1/search?q=13800000000'],
+      ['GET', '/api/v1/employees?q=13800000000'],
+      ['GET', '/api/v1/cases.csv'],
+      ['GET', '/api/v1/runs/999'],
+      ['POST', '/api/v1/employees/e1/reveal'],
+    ] as const) {
+      const { headers } = await console.ask('admin', method, url, method === 'POST' ? {} : undefined)
+      expect([headers['cache-control'], headers.etag], url).toEqual(['no-store', undefined])
+    }
+  })
+
   test.each([
     ['br', brotliDecompressSync],
     ['gzip', gunzipSync],
