@@ -444,7 +444,7 @@ function parsed<Schema extends z.ZodType>(
   if (kind === 'not_found') throw new Problem('not_found')
   const { issues } = result.error
   const errors = issues.flatMap(issue => {
-    const code = issue.code === 'invalid_type' && issue.input === undefined ? 'missing' : issue.code
+    const code = isMissing(issue) ? 'missing' : issue.code
     const error = { path: issue.path, code, said: problemIn(issue) }
     if (issue.code !== 'unrecognized_keys') return [error]
     return issue.keys.map(key => ({
@@ -456,30 +456,61 @@ function parsed<Schema extends z.ZodType>(
   throw new Problem('invalid', message('said.problems', { problems: issues.map(problemIn) }), { errors })
 }
 
+/** Whether there is no value at all, of whichever kind it should be. */
+function isMissing({ code, input }: z.core.$ZodIssue): boolean {
+  return input === undefined && /^invalid_(type|value|union)$/.test(code)
+}
+
 /** What is wrong with a value. */
 function problemIn(issue: z.core.$ZodIssue): Message {
-  const name = issue.path.join('.')
-  const at = (wanted: Message) => (name === '' ? wanted : message('said.wrong_at', { name, wanted }))
+  // Only a body can be something else than an object.
+  const name = issue.path.join('.') || message('said.the_body')
+  const at = (wanted: Message) =>
+    issue.path.length === 0 ? wanted : message('said.wrong_at', { name, wanted })
   const should = (wanted: Message) => message('said.wanted_of', { what: name, wanted })
-  // A schema's own message is kept.
+  // A schema's own message is kept; the library's are in English alone.
   const own = saidBySchema(issue.message)
   if (own.key !== 'said.words') return at(own)
+  if (isMissing(issue)) return message('said.is_missing', { name })
   switch (issue.code) {
     case 'unrecognized_keys':
       return at(message('said.unknown_here', { names: issue.keys }))
     case 'invalid_type':
-      return issue.input === undefined
-        ? message('said.is_missing', { name })
-        : should(message('said.wanted_type', { type: issue.expected }))
+      return should(ofType(issue.expected))
     case 'invalid_value': {
       const names = issue.values.map(String)
       return should(message(names.length > 1 ? 'said.wanted_one_of' : 'said.wanted_exactly', { names }))
     }
-    case 'invalid_union':
-      return message('said.no_form', { name })
+    case 'too_small': {
+      const limit = String(issue.minimum)
+      if (!issue.inclusive) return should(message('said.wanted_above', { limit }))
+      return should(message(sizesOf(issue.origin).least, { limit }))
+    }
+    case 'too_big': {
+      const limit = String(issue.maximum)
+      if (!issue.inclusive) return should(message('said.wanted_below', { limit }))
+      return should(message(sizesOf(issue.origin).most, { limit }))
+    }
     default:
-      return at(own)
+      return message('said.no_form', { name })
   }
+}
+
+/** What is said of a size that is out of its bounds. */
+function sizesOf(origin: string) {
+  switch (origin) {
+    case 'string':
+      return { least: 'said.wanted_at_least', most: 'said.wanted_at_most' } as const
+    case 'array':
+      return { least: 'said.wanted_least_entries', most: 'said.wanted_most_entries' } as const
+    default:
+      return { least: 'said.wanted_least', most: 'said.wanted_most' } as const
+  }
+}
+
+function ofType(expected: string): Message {
+  if (expected === 'int') return message('said.wanted_integer')
+  return message(/^[aeiou]/.test(expected) ? 'said.wanted_type_an' : 'said.wanted_type', { type: expected })
 }
 
 /** Forms send empty fields as empty strings; treat them as absent. */

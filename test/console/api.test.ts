@@ -80,6 +80,54 @@ describe('a refused request', () => {
     expect(inHeader.json().errors).toMatchObject([{ header: 'Idempotency-Key' }])
   })
 
+  test.each([
+    ['POST', '/runs', [], 'the body should be an object', '请求体 应为 object'],
+    ['POST', '/runs', '"x"', 'the body should be an object', '请求体 应为 object'],
+    ['POST', '/runs', {}, 'kind is missing', '缺少 kind', 'missing'],
+    ['GET', '/runs?limit=0', undefined, 'limit should be at least 1', 'limit 不应小于 1', 'too_small'],
+    ['GET', '/runs?limit=201', undefined, 'limit should be at most 200', 'limit 不应大于 200', 'too_big'],
+    ['GET', '/runs?limit=1.5', undefined, 'limit should be a whole number', 'limit 应为整数'],
+    ['GET', '/audit?run=0', undefined, 'run should be more than 0', 'run 应大于 0', 'too_small'],
+    [
+      'POST',
+      '/alerts/quiet-hours',
+      { starts: 'ten', ends: '07:00', time_zone: 'Asia/Shanghai' },
+      'starts: Give a time such as 22:00.',
+      'starts：请给出时间，例如 22:00。',
+      'invalid_format',
+    ],
+    [
+      'GET',
+      `/runs?by=${'x'.repeat(201)}`,
+      undefined,
+      'by should have at most 200 characters',
+      'by 不应超过 200 个字符',
+      'too_big',
+    ],
+  ] as const)(
+    '%s %s with %j says so in both languages',
+    async (...[method, url, body, english, chinese, code]) => {
+      for (const [language, detail] of [
+        ['en', english],
+        ['zh-CN', chinese],
+      ] as const) {
+        const headers = { 'accept-language': language, 'content-type': 'application/json' }
+        const answer = await console.ask('admin', method, `/api/v1${url}`, body && [...[body]][0], headers)
+        expect(answer.json().detail).toBe(detail)
+        if (code !== undefined) expect(answer.json().errors).toMatchObject([{ code, detail }])
+      }
+    },
+  )
+
+  test('for what is not there speaks of no page', async () => {
+    const told = async (path: string) => {
+      const { title, detail } = (await console.ask('viewer', 'GET', `/api/v1${path}`)).json()
+      return [title, detail]
+    }
+    expect(await told('/cases/nonsense')).toEqual(['Not found', expect.stringContaining('at this address')])
+    expect(await told('/nothing')).toEqual(['Not found', 'There is no such route.'])
+  })
+
   test('for another method is told which there are, on pages too', async () => {
     const answers = [
       await console.ask('viewer', 'POST', '/api/v1/runs/1/plan.csv'),

@@ -138,8 +138,8 @@ describe('the list', () => {
       expect((await console.ask('admin', 'GET', unknown)).statusCode).toBe(200)
       for (const [query, detail] of [
         ['limit=many', /^limit should be a number$/],
-        ['limit=0', /^limit: /],
-        ['limit=201', /^limit: /],
+        ['limit=0', /^limit should be at least 1$/],
+        ['limit=201', /^limit should be at most 200$/],
         ['cursor=nonsense', /^cursor: no list has given this one/],
       ] as const) {
         const answer = await console.ask('admin', 'GET', `/api/v1${also(address, query)}`)

@@ -6,7 +6,7 @@ import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { readDeployment } from '../../sync/deployment.ts'
-import { message } from '../../texts/message.ts'
+import { message, worded } from '../../texts/message.ts'
 import { action, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
@@ -41,7 +41,7 @@ const BETWEEN_TESTS_MS = 10_000
 
 const clock = z
   .string()
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Give a time such as 22:00.')
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, worded('said.give_time'))
   .describe('HH:MM')
 
 const QuietHoursInput = z.object({

@@ -32,7 +32,12 @@ export function problemTexts(
 
 export function problemDocument(problem: Problem, request: FastifyRequest): z.infer<typeof ProblemDocument> {
   const { language, t } = tasteOf(request)
-  const { title, detail, remedy } = problemTexts(problem, { t, language }, request.id)
+  const said = problemTexts(problem, { t, language }, request.id)
+  // A program has no page, and no overview to search on.
+  const { title, detail, remedy } =
+    problem.kind === 'not_found'
+      ? { title: t('api.not_found'), detail: said.detail, remedy: t('problem.not_found') }
+      : said
   const errors = problem.errors.map(({ path, code, said, header }) => ({
     ...(header === undefined ? placeOf(path, request) : { header }),
     detail: inLanguage(language, said),

@@ -31,6 +31,7 @@ export const api = {
   'api.status': 'Status',
   'api.problem_code': 'Code',
   'api.problems': 'Problems',
+  'api.not_found': 'Not found',
   'api.problems_intro':
     'Why the API refuses a request: the kinds of its problem documents (RFC 9457). Each links to what it means and what to do.',
   'problem.malformed':

@@ -31,6 +31,7 @@ export const api = {
   'api.status': '状态码',
   'api.problem_code': '代码',
   'api.problems': '错误类型',
+  'api.not_found': '未找到',
   'api.problems_intro': 'API 拒绝请求的原因：错误文档（RFC 9457）的各种类型。点击可查看含义和处理方法。',
   'problem.malformed': '无法解析地址、请求头或请求体，因此未执行任何操作。请修正请求；原样重发仍会失败。',
   'problem.unauthorized':
