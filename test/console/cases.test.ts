@@ -56,7 +56,7 @@ describe('/api/v1', () => {
   test('groups cases by cause', async () => {
     for (const key of ['a', 'b', 'c']) await plant(key)
     await plant('d', { category: 'duplicate_email' })
-    const { groups } = (await get('/api/v1/cases/groups')).json()
+    const { items: groups } = (await get('/api/v1/cases/groups')).json()
     expect(groups).toMatchObject([
       { category: 'left_hr', platform_code: null, count: 3, open: 3 },
       { category: 'duplicate_email', count: 1 },
@@ -192,7 +192,7 @@ describe('a bulk action', () => {
     const other = (await post('/api/v1/bulk', snooze)).json()
     const stopped = await post(`/api/v1/bulk/${other.id}/stop`)
     expect(stopped.json()).toEqual({ id: other.id, was_preview: true })
-    expect((await get('/api/v1/bulk')).json().actions).toMatchObject([
+    expect((await get('/api/v1/bulk')).json().items).toMatchObject([
       { id: preview.id, action: 'snooze', filter: null, total: 3 },
     ])
   })

@@ -98,7 +98,8 @@ describe('schedules and halts', () => {
 
   test('without a scheduler every list says so', async () => {
     expect((await console.ask('viewer', 'GET', '/api/v1/schedules')).json()).toEqual({
-      schedules: [],
+      items: [],
+      next: null,
       scheduler_alive: false,
     })
     const page = await console.ask('viewer', 'GET', '/schedules')

@@ -96,7 +96,7 @@ describe('money', () => {
 describe('mirrors', () => {
   test('show whether they are on, and which run reads them', async () => {
     const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })
-    expect((await api('GET', '/mirrors', { as: 'viewer' })).json.mirrors).toMatchObject([
+    expect((await api('GET', '/mirrors', { as: 'viewer' })).json.items).toMatchObject([
       { mirror: 'orders', on: false, last: null, present: { id: json.run, state: 'requested', left: 0 } },
       { mirror: 'accounts', on: true, present: null },
       { mirror: 'taxpayers', on: false },

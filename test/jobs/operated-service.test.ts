@@ -81,7 +81,7 @@ test('a schedule is read and told in the zone of its scheduler, wherever the vie
   for (const url of ['/schedules', '/schedules?job=full-resync'])
     expect(await get(url)).toContain('At 02:00 (Asia/Shanghai)')
   expect(await get('/schedules', 'zh-CN')).toContain('在 02:00（Asia/Shanghai）')
-  const { schedules } = JSON.parse(await get('/api/v1/schedules?job=full-resync'))
+  const { items: schedules } = JSON.parse(await get('/api/v1/schedules?job=full-resync'))
   expect(schedules).toMatchObject([{ job: 'full-resync', time_zone: 'Asia/Shanghai' }])
 
   // An older version did not say.

@@ -125,7 +125,7 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   MoneyOutlook: RefundDetails.shape.outlook.unwrap(),
   MoneyEvent: RefundDetails.shape.events.element,
   Mirrors: MirrorStatuses,
-  MirrorRun: MirrorStatuses.shape.mirrors.element.shape.last.unwrap(),
+  MirrorRun: MirrorStatuses.shape.items.element.shape.last.unwrap(),
   PaymentOrder: PaymentOrderRow,
   PaymentOrderPage: Orders,
   LimitAccount: LimitAccountRow,

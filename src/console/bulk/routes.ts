@@ -3,7 +3,7 @@ import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, read, rowNumber } from '../endpoint.ts'
+import { action, listOf, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
@@ -64,11 +64,11 @@ export function bulk({ pool }: Pick<Services, 'pool'>) {
       tag: 'cases',
       role: 'viewer',
       summary: 'The latest actions on many cases, newest first',
-      result: z.object({ actions: z.array(BulkRow) }),
-      run: async () => ({ actions: (await listBulk(pool, LATEST)).map(bulkRow) }),
-      page: (ask, { actions }) => ({
+      result: listOf(BulkRow),
+      run: async () => ({ items: (await listBulk(pool, LATEST)).map(bulkRow), next: null }),
+      page: (ask, { items }) => ({
         title: ask.t('bulk.title'),
-        body: bulkListBody(ask, actions),
+        body: bulkListBody(ask, items),
       }),
     }),
     one: read({

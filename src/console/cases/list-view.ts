@@ -40,7 +40,7 @@ import { type CaseGroups, type CaseList, COLUMNS, filterOf, type ListInput, orde
 import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
 import { type CaseView, type Display, viewQuery } from './views.ts'
 
-type Group = CaseGroups['groups'][number]
+type Group = CaseGroups['items'][number]
 type Listed = CaseList & {
   input: ListInput
   categories: string[]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { type CaseFilter, FIELDS, MINE } from '../../sync/case-filter.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize } from '../endpoint.ts'
+import { cursor, listOf, pageSize } from '../endpoint.ts'
 import { rangeOf } from '../range.ts'
 import { DeadLetter } from './dead-letter.ts'
 import {
@@ -62,7 +62,7 @@ export const CaseList = z.object({
 })
 export type CaseList = z.infer<typeof CaseList>
 
-export const CaseGroups = z.object({ groups: z.array(CaseGroup) })
+export const CaseGroups = listOf(CaseGroup)
 export type CaseGroups = z.infer<typeof CaseGroups>
 
 /** The filter without order and paging. */
@@ -99,7 +99,7 @@ export async function readCaseList(pool: Pool, ask: Ask, input: ListInput): Prom
 }
 
 export async function readCaseGroups(pool: Pool): Promise<CaseGroups> {
-  return { groups: await groupCases(pool) }
+  return { items: await groupCases(pool), next: null }
 }
 
 /** Categories that unresolved and ignored cases have, for the filter. */

@@ -6,7 +6,7 @@ import { failureTexts } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, download, read, rowNumber } from '../endpoint.ts'
+import { action, download, listOf, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -86,12 +86,12 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
-        const [categories, users, views, display, { groups }] = await Promise.all([
+        const [categories, users, views, display, { items: groups }] = await Promise.all([
           presentCategories(pool),
           assignableUsers(pool),
           listViews(pool, ask),
           readDisplay(pool, ask),
-          isStart ? readCaseGroups(pool) : { groups: [] },
+          isStart ? readCaseGroups(pool) : { items: [] },
         ])
         return {
           title: ask.t('cases.title'),
@@ -104,8 +104,8 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       tag: 'cases',
       role: 'viewer',
       summary: 'Saved views of the list of cases: one’s own, and those that others share',
-      result: z.object({ items: z.array(CaseView) }),
-      run: async ask => ({ items: await listViews(pool, ask) }),
+      result: listOf(CaseView),
+      run: async ask => ({ items: await listViews(pool, ask), next: null }),
     }),
     saveView: action({
       path: '/cases/views',
@@ -156,7 +156,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       run: () => readCaseGroups(pool),
       page: (ask, result) => ({
         title: ask.t('cases.tab_groups'),
-        body: groupsBody(ask, result.groups),
+        body: groupsBody(ask, result.items),
       }),
     }),
     csv: download({

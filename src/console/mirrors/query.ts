@@ -37,7 +37,7 @@ const MirrorStatus = z.object({
   paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
 })
 export type MirrorStatus = z.infer<typeof MirrorStatus>
-export const MirrorStatuses = z.object({ mirrors: z.array(MirrorStatus) })
+export const MirrorStatuses = listOf(MirrorStatus)
 
 /** The status of each mirror, from a few rows of the index on runs. */
 export async function readMirrorStatuses(
@@ -56,7 +56,7 @@ export async function readMirrorStatuses(
     [MIRRORS],
   )
   return {
-    mirrors: rows.map(({ last, present, next_read_at, ...row }) => {
+    items: rows.map(({ last, present, next_read_at, ...row }) => {
       const on = config.MIRRORS.includes(row.mirror)
       return {
         ...row,
@@ -66,6 +66,7 @@ export async function readMirrorStatuses(
         next_read_at: on ? next_read_at : null,
       }
     }),
+    next: null,
   }
 }
 
@@ -91,8 +92,8 @@ export async function readMirrorStatus(
   config: Config,
   mirror: Mirror,
 ): Promise<MirrorStatus | null> {
-  const { mirrors } = await readMirrorStatuses(pool, config)
-  return mirrors.find(status => status.mirror === mirror) ?? null
+  const { items } = await readMirrorStatuses(pool, config)
+  return items.find(status => status.mirror === mirror) ?? null
 }
 
 // Payment orders

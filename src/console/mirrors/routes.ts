@@ -34,7 +34,7 @@ function mirrors(services: Services): Endpoint[] {
       run: () => readMirrorStatuses(pool, config),
       page: (ask, result) => ({
         title: ask.t('mirrors.title'),
-        body: mirrorsBody(ask, result.mirrors),
+        body: mirrorsBody(ask, result.items),
       }),
     }),
     read({

@@ -2,6 +2,7 @@ import cronstrue from 'cronstrue/dist/cronstrue-i18n.js'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { aliveProcesses } from '../../sync/process.ts'
+import { listOf } from '../endpoint.ts'
 
 /** A tick of a cron job. */
 export const Tick = z.object({
@@ -81,13 +82,12 @@ function inWords(expression: string): Schedule['words'] {
 }
 
 /** The answer of `/api/v1/schedules`. */
-export const SchedulesResult = z.object({
-  schedules: z.array(Schedule).describe('The next one first'),
+export const SchedulesResult = listOf(Schedule).extend({
   scheduler_alive: z.boolean().describe('false: no cron job runs'),
 })
 export type SchedulesResult = z.infer<typeof SchedulesResult>
 
 export async function readSchedules(db: Pool): Promise<SchedulesResult> {
-  const [schedules, processes] = await Promise.all([listSchedules(db), aliveProcesses(db)])
-  return { schedules, scheduler_alive: processes.some(({ roles }) => roles.includes('scheduler')) }
+  const [items, processes] = await Promise.all([listSchedules(db), aliveProcesses(db)])
+  return { items, next: null, scheduler_alive: processes.some(({ roles }) => roles.includes('scheduler')) }
 }

@@ -37,12 +37,12 @@ function schedules(services: Services): Endpoint[] {
       async run(_ask, { input }) {
         const result = await readSchedules(services.pool)
         if (input.job === undefined) return result
-        const only = result.schedules.filter(schedule => schedule.job === input.job)
+        const only = result.items.filter(schedule => schedule.job === input.job)
         if (only.length === 0) throw new Problem('not_found')
-        return { ...result, schedules: only }
+        return { ...result, items: only }
       },
       shown: (ask, result, { input }) => {
-        const [schedule] = result.schedules
+        const [schedule] = result.items
         return input.job !== undefined && schedule
           ? jobShown(ask, schedule, result.scheduler_alive)
           : schedulesShown(ask, result)

@@ -10,7 +10,7 @@ import { inPath } from '../ui/paths.ts'
 import type { Schedule, SchedulesResult, Tick } from './query.ts'
 
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
-export function schedulesShown(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): Shown {
+export function schedulesShown(ask: Ask, { items: schedules, scheduler_alive }: SchedulesResult): Shown {
   const { t } = ask
   const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
   const paused = schedules.filter(({ paused_at }) => paused_at !== null)
