@@ -154,9 +154,11 @@ export function withQuery<Query extends Shape>(
   { limit = 50, names = {} }: { limit?: number; names?: Record<string, string> } = {},
 ): (options: Record<string, unknown>) => z.output<Query> & { limit: number } {
   const fields = Object.keys(query.shape).filter(field => field !== 'limit')
+  const optionOf = (field: string) =>
+    names[field] ?? field.replace(/_./g, ([, letter = '']) => letter.toUpperCase())
   for (const field of fields) {
     const schema = query.shape[field] as z.ZodType
-    const flag = flagOf(names[field] ?? field)
+    const flag = flagOf(optionOf(field))
     const inner = schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema
     const does = (schema.description ?? inner.description ?? '').replace(/^./, letter => letter.toLowerCase())
     command.option(`--${flag} <${flag.includes('-') ? 'value' : flag}>`, does, text =>
@@ -169,9 +171,7 @@ export function withQuery<Query extends Shape>(
   return options =>
     ({
       ...Object.fromEntries(
-        fields
-          .map(field => [field, options[names[field] ?? field]])
-          .filter(([, value]) => value !== undefined),
+        fields.map(field => [field, options[optionOf(field)]]).filter(([, value]) => value !== undefined),
       ),
       limit: options.limit,
     }) as z.output<Query> & { limit: number }

@@ -54,7 +54,7 @@ export const FIELDS = {
     'That failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w',
   ),
   to: text(40).describe('That failed last until this moment, the end of this day, or so long ago'),
-  youngerThan: period.describe('That failed first within this time: 12h, 3d, 2w'),
+  younger_than: period.describe('That failed first within this time: 12h, 3d, 2w'),
   text: text(200).describe('With this text in a comment, or in the reason of an ignore or snooze'),
   blockedBy: text(120).describe('That wait for a change of this key'),
 }
@@ -122,7 +122,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
     ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
   ]
   const { categories, code, entity, operation, field, enterprise, key, department, assignee, run } = filter
-  const { olderThan, youngerThan, from, to, text, blockedBy } = filter
+  const { olderThan, younger_than, from, to, text, blockedBy } = filter
   if (categories) conditions.push(`d.category = any (${values.add(categories)})`)
   if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${values.add(code)}`)
   if (entity) conditions.push(`d.entity = ${values.add(entity)}`)
@@ -135,9 +135,9 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
     conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
   if (run !== undefined) conditions.push(wasIn(run, values))
   if (olderThan) conditions.push(`d.first_failed_at < ${ago(olderThan, values)}`)
-  if (youngerThan) {
+  if (younger_than) {
     // The second condition follows from the first, and bounds what is read in the order of latest failures.
-    const since = ago(youngerThan, values)
+    const since = ago(younger_than, values)
     conditions.push(`d.first_failed_at >= ${since}`, `d.last_failed_at >= ${since}`)
   }
   if (from) conditions.push(`d.last_failed_at >= ${values.add(from)}::timestamptz`)

@@ -244,6 +244,11 @@ test.each([
     /--older-than holds "soon": give a time such as/,
   ],
   [
+    'a wrong age of a field that is two words in the API',
+    ['cases', 'list', '--younger-than', 'soon'],
+    /--younger-than holds "soon": give a time such as/,
+  ],
+  [
     'a wrong kind',
     ['cases', 'list', '--entity', 'team'],
     /there is no entity "team": choose one of employee/,

@@ -194,6 +194,7 @@ test.each([
   ['/bulk/1?outcome=other'],
   ['/cases?states=unheard_of'],
   ['/cases?olderThan=soon'],
+  ['/cases?younger_than=soon'],
   ['/cases?entity=dog', 'entity should be one of employee, department, mirror, enterprise'],
   ['/cases.csv?states=unheard_of'],
   ['/employees?status=nonsense'],

@@ -352,7 +352,7 @@ function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
       ? choices
       : [...choices, { value: present, text: short(present) }]
   const states = input.states?.join(',') ?? ''
-  const age = (name: 'olderThan' | 'youngerThan'): Field => ({
+  const age = (name: 'olderThan' | 'younger_than'): Field => ({
     name,
     label: t(`cases.f.${name}`),
     value: input[name],
@@ -409,7 +409,7 @@ function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
       ),
     },
     age('olderThan'),
-    age('youngerThan'),
+    age('younger_than'),
     ...rangeFields(ask, t('cases.last_failed'), input),
     { name: 'text', label: t('cases.f.text'), type: 'search', value: input.text, maxlength: 200 },
   ]

@@ -32,7 +32,7 @@ export const cases = {
   'cases.mine': 'me',
   'cases.f.run': 'Run',
   'cases.f.olderThan': 'Older than',
-  'cases.f.youngerThan': 'Younger than',
+  'cases.f.younger_than': 'Younger than',
   'cases.f.from': 'Last failure from',
   'cases.f.to': 'Last failure until',
   'cases.f.text': 'Comment or reason',

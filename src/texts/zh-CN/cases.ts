@@ -33,7 +33,7 @@ export const cases = {
   'cases.mine': '我',
   'cases.f.run': '同步任务',
   'cases.f.olderThan': '已存在超过',
-  'cases.f.youngerThan': '产生不到',
+  'cases.f.younger_than': '产生不到',
   'cases.f.from': '最近失败，从',
   'cases.f.to': '最近失败，到',
   'cases.f.text': '备注或原因',

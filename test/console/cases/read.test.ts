@@ -46,7 +46,7 @@ async function found(filter: CaseFilter, order?: CaseOrder): Promise<string[]> {
 describe('a filter', () => {
   const address =
     'states=open,blocked&categories=duplicate_mobile&code=1002218007&entity=employee&operation=update-employee' +
-    '&field=mobile&enterprise=C1&key=e10&department=D1&assignee=-&run=7&olderThan=3d&youngerThan=4w' +
+    '&field=mobile&enterprise=C1&key=e10&department=D1&assignee=-&run=7&olderThan=3d&younger_than=4w' +
     '&text=called&blockedBy=e9'
 
   test('is read from an address, and is one again', () => {
@@ -64,7 +64,7 @@ describe('a filter', () => {
       assignee: '-',
       run: 7,
       olderThan: '3d',
-      youngerThan: '4w',
+      younger_than: '4w',
       text: 'called',
       blockedBy: 'e9',
     })
@@ -139,8 +139,8 @@ describe('a list of cases', () => {
     [{ assignee: UNASSIGNED, states: ['snoozed'] }, ['e3']],
     [{ run: 7 }, ['e1', 'e2']],
     [{ olderThan: '10d' }, ['E10', 'e11']],
-    [{ youngerThan: '3d', olderThan: '1d' }, ['e1', 'e2']],
-    [{ youngerThan: '13d', states: ['resolved', 'ignored'] }, ['e12']],
+    [{ younger_than: '3d', olderThan: '1d' }, ['e1', 'e2']],
+    [{ younger_than: '13d', states: ['resolved', 'ignored'] }, ['e12']],
     [{ department: 'D1' }, ['e1', 'D1']],
     [{ from: new Date(Date.now() - 210_000).toISOString() }, ['e1', 'e2', 'e3']],
     [{ to: new Date(Date.now() - 570_000).toISOString(), states: ['open'] }, ['E10', 'e11']],
