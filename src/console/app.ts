@@ -157,7 +157,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     },
     notify: leaveNotice,
     aside: (ask, reply, wait) => shares.aside(ask.viewer.name, reply, closing.signal, wait),
-    look: ask => shares.look(ask.viewer.name),
+    look: (ask, reply) => shares.look(ask.viewer.name, reply),
     keys: new IdempotencyKeys(services.pool),
   }
 

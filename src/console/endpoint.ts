@@ -98,7 +98,7 @@ export interface Kit {
    */
   aside(ask: Ask, reply: FastifyReply, wait: (gone: AbortSignal) => Promise<void> | undefined): Promise<void>
   /** @throws Problem `too_many` if the user looks beyond dirsync's own tables, or exports data, too often */
-  look(ask: Ask): void
+  look(ask: Ask, reply: FastifyReply): void
 }
 
 /** Reads that are audited: they change nothing, but ask the platform or HR, or export data. */
@@ -237,7 +237,7 @@ export function action<
         if (key !== undefined && !takesKeys) throw new Problem('key_refused')
         const ask = kit.askOf(request)
         const asked = askedOf(request)
-        if (looks) kit.look(ask)
+        if (looks) kit.look(ask, reply)
         const work = async (): Promise<ActionAnswer> => {
           const done = await run(ask, asked)
           const place = (starts ?? creates)?.(done, asked)
@@ -258,7 +258,7 @@ export function action<
         const asked = askedOf(request)
         let done: z.output<Result>
         try {
-          if (looks) kit.look(ask)
+          if (looks) kit.look(ask, reply)
           done = await run(ask, asked)
         } catch (error) {
           const problem = problemOf(error)
@@ -327,7 +327,7 @@ export function download<
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)
         const ask = kit.askOf(request)
-        kit.look(ask)
+        kit.look(ask, reply)
         const text = encoded(await lines(ask, asked))
         const disposition = `attachment; filename="${definition.fileName(asked)}"`
         reply.type('text/csv; charset=utf-8').header('content-disposition', disposition)

@@ -36,7 +36,7 @@ export class Shares {
   async admit(viewer: string, reply: FastifyReply): Promise<void> {
     const share = this.#of(viewer)
     const isLeft = share.requests.take(performance.now())
-    reply.header('ratelimit-policy', POLICY).header('ratelimit', limitOf(share))
+    tellLeft(reply, 'requests', REQUESTS, share.requests)
     if (!isLeft) throw tooMany(share.requests)
     await this.#enter(share, reply)
   }
@@ -80,9 +80,11 @@ export class Shares {
   }
 
   /** @throws Problem `too_many` if this viewer has made too many costly requests */
-  look(viewer: string): void {
+  look(viewer: string, reply: FastifyReply): void {
     const { looks } = this.#of(viewer)
-    if (!looks.take(performance.now())) throw tooMany(looks)
+    if (looks.take(performance.now())) return
+    tellLeft(reply, 'looks', LOOKS, looks)
+    throw tooMany(looks)
   }
 
   #of(viewer: string): Share {
@@ -99,10 +101,17 @@ function tooMany({ waitSeconds }: TokenBucket): Problem {
   return new Problem('too_many', '', { retryAfter: Math.ceil(waitSeconds) })
 }
 
-/** The header RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers: how many in which window of seconds. */
-const POLICY = `"requests";q=${REQUESTS.burst};w=${REQUESTS.burst / REQUESTS.perSecond}`
-
-/** The header RateLimit: how many are left, and after how many seconds all of them are. */
-function limitOf({ requests }: Share): string {
-  return `"requests";r=${requests.left};t=${Math.ceil(requests.fullSeconds)}`
+/**
+ * The headers of draft-ietf-httpapi-ratelimit-headers: how many there are in which window of seconds, how many are left, and
+ * after how many seconds all of them are.
+ */
+function tellLeft(
+  reply: FastifyReply,
+  name: string,
+  { burst, perSecond }: typeof REQUESTS,
+  { left, fullSeconds }: TokenBucket,
+): void {
+  reply
+    .header('ratelimit-policy', `"${name}";q=${burst};w=${burst / perSecond}`)
+    .header('ratelimit', `"${name}";r=${left};t=${Math.ceil(fullSeconds)}`)
 }

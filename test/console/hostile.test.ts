@@ -464,6 +464,10 @@ describe('one viewer', () => {
     const refused = answers.filter(({ statusCode }) => statusCode === 429)
     expect(refused.length).toBeGreaterThan(20)
     expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
+    expect(refused[0]?.headers).toMatchObject({
+      'ratelimit-policy': '"looks";q=20;w=40',
+      ratelimit: expect.stringMatching(/^"looks";r=0;t=(39|40)$/),
+    })
     const { rows: noted } = await database.pool.query(
       `select from dirsync.command where requested_by like '%token:curious%' and name = 'try_mapping'`,
     )

@@ -1,7 +1,8 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { createPool } from '../../src/lib/database.ts'
+import { ConsoleUnderTest, silent } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
 
@@ -184,6 +185,24 @@ describe('waiting for a run', () => {
     expect((await api('GET', '/runs/999999?wait=60')).statusCode).toBe(404)
     expect((await api('GET', `/runs/${id}?wait=1`)).json().state).toBe('running')
     expect((await api('GET', `/runs/${id}?wait=61`)).json().errors).toMatchObject([{ parameter: 'wait' }])
+  })
+
+  test('is answered at once about a run that has ended, while others wait', async () => {
+    const [one, over] = [await running(), await running()]
+    await end(over, 'done')
+    const pool = createPool(console.url, { max: 2, name: 'watch', logger: silent })
+    onTestFinished(() => pool.end())
+    const query = vi.spyOn(pool, 'query')
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const watch = new RunWatch(pool)
+    const gone = new AbortController()
+    const waiting = watch.ended(one, 60_000, gone.signal)
+    await query.mock.results[0]?.value
+    // No second passes.
+    await watch.ended(over, 60_000, gone.signal)
+    gone.abort()
+    await waiting
   })
 
   test('reads the database once a second, however many wait', async () => {

@@ -1,7 +1,7 @@
 import type { Pool } from '../../lib/database.ts'
 import { pause } from '../../lib/waiting.ts'
 
-/** How often the runs that callers wait for are looked at: by one statement for all callers of this process. */
+/** How often the runs that callers wait for are looked at: by one statement for all callers of this process, and at once for a newcomer. */
 const LOOK_MS = 1000
 
 /** Lets callers wait for the end of runs, without a connection of their own. */
@@ -9,6 +9,7 @@ export class RunWatch {
   readonly #pool: Pool
   readonly #waiting = new Map<number, Set<() => void>>()
   #isLooking = false
+  #newcomer = Promise.withResolvers<void>()
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -21,6 +22,7 @@ export class RunWatch {
     const callers = this.#waiting.get(run) ?? new Set()
     this.#waiting.set(run, callers.add(resolve))
     gone.addEventListener('abort', () => resolve(), { once: true })
+    this.#newcomer.resolve()
     void this.#look()
     await pause(ms, promise)
     callers.delete(resolve)
@@ -31,11 +33,12 @@ export class RunWatch {
     if (this.#isLooking) return
     this.#isLooking = true
     while (this.#waiting.size > 0) {
+      this.#newcomer = Promise.withResolvers()
       const runs = [...this.#waiting.keys()]
       // If the database is away, the answer says so.
       const ended = await this.#ended(runs).catch(() => runs)
       for (const run of ended) for (const resolve of this.#waiting.get(run) ?? []) resolve()
-      await pause(LOOK_MS, new Promise(() => {}))
+      await pause(LOOK_MS, this.#newcomer.promise)
     }
     this.#isLooking = false
   }
