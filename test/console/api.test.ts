@@ -404,6 +404,28 @@ describe('the description', () => {
     }
   })
 
+  test('says what answers have beside their bodies, once for all', async () => {
+    const { components, paths } = described()
+    const told = ['RateLimit', 'RateLimit-Policy', 'X-Request-Id']
+    const headersOf = (path: string, method: string, status: string) => {
+      const headers = Object.entries(paths[`/api/v1${path}`]?.[method]?.responses[status]?.headers ?? {})
+      for (const [name, header] of headers) {
+        expect(header).toEqual({ $ref: `#/components/headers/${name}` })
+        expect(components.headers).toHaveProperty(name)
+      }
+      return headers.map(([name]) => name).sort()
+    }
+    expect(headersOf('/runs', 'get', '200')).toEqual(['ETag', ...told])
+    expect(headersOf('/runs', 'get', '304')).toEqual(['ETag', ...told])
+    expect(headersOf('/runs', 'get', '4XX')).toEqual([...told.slice(0, 2), 'Retry-After', 'X-Request-Id'])
+    expect(headersOf('/runs', 'post', '202')).toEqual(['Location', ...told])
+    expect(headersOf('/cases.csv', 'get', '200')).toEqual(told)
+    expect(headersOf('/cases.csv', 'get', '304')).toEqual([])
+    const answer = await console.ask('viewer', 'GET', '/api/v1/runs')
+    for (const name of headersOf('/runs', 'get', '200'))
+      expect(answer.headers).toHaveProperty(name.toLowerCase())
+  })
+
   test('gives every list the same shape, and counts in integers', () => {
     const answerOf = ({ responses }: Pick<Operation, 'responses'>) => {
       const schema = responses['200']?.content?.['application/json']?.schema
@@ -454,10 +476,10 @@ interface Operation {
   description: string
   security: unknown
   parameters?: { name: string }[]
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+  responses: Record<string, { content?: Record<string, { schema: Schema }>; headers?: object }>
 }
 
 interface Described {
-  components: { schemas: Record<string, Schema> }
+  components: { schemas: Record<string, Schema>; headers: object }
   paths: Record<string, Record<string, Operation>>
 }

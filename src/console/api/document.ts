@@ -7,11 +7,30 @@ const REF = '#/components/schemas/'
 
 /** The document as it is sent. */
 export function finishedDocument<Document extends object>(document: Document): Document {
-  const { components, ...rest } = document as { components: { schemas: JsonObject } } & JsonObject
+  const { components, paths, ...rest } = document as { components: { schemas: JsonObject } } & {
+    paths: Record<string, Record<string, { responses: JsonObject }>>
+  } & JsonObject
   const { schemas, ...others } = components
-  const used = namesUsed(rest, schemas)
+  const used = namesUsed(paths, schemas)
   const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)))
-  return changed({ ...rest, components: { ...others, schemas: kept } }) as Document
+  const operations = mapped(paths, methods =>
+    mapped(methods, (operation, method) => ({
+      ...operation,
+      responses: answers(operation.responses, method === 'get'),
+    })),
+  )
+  return changed({
+    ...rest,
+    components: { ...others, schemas: kept, headers: HEADERS },
+    paths: operations,
+  }) as Document
+}
+
+function mapped<Value, Result>(
+  values: Record<string, Value>,
+  change: (value: Value, name: string) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]))
 }
 
 /** The schemas that the operations name, and those that these name. */
@@ -29,11 +48,7 @@ function changed(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value
   const object = value as JsonObject
   if (object.type === 'integer') return integer(object)
-  const entries = Object.entries(object).map(([key, inner]) => [
-    key,
-    key === 'responses' ? changed(answers(inner as JsonObject)) : changed(inner),
-  ])
-  return Object.fromEntries(entries)
+  return mapped(object, changed)
 }
 
 /** The bounds of safe integers are JavaScript's, and say nothing about the value. */
@@ -52,14 +67,40 @@ const DESCRIPTIONS: Record<string, string> = {
   201: 'It was created',
   202: 'The work has begun, or waits to',
 }
-const LOCATION = { description: 'Where to find it', schema: { type: 'string', format: 'uri-reference' } }
+const text = { type: 'string' }
+/** What answers say beside their bodies. */
+const HEADERS = {
+  Location: { description: 'Where to find it', schema: { ...text, format: 'uri-reference' } },
+  ETag: { description: 'Send it as If-None-Match, and 304 says that nothing has changed', schema: text },
+  'Retry-After': { description: 'Of 429: seconds after which to try again', schema: { type: 'integer' } },
+  'X-Request-Id': { description: 'Find it in the log of the console, as `requestId`', schema: text },
+  RateLimit: { description: 'How many requests are left, and in how many seconds all are', schema: text },
+  'RateLimit-Policy': {
+    description: 'How many requests there are, in which window of seconds',
+    schema: text,
+  },
+}
+const ALWAYS = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'] as const
 
-function answers(responses: JsonObject): JsonObject {
-  const described = Object.entries(responses).map(([status, response]) => {
+function answers(responses: JsonObject, reads: boolean): JsonObject {
+  const isJson = (response: Json) => 'application/json' in Object(Object(response).content)
+  const described = mapped(responses, (response, status) => {
     const description = DESCRIPTIONS[status]
-    if (description === undefined || 'text/csv' in Object(Object(response).content)) return [status, response]
-    const headers = status === '200' ? {} : { headers: { Location: LOCATION } }
-    return [status, { ...Object(response), description, ...headers }]
+    const names: (keyof typeof HEADERS)[] = [...ALWAYS]
+    if (status === '201' || status === '202') names.push('Location')
+    if (status === '200' && reads && isJson(response)) names.push('ETag')
+    if (/^[45]/.test(status)) names.push('Retry-After')
+    return {
+      ...Object(response),
+      ...(description !== undefined && isJson(response) ? { description } : {}),
+      headers: headersOf(names),
+    }
   })
-  return Object.fromEntries(described)
+  if (!reads || !isJson(responses['200'])) return described
+  const unchanged = { description: 'Nothing has changed', headers: headersOf([...ALWAYS, 'ETag']) }
+  return { ...described, 304: unchanged }
+}
+
+function headersOf(names: readonly (keyof typeof HEADERS)[]): JsonObject {
+  return Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
 }
