@@ -40,6 +40,37 @@ test('a repeated request gives the first answer and starts nothing', async () =>
   expect(times()).toBe(2)
 })
 
+test('of requests that come at the same time one starts something, and the others are told so', async () => {
+  const begun = Promise.withResolvers<void>()
+  const ends = Promise.withResolvers<void>()
+  let times = 0
+  const work = async () => {
+    times += 1
+    begun.resolve()
+    await ends.promise
+    return answerOf('1')
+  }
+  const asked = Array.from({ length: 10 }, () => keys.once(request('together'), work))
+  const settled = Promise.allSettled(asked)
+  await begun.promise
+  // All but the one that works are answered while it does.
+  const others = Promise.withResolvers<void>()
+  let refused = 0
+  for (const one of asked)
+    one.catch(() => {
+      refused += 1
+      if (refused === 9) others.resolve()
+    })
+  await others.promise
+  ends.resolve()
+  const outcomes = (await settled).map(outcome =>
+    outcome.status === 'fulfilled' ? outcome.value.body : (outcome.reason as Problem).kind,
+  )
+  expect(outcomes.sort()).toEqual(['1', ...Array.from({ length: 9 }, () => 'key_in_use')])
+  expect(await keys.once(request('together'), work)).toEqual(answerOf('1'))
+  expect(times).toBe(1)
+})
+
 test.each([
   ['refused', new CommandError('COMMAND_CONFLICT', inWords('it was changed meanwhile'))],
   ['wrong', new Problem('invalid', 'no such kind')],
