@@ -7,8 +7,19 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { LANGUAGE_NAMES } from '../ui/layout.ts'
-import { actionForm, alert, duration, foreign, sinceText, type Tone, tabs, timeText } from '../ui/parts.ts'
+import {
+  actionForm,
+  alert,
+  duration,
+  folded,
+  foreign,
+  sinceText,
+  type Tone,
+  tabs,
+  timeText,
+} from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
+import { drawBlocks } from '../ui/shown.ts'
 import { alertCard, muteForm, notTold, rulePath } from './cards.ts'
 import type { AlertsResult } from './query.ts'
 
@@ -33,7 +44,7 @@ export function alertsShown(ask: Ask, result: AlertsResult): Shown {
         blocks: [
           { text: { soft: t('alerts.rules.about') } },
           { drawn: html`<div class="row">${muteForm(ask, result.rules)}</div>` },
-          ...rulesShown(ask, result).blocks,
+          ...rulesByNeed(ask, result),
         ],
       },
     ],
@@ -239,24 +250,37 @@ function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: 
 
 /** What raises an alert, and what is muted. */
 export function rulesShown(ask: Ask, { rules, is_checked }: AlertsResult): Shown {
+  return { title: ask.t('alerts.rules'), blocks: [ruleTable(ask, rules, is_checked)] }
+}
+
+/** The rules that fire, are muted or off; the others are folded away below. */
+function rulesByNeed(ask: Ask, { rules, is_checked }: AlertsResult): Block[] {
+  const isQuiet = ({ off, firing, mutes }: RuleReport) => firing === 0 && mutes.length === 0 && !off
+  const quiet = rules.filter(isQuiet)
+  const others = rules.filter(rule => !isQuiet(rule))
+  const summary = ask.t(is_checked ? 'alerts.rules.quiet' : 'alerts.rules.unknown', { count: quiet.length })
+  return [
+    ...(others.length > 0 ? [ruleTable(ask, others, is_checked)] : []),
+    ...(quiet.length > 0
+      ? [{ drawn: folded('quiet-rules', summary, drawBlocks(ask, [ruleTable(ask, quiet, is_checked)])) }]
+      : []),
+  ]
+}
+
+function ruleTable(ask: Ask, rules: readonly RuleReport[], isChecked: boolean): Block {
   const { t } = ask
-  return {
-    title: t('alerts.rules'),
-    blocks: [
-      tableOf(
-        rules,
-        [
-          { title: t('alerts.rule'), only: 'shell', of: ({ rule }) => rule },
-          { title: t('alerts.rule'), kind: 'main', only: 'page', of: ({ title }) => title },
-          { title: t('alerts.severity'), of: ({ severity }) => term('severity', severity) },
-          { title: t('alerts.when'), gives: true, of: ({ figure }) => figure },
-          { title: t('alerts.setting'), spare: true, of: settingsOf },
-          { title: t('alerts.state'), of: rule => ruleState(ask, rule, is_checked) },
-        ],
-        { caption: t('alerts.rules'), to: ({ rule }) => rulePath(rule) },
-      ),
+  return tableOf(
+    rules,
+    [
+      { title: t('alerts.rule'), only: 'shell', of: ({ rule }) => rule },
+      { title: t('alerts.rule'), kind: 'main', only: 'page', of: ({ title }) => title },
+      { title: t('alerts.severity'), of: ({ severity }) => term('severity', severity) },
+      { title: t('alerts.when'), gives: true, of: ({ figure }) => figure },
+      { title: t('alerts.setting'), spare: true, of: settingsOf },
+      { title: t('alerts.state'), of: rule => ruleState(ask, rule, isChecked) },
     ],
-  }
+    { caption: t('alerts.rules'), to: ({ rule }) => rulePath(rule) },
+  )
 }
 
 export function settingsOf({ settings }: RuleReport): Words {

@@ -157,7 +157,7 @@ function document(taste: BareTaste, title: string, body: SafeHtml): SafeHtml {
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="${taste.theme === 'auto' ? 'light dark' : taste.theme}">
-    <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "noSwap": [204, 304, "4xx", "5xx"]}'>
+    <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"], "noSwap": [204, 304, "4xx", "5xx"]}'>
     <title>${title}</title>
     <link rel="icon" href="${asset('icon.svg')}">
     <link rel="stylesheet" href="${asset('uPlot.min.css')}">

@@ -132,6 +132,11 @@ export function section(title: string, body: Part, options: { aside?: Part; id?:
   }</h2>${body}</section>`
 }
 
+/** What is folded away under a line that says what it is. While the page follows what happens, it stays as the viewer left it. */
+export function folded(id: string, summary: string, body: Part): SafeHtml {
+  return html`<details class="folded" id="${id}"><summary>${summary}</summary>${body}</details>`
+}
+
 /** A list of names and values; entries without a value are left out. */
 export function facts(items: readonly (readonly [name: string, value: Part | null | undefined])[]): SafeHtml {
   const present = items.filter(([, value]) => value !== null && value !== undefined && value !== '')

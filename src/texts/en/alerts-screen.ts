@@ -83,6 +83,8 @@ export const alertsScreen = {
   'alerts.rules': 'Rules',
   'alerts.rules.about':
     'The figures are those of this process. They are settings: change them in the environment and restart.',
+  'alerts.rules.quiet': '{count, plural, one {# rule} other {# rules}}: nothing wrong',
+  'alerts.rules.unknown': '{count, plural, one {# rule} other {# rules}}: not checked',
   'alerts.rule': 'Rule',
   'alerts.when': 'Raised',
   'alerts.setting': 'Setting',

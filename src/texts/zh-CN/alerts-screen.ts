@@ -80,6 +80,8 @@ export const alertsScreen = {
   'alerts.test.elsewhere': '本控制台的设置中没有渠道 {channel}。',
   'alerts.rules': '规则',
   'alerts.rules.about': '阈值为本进程的设置。如需修改，请更改环境变量并重启。',
+  'alerts.rules.quiet': '{count, plural, other {#}} 条规则：正常',
+  'alerts.rules.unknown': '{count, plural, other {#}} 条规则：未评估',
   'alerts.rule': '规则',
   'alerts.when': '触发条件',
   'alerts.setting': '设置项',

@@ -1,6 +1,7 @@
 // @module-tag chromium
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { RULE_NAMES } from '../../../src/alerts/rule.ts'
 import { connectHr, connectPlatform } from '../../../src/connections.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES } from '../../../src/console/auth/viewer.ts'
@@ -125,7 +126,7 @@ describe('what is wrong now', () => {
       .getByText('From 22:00 to 07:00 each day (Asia/Shanghai) only critical alerts are sent')
       .waitFor()
     // A viewer looks.
-    expect(await page.locator('main button:not([data-copy]), main summary').count()).toBe(0)
+    expect(await page.locator('main button:not([data-copy]), main summary.button').count()).toBe(0)
     await halt.getByRole('link', { name: 'Runbook' }).click()
     await page.getByRole('heading', { name: 'Work is halted' }).waitFor()
     expect(await page.locator('ol.runbook li').count()).toBeGreaterThan(2)
@@ -147,6 +148,42 @@ describe('what is wrong now', () => {
     expect(await isSame(page)).toBe(true)
     await page.getByRole('link', { name: 'History' }).click()
     await page.getByRole('cell', { name: 'Refunds whose outcome is unknown' }).waitFor()
+  })
+})
+
+describe('a rule that finds nothing wrong', () => {
+  test('is folded away, and unfolded by keyboard until it is folded again', async () => {
+    const { pool } = database
+    await judged(pool)
+    await plantAlert(pool, 'held_run')
+    await pool.query(
+      `select dirsync.mute_alert('clock', now() + interval '3 hours', 'NTP is set up tonight')`,
+    )
+    const page = await visit(browser, console.url, { role: 'viewer' })
+    await page.goto('/alerts')
+    const rows = page.getByRole('table', { name: 'Rules' }).locator('tbody tr:visible')
+    await rows.filter({ hasText: '1 alert' }).waitFor()
+    await rows.filter({ hasText: 'muted until' }).waitFor()
+    expect(await rows.count()).toBe(2)
+    await page.getByText(`${RULE_NAMES.length - 2} rules: nothing wrong`).focus()
+    await page.keyboard.press('Enter')
+    expect(await rows.count()).toBe(RULE_NAMES.length)
+    await screenshot(page, 'alerts-rules')
+    // What happens meanwhile folds nothing.
+    await plantAlert(pool, 'money_unknown')
+    await page.getByText(`${RULE_NAMES.length - 3} rules: nothing wrong`).waitFor()
+    expect(await rows.count()).toBe(RULE_NAMES.length)
+  })
+
+  test('is unfolded without JavaScript', async () => {
+    await judged(database.pool)
+    const page = await visit(browser, console.url, { role: 'viewer', javaScript: false, ...PHONE })
+    await page.goto('/alerts')
+    const all = page.getByText(`${RULE_NAMES.length} rules: nothing wrong`)
+    const quiet = page.getByRole('cell', { name: 'Too many access tokens' })
+    expect(await quiet.isVisible()).toBe(false)
+    await all.click()
+    await quiet.waitFor()
   })
 })
 
