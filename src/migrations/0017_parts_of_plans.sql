@@ -23,6 +23,8 @@ create table dirsync.plan_decision (
   -- The run that carries out an approved part; null: nothing was approved, or the held run does it itself.
   part_run    bigint,
   planned     integer not null,  -- How many rows of the plan were decided.
+  -- How many of an approved part are undecided again, as its run ended before it sent them.
+  returned    integer not null default 0,
   -- The same by reason, by changed field, and by department (the 50 with most); fields and departments are
   -- empty where HR had not been read for them.
   reasons     jsonb not null,
@@ -327,23 +329,107 @@ comment on function dirsync.reject_part is
   'Rejects a part of a held run''s plan: the rows that match are not sent until HR changes them, the others stay '
   'held. The filter is that of approve_part. Returns the number of the run.';
 
+-- What was approved and not sent ----------------------------------------------
+
+create function dirsync.part_sent_by(run bigint) returns dirsync.plan_decision
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  part dirsync.plan_decision;
+  was  dirsync.sync_run;
+begin
+  select r.* into was from dirsync.sync_run r
+  where r.id = (select p.part_of from dirsync.sync_run p where p.id = run) for no key update;
+  -- A source that was taken away, or another account, has ended it for good.
+  if was.state in ('held', 'running', 'superseded')
+     and was.hr_source in (select s.name from dirsync.sources_for(was.kind) s (name)) then
+    select d.* into part from dirsync.plan_decision d where d.run_id = was.id and d.part_run = run;
+  end if;
+  return part;
+end $$;
+comment on function dirsync.part_sent_by is
+  'The decision that a run carries out a part of a held run''s plan by, with the held run locked; null: it is no such '
+  'run, or what it does not send can no longer be decided.';
+
+create function dirsync.hold_again(part dirsync.plan_decision, rows integer) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if part.id is null or rows = 0 then
+    return;
+  end if;
+  update dirsync.plan_decision d set returned = d.returned + rows where d.id = part.id;
+  update dirsync.sync_run r
+  set state = 'held', undecided = r.undecided + rows, approved = false, finished_at = null, cancelled_at = null,
+      decided_by = null, decided_at = null, decision_reason = null, result = null,
+      -- It says what took its place.
+      message = case when r.state <> 'superseded' then r.message end
+  where r.id = part.run_id;
+end $$;
+comment on function dirsync.hold_again is
+  'Holds a run again, whatever has become of it: so many rows of an approved part of its plan are undecided again.';
+
 create function dirsync.return_part(run bigint) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
-  with held as materialized (
-    select r.id from dirsync.sync_run r
-    where r.id = (select p.part_of from dirsync.sync_run p where p.id = run) and r.state = 'held'
-    for no key update
-  ), back as (
-    update dirsync.planned_work w set decision_id = null
-    from held h, dirsync.plan_decision d
-    where d.run_id = h.id and d.part_run = run and w.run_id = h.id and w.decision_id = d.id
-    returning 1
-  )
-  update dirsync.sync_run r set undecided = r.undecided + (select count(*) from back)::integer
-  from held h where r.id = h.id
-$$;
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  part dirsync.plan_decision := dirsync.part_sent_by(run);
+  back integer;
+begin
+  update dirsync.planned_work w set decision_id = null where w.run_id = part.run_id and w.decision_id = part.id;
+  get diagnostics back = row_count;
+  perform dirsync.hold_again(part, back);
+end $$;
 comment on function dirsync.return_part is
   'Makes an approved part of a held run''s plan undecided again, because the run that should send it never began.';
+
+create or replace function dirsync.take_back(run bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  part dirsync.plan_decision := dirsync.part_sent_by(run);
+  back integer;
+begin
+  with waiting as materialized (
+    select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
+    where p.run_id = run and p.starts = 0
+    order by p.operation, p.enterprise_code, p.entity_key, p.detail for update
+  ), taken_back as (
+    -- Found by key: a row that was changed meanwhile is in another place.
+    delete from dirsync.pending p using waiting w
+    where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
+      and p.detail = w.detail and p.starts = 0
+    returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown
+  ), undecided as (
+    update dirsync.planned_work w set decision_id = null from taken_back t
+    where w.run_id = part.run_id and w.decision_id = part.id and w.operation = t.operation
+      and w.enterprise_code = t.enterprise_code and w.entity_key = t.entity_key
+    returning w.operation, w.enterprise_code, w.entity_key, w.source_hash, w.previous_hash,
+              w.reason <> 'asked' as waits
+  ), employees as (
+    -- No plan covers what HR has changed any more: the next one plans it anew, breakers included, and until then
+    -- it is not in sync, as no row has this hash. What waits for a decision again is as it was before the first
+    -- one, so that it can be approved again. Where the platform may have been changed unnoticed nothing is
+    -- acknowledged any more, so that the next plan has it asked.
+    update dirsync.employee e
+    set source_hash = case when u.waits then u.previous_hash
+                           when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
+                             then e.source_hash
+                           when coalesce(e.acknowledged_hash, e.parked_hash) is not null
+                             then uuid '00000000-0000-0000-0000-000000000000' end,
+        vanished_at = null,
+        acknowledged_hash = case when not t.sent_unknown then e.acknowledged_hash end,
+        parked_hash = case when not t.sent_unknown then e.parked_hash end,
+        held_run = case when u.waits then part.run_id else e.held_run end,
+        held_hash = case when u.waits then u.source_hash else e.held_hash end,
+        rejected = e.rejected and u.waits is not true
+    from taken_back t
+    left join undecided u on u.operation = t.operation and u.enterprise_code = t.enterprise_code
+      and u.entity_key = t.entity_key
+    where t.operation = 'update-employee' and e.enterprise_code = t.enterprise_code and e.userid = t.entity_key
+  )
+  select count(*) into back from undecided;
+  perform dirsync.hold_again(part, back);
+end $$;
+comment on function dirsync.take_back is
+  'Takes the waiting work of a cancelled run out of the outbox. Work in hand is not touched. What an approved part '
+  'of a held run''s plan has not sent is undecided again.';
 
 create or replace function dirsync.cancel(run bigint, reason text default null) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

@@ -177,8 +177,9 @@ export class Planner {
       return checkLater(pool, run.id, [...held, message('said.not_checked', { reason })])
     }
     const record = async (db: ClientBase) => {
-      await recordPlan(db, run.id, { state, message: reason })
+      // The held run first, as everyone who decides about a part locks it first.
       if (run.approved) await returnPart(db, run.id)
+      await recordPlan(db, run.id, { state, message: reason })
     }
     await transaction(pool, record).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error

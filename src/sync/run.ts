@@ -28,6 +28,8 @@ export const RUN_TRANSITIONS = [
   { from: ['held'], event: 'its last part is approved', to: 'running', by: 'decide_part' },
   { from: ['held'], event: 'its last part is rejected', to: 'rejected', by: 'decide_part' },
   { from: ['held'], event: 'a later plan passes', to: 'superseded', by: 'supersede' },
+  // What was approved and not sent is undecided again.
+  { from: ['running', 'superseded'], event: 'a part of it is cancelled', to: 'held', by: 'hold_again' },
   { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
   { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
   { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
@@ -389,7 +391,8 @@ export async function heldRun(
     `select ${COLUMNS} from dirsync.sync_run
      where state = 'held' and finished_at is null and kind = any ($1) and keys = '{}'
        and hr_source = $2 and id is distinct from $3::bigint
-     order by id limit 1`,
+     -- One that is decided in parts holds up its own rows alone.
+     order by undecided is not null, id limit 1`,
     [kinds, source, except],
   )
   return rows[0] ?? null
@@ -467,10 +470,12 @@ export async function checkLater(db: Pool, held: number, what: Said): Promise<vo
 /** Ends every running run of the planner's that has nothing left in the outbox, with its result; returns how many continue. */
 export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
   // A job in flight when its run was cancelled may have come back to the outbox.
-  await db.query(
-    `select dirsync.take_back(id) from dirsync.sync_run
+  const { rows: cancelled } = await db.query<{ id: number }>(
+    `select id from dirsync.sync_run
      where state = 'running' and finished_at is null and cancelled_at is not null`,
   )
+  // One after the other: each locks the held run whose plan it has a part of before the outbox, as planners do.
+  for (const { id } of cancelled) await db.query('select dirsync.take_back($1)', [id])
   const { rows } = await db.query<{ id: number; over: boolean }>(
     `select r.id, t.run_id is null as over
      from dirsync.sync_run r

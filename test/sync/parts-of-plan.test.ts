@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { beginRun, finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
 import { requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
+import { begin, employee, memory, outcome } from './outcomes.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
 import { SILENT } from './store-under-test.ts'
 
@@ -199,29 +201,144 @@ describe('a part of a held plan', () => {
     expect(await under.pending()).toEqual(['e0', 'e1'])
   })
 
-  test('is undecided again when its run is cancelled before it begins', async () => {
-    const id = await held()
-    const part = await approve(id, keys('e0', 'e1'))
-    await under.store.pool.query('select dirsync.cancel($1)', [part])
-    expect(await run(id)).toMatchObject({ undecided: 6 })
-    await tick()
-    expect(await under.pending()).toEqual([])
-    expect(await waiting()).toMatchObject({ e0: 'held', e1: 'held' })
-    await approve(id, keys('e0'))
-    await planAll()
-    expect(await under.pending()).toEqual(['e0'])
-  })
+  describe('whose run is cancelled is undecided again, and sent by nothing but another approval', () => {
+    const cancel = (run: number) => under.store.pool.query('select dirsync.cancel($1)', [run])
 
-  test('is taken back with the run that was decided in parts', async () => {
-    const id = await held()
-    const part = await approve(id, keys('e0', 'e1', 'e2'))
-    await reject(id, { key: 'e' })
-    await planAll()
-    expect(await run(id)).toMatchObject({ state: 'running' })
-    await under.store.pool.query('select dirsync.cancel($1)', [id])
-    for (const _ of [1, 2]) await finishRuns(under.store.pool)
-    expect(await under.pending()).toEqual([])
-    expect([(await run(part)).state, (await run(id)).state]).toEqual(['cancelled', 'cancelled'])
+    test.each(['requested', 'planning', 'running'])('while it is %s', async state => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1'))
+      if (state === 'running') await planAll()
+      else await under.store.pool.query('update dirsync.sync_run set state = $2 where id = $1', [part, state])
+      await cancel(part)
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 6 })
+      await finishRuns(under.store.pool)
+      expect(await run(part)).toMatchObject({ state: 'cancelled' })
+      // Two rows are few enough for the breaker.
+      for (const _ of [1, 2]) await tick()
+      await under.plan('full')
+      await under.acknowledge('e0', 'e1')
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 6 })
+      expect(await waiting()).toMatchObject({ e0: 'held', e1: 'held' })
+      await approve(id, keys('e0'))
+      await reject(id, keys('e1'))
+      await planAll()
+      expect(await under.pending()).toEqual(['e0'])
+      expect(await waiting()).toMatchObject({ e1: 'rejected', e2: 'held' })
+    })
+
+    test('except for what it has sent, and what was in hand stays open until its end', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1', 'e2', 'e3'))
+      await planAll()
+      const sent = await begin(under.store, employee('e0'))
+      await settle(under.store.pool, [
+        outcome(employee('e0'), sent, {
+          outcome: 'updated',
+          employee: memory({ acknowledgedHash: sent.sourceHash }),
+        }),
+      ])
+      const inHand = await begin(under.store, employee('e1'))
+      await cancel(part)
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 4 })
+      const again = { delayMs: 0, attempts: 1 }
+      await settle(under.store.pool, [outcome(employee('e1'), inHand, { outcome: 'retry', again })])
+      await finishRuns(under.store.pool)
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 5 })
+      await tick()
+      expect(await under.pending()).toEqual([])
+      expect(
+        await under.store.rows('select planned, returned from dirsync.plan_decision where run_id = $1', [id]),
+      ).toEqual([{ planned: 4, returned: 3 }])
+      await approve(id, keys('e1', 'e2'))
+      await planAll()
+      expect(await under.pending()).toEqual(['e1', 'e2'])
+    })
+
+    test.each(['before it begins', 'while it sends'])(
+      'after the last decision, when its held run went on: %s',
+      async moment => {
+        const id = await held()
+        await approve(id, keys('e0', 'e1', 'e2'))
+        await reject(id, keys('e3'))
+        const last = await approve(id, keys('e4', 'e5'))
+        expect(await run(id)).toMatchObject({ state: 'running' })
+        if (moment === 'while it sends') await planAll()
+        await cancel(last)
+        expect(await run(id)).toMatchObject({
+          state: 'held',
+          approved: false,
+          undecided: 2,
+          finishedAt: null,
+        })
+        for (const _ of [1, 2]) await tick()
+        expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
+        await under.acknowledge()
+        expect(await waiting()).toEqual({ e3: 'rejected', e4: 'held', e5: 'held' })
+        await reject(id, keys('e4', 'e5'))
+        await finishRuns(under.store.pool)
+        expect(await run(id)).toMatchObject({ state: 'done', undecided: 0 })
+      },
+    )
+
+    test('when HR had restored all the rest meanwhile', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1'))
+      await planAll()
+      await hr(`update person set name = 'n' || substr(userid, 2), mobile = 13800000000 + substr(userid, 2)::int
+        where userid in ('e2', 'e3', 'e4', 'e5')`)
+      await tick()
+      expect(await run(id)).toMatchObject({ state: 'superseded' })
+      await cancel(part)
+      expect(await run(id)).toMatchObject({ state: 'held', finishedAt: null })
+      for (const _ of [1, 2]) await tick()
+      expect(await under.pending()).toEqual([])
+      expect(await waiting()).toEqual({ e0: 'held', e1: 'held' })
+    })
+
+    test('and over when HR restores it', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1'))
+      await planAll()
+      await cancel(part)
+      await hr(
+        `update person set name = 'n' || substr(userid, 2), mobile = 13800000000 + substr(userid, 2)::int`,
+      )
+      await tick()
+      expect(await run(id)).toMatchObject({ state: 'superseded' })
+      expect(await under.pending()).toEqual([])
+      expect(await waiting()).toEqual({})
+    })
+
+    test('while another plan is held as a whole, which is decided as ever', async () => {
+      const id = await held()
+      const part = await approve(id, { key: 'e' })
+      await planAll()
+      await hr(`update person set name = 'third' where userid in ('e6', 'e7', 'e8')`)
+      await tick()
+      const other = await under.store.value<number>(`select id from dirsync.sync_run where state = 'held'`)
+      await cancel(part)
+      for (const _ of [1, 2]) await tick()
+      expect([(await run(id)).state, (await run(other)).state]).toEqual(['held', 'held'])
+      expect(await under.pending()).toEqual([])
+      await under.store.pool.query(`select dirsync.reject($1, 'not so')`, [other])
+      await tick()
+      expect(await under.pending()).toEqual([])
+      expect(await waiting()).toMatchObject({ e0: 'held', e5: 'held', e6: 'rejected', e8: 'rejected' })
+    })
+
+    test('also with the run that was decided in parts, which is held again', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1'))
+      await reject(id, { key: 'e' })
+      await planAll()
+      expect(await run(id)).toMatchObject({ state: 'running' })
+      await cancel(id)
+      for (const _ of [1, 2]) await finishRuns(under.store.pool)
+      await tick()
+      expect(await under.pending()).toEqual([])
+      expect([(await run(part)).state, (await run(id)).state]).toEqual(['cancelled', 'held'])
+      expect(await waiting()).toMatchObject({ e0: 'held', e1: 'held', e2: 'rejected' })
+    })
   })
 
   test('of departments: what is not decided is deleted by no later run', async () => {

@@ -147,6 +147,19 @@ describe('the functions make the transitions of the table', () => {
         await store.pool.query(`select dirsync.${decision}($1, '{"key": "e1"}')`, [run])
       },
     ]),
+    ...['running', 'superseded'].map((state): [string, { state: string; undecided: number }, Act] => [
+      'hold_again',
+      { state, undecided: 0 },
+      async run => {
+        await store.pool.query(
+          `with decided as (
+             insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, decided_by)
+             values ($1, true, '{}', 1, '{}', 'test') returning *)
+           select dirsync.hold_again(d, 1) from decided d`,
+          [run],
+        )
+      },
+    ]),
     ['supersede', { state: 'held' }, run => inTransaction(db => supersede(db, run, run + 1))],
     ...['held', 'requested', 'planning'].map((state): [string, { state: string; hr_source: string }, Act] => [
       'endRunsOfOthers',

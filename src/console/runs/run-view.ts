@@ -7,7 +7,7 @@ import type { Ask } from '../ask.ts'
 import { caseKey, itemOf, nameOfKey } from '../cases/parts.ts'
 import { heldBackShown } from '../plan/held-back.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, duration, figure, percent, reasonField } from '../ui/parts.ts'
+import { actionForm, duration, type Field, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
@@ -138,9 +138,15 @@ function actionsOf(ask: Ask, run: RunDetails): SafeHtml[] {
       label: t('runs.cancel'),
       role: 'operator',
       tone: 'danger',
-      fields: [reasonField(t, true, 'runs.cancel_hint')],
+      fields: [cancelReason(ask, run)],
     }),
   ]
+}
+
+function cancelReason({ t }: Ask, { id, part_of, undecided }: RunDetails): Field {
+  const field = reasonField(t, true, 'runs.cancel_hint')
+  const held = part_of ?? (undecided === null ? null : id)
+  return held === null ? field : { ...field, hint: t('runs.cancel_part_hint', { run: held }) }
 }
 
 /** Warnings and questions, shown before anything else. */

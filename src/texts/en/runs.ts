@@ -75,6 +75,8 @@ export const runs = {
   'runs.cancel': 'Cancel the run',
   'runs.cancel_hint':
     'Waiting work is taken back; calls in flight are finished. The reason is recorded in the audit.',
+  'runs.cancel_part_hint':
+    'What was not sent is undecided again in the plan of run {run}, which is held. Calls in flight are finished. The reason is recorded in the audit.',
   'runs.cancelled': 'Run {run} is cancelled; calls in flight are finished.',
   'runs.is_held': 'This run is held: its plan is waiting for a decision.',
   'runs.is_suspect': 'HR’s data looked wrong, so this run sent nothing.',

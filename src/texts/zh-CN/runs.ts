@@ -74,6 +74,8 @@ export const runs = {
 
   'runs.cancel': '取消任务',
   'runs.cancel_hint': '尚未发送的会收回，正在进行的调用会完成。原因会记入审计。',
+  'runs.cancel_part_hint':
+    '尚未发送的会回到第 {run} 号任务的计划里，重新等待决定；正在进行的调用会完成。原因会记入审计。',
   'runs.cancelled': '第 {run} 号同步任务已取消；正在进行的调用会完成。',
   'runs.is_held': '该任务待审批：需要有人对计划作出决定。',
   'runs.is_suspect': '人事数据看起来不对，该任务未发送任何数据。',
