@@ -212,11 +212,11 @@ begin
   if approve then
     -- As of the plan: it has read nothing of HR since.
     insert into dirsync.sync_run
-      (id, kind, keys, max_age, hr_source, requested_by, started_at, planned_at, approved, decided_by, decided_at,
+      (id, kind, keys, max_age, hr_source, requested_by, planned_at, approved, decided_by, decided_at,
        decision_reason, read_all, mapping, in_scope, planned, plan, part_of)
     overriding system value
-    select carries, was.kind, was.keys, was.max_age, was.hr_source, dirsync.actor(), was.started_at,
-           was.planned_at, true, dirsync.actor(), now(), said, was.read_all, was.mapping, was.in_scope, decided,
+    select carries, was.kind, was.keys, was.max_age, was.hr_source, dirsync.actor(), was.planned_at, true,
+           dirsync.actor(), now(), said, was.read_all, was.mapping, was.in_scope, decided,
            jsonb_build_object(
              'reasons', d.reasons, 'total', was.plan -> 'total',
              'sample', (select coalesce(jsonb_agg(concat_ws('/', nullif(s.enterprise_code, ''), s.entity_key)), '[]')

@@ -128,13 +128,13 @@ function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Out
   return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
 }
 
-/** States in which a run has checked HR: it passed the sanity gate, or did not. */
-export const HAS_CHECKED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
+/** Condition on a run: it has checked HR, and passed the sanity gate, or did not. */
+export const HAS_CHECKED = `part_of is null and planned_at is not null and state not in ('requested', 'planning', 'failed')`
 
 /** Condition on a tick: it ran, and has ended. */
 const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
-const SUCCEEDED_OR_FAILED = `finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
+const SUCCEEDED_OR_FAILED = `part_of is null and finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 

@@ -144,8 +144,11 @@ export const RUN_SOURCES = `(
   select '' where k.kind not in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
     or not exists (select from dirsync.hr_source))`
 
-/** Condition on a run: it chose its rows among all employees, so that its findings concern HR as a whole. An index has it. */
-export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
+/**
+ * Condition on a run: it chose its rows among all employees, so that its findings concern HR as a whole. An index has it. One that
+ * sends a part of a plan has found nothing of its own.
+ */
+export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}' and part_of is null`
 
 /**
  * Condition on a run `r` of a kind, for the latest or first such run by `order by r.kind, r.id desc` or `order by r.kind desc, r.id`.

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
+import { lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { beginRun, finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
-import { requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
@@ -169,6 +170,32 @@ describe('a part of a held plan', () => {
     await under.store.pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [part])
     expect(await under.planRequested(part)).toMatchObject({ state: 'running' })
     expect(await under.pending()).toEqual(['e0', 'e1'])
+  })
+
+  test('takes as long as its own run took', async () => {
+    const id = await held()
+    const part = await approve(id, keys('e0', 'e1'))
+    await planAll()
+    await under.acknowledge()
+    expect(
+      await under.store.rows(
+        'select started_at >= requested_at and finished_at >= started_at as apart from dirsync.sync_run where id = $1',
+        [part],
+      ),
+    ).toEqual([{ apart: true }])
+  })
+
+  test('has not checked HR with its run', async () => {
+    const id = await held()
+    await approve(id, keys('e0', 'e1'))
+    await planAll()
+    await hr(`delete from person where userid > 'e4'`)
+    expect(await under.plan()).toMatchObject({ state: 'source_suspect' })
+    // A worker finds another row than its plan saw, before the last part is sent.
+    await under.store.pool.query(`update dirsync.pending set replan_at = now() where entity_key = 'e0'`)
+    await under.planRequested(await approve(id, { key: 'e' }))
+    expect(await lastPlanPassed(under.store.pool)).toBe(false)
+    expect(await requestReplan(under.store.pool)).toEqual(expect.any(Number))
   })
 
   test('whose run fails is undecided again', async () => {

@@ -45,7 +45,7 @@ export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
           ]
         : []),
       ...(isBegun(run) && run.state !== 'source_suspect'
-        ? [{ columns: [[planAndOutcome(ask, run)], [comparison(ask, run)]] }]
+        ? [{ columns: [[planAndOutcome(ask, run)], ...(run.part_of ? [] : [[comparison(ask, run)]])] }]
         : []),
       ...(run.calls.length > 0
         ? [{ section: t('runs.calls_by_operation'), blocks: [callsTable(ask, run)] }]

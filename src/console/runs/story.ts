@@ -157,6 +157,8 @@ export async function readRunComparison(
          select * from dirsync.sync_run b
          where b.kind = run.kind and b.hr_source = run.hr_source and b.id < run.id and b.state = 'done'
            and (b.keys = '{}') = (run.keys = '{}')
+           -- A part of a plan is as large as people have made it.
+           and b.part_of is null and run.part_of is null
          order by b.id desc limit 1) b
      )
      select r.id, r.state, r.finished_at, r.in_scope, r.planned,
