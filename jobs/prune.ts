@@ -1,7 +1,9 @@
 import type { Pool } from '../src/lib/database.ts'
+import { keepOutcomes } from '../src/sync/stored-plan.ts'
 
 /** Deletes rows that are only history. Returns the rows deleted, by table. */
 export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
+  await keepOutcomes(db)
   const removed: Record<string, number> = {}
   for (const [table, condition] of Object.entries(OLD)) {
     const { rowCount } = await db.query(`delete from dirsync.${table} t where ${condition}`)
@@ -46,7 +48,8 @@ const OLD = {
   planned_work: `
     exists (select from dirsync.sync_run r
             where r.id = t.run_id
-              and r.finished_at < now() - case when exists (select from dirsync.plan_decision d where d.run_id = r.id)
+              and r.finished_at < now() - case when r.part_of is not null
+                                                 or exists (select from dirsync.plan_decision d where d.run_id = r.id)
                                                then interval '180 days' else interval '30 days' end)`,
   dry_run: `finished_at < now() - interval '30 days'`,
   job_tick: `

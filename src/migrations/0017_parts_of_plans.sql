@@ -32,7 +32,9 @@ create table dirsync.plan_decision (
   departments jsonb not null default '{}',  -- Rows by department.
   decided_by  text not null,                -- Who decided, as command.requested_by.
   decided_at  timestamptz not null default now(),  -- When it was decided.
-  why         text                          -- The reason given; null: none.
+  why         text,                         -- The reason given; null: none.
+  -- approved: true once planned_work has what came of each row, which the attempts tell for 30 days only.
+  kept        boolean not null default false
 );
 create index plan_decision_run on dirsync.plan_decision (run_id, id);
 
@@ -44,6 +46,10 @@ alter table dirsync.planned_work add column odd boolean not null default false;
 comment on column dirsync.planned_work.odd is
   'True where few rows of the plan have the same reason and changed fields: at most a tenth of the largest such '
   'group. Known once HR has been read for it (see plan_reading).';
+alter table dirsync.planned_work add column outcome text;
+comment on column dirsync.planned_work.outcome is
+  'What came last of sending it, as attempt.outcome; written within a day after its run has ended.';
+create index plan_decision_to_keep on dirsync.plan_decision (id) where approved and not kept;
 create index planned_work_odd on dirsync.planned_work (run_id, entity_key collate "C", enterprise_code)
   where odd and reason is not null;
 create index planned_work_decision

@@ -9,6 +9,14 @@ import type { Claim, ClaimKey, OpenCase } from './claim.ts'
 /** The outcome of a job. */
 export type Outcome = Unfinished['outcome'] | Finished['outcome']
 
+/** Outcomes of attempts after which there is still something to do. */
+export const UNFINISHED = [
+  'retry',
+  'wait',
+  'halted',
+  'replan',
+] as const satisfies readonly Unfinished['outcome'][]
+
 /** The result of a job. `settle` writes it, together with what the processor knows of the execution. */
 export type JobResult = Unfinished | Finished
 

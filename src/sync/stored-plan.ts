@@ -9,6 +9,7 @@ import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { saidBy, toStore } from '../texts/message.ts'
 import type { Work } from './outbox.ts'
+import { UNFINISHED } from './outcome.ts'
 
 /**
  * The stored plan of a held run beside HR. The plan itself keeps only hashes, so HR's rows are needed to tell which fields
@@ -36,8 +37,10 @@ export interface PlannedEntity {
   odd: boolean
   /** The decision about this row, in a plan that is decided in parts; null: there is none yet. */
   decision: { approved: boolean; by: string; at: Date; run: number | null } | null
-  /** What came of sending it last, by the run of its plan or part; null: not sent, or more than 30 days ago. */
+  /** What came of sending it last, by the run of its plan or part; null: it was not sent. */
   outcome: string | null
+  /** The later run that sent it, because HR had changed it by then, or a person had rejected it; null: none did in the last 30 days. */
+  later: { run: number; outcome: string } | null
 }
 
 /** Where the next page of a plan begins. */
@@ -138,6 +141,7 @@ export async function plannedEntities(
     conditions.push(
       `(w.entity_key collate "C", w.enterprise_code) > (${place(after.entityKey)}, ${place(after.enterpriseCode)})`,
     )
+  const unfinished = `${place(UNFINISHED)}::text[]`
   const { rows } = await db.query<PlannedEntity>(
     `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
             w.source_hash as "sourceHash", w.department, w.fields,
@@ -145,12 +149,19 @@ export async function plannedEntities(
             case when d.id is not null then
               jsonb_build_object('approved', d.approved, 'by', d.decided_by, 'at', d.decided_at, 'run', d.part_run)
             end as decision,
-            (select a.outcome from dirsync.attempt a
-             where a.enterprise_code = w.enterprise_code and a.entity_key = w.entity_key
-               and a.operation = w.operation and a.run_id = coalesce(d.part_run, w.run_id)
-             order by a.id desc limit 1) as outcome
+            o.outcome, case when l.run is not null then jsonb_build_object('run', l.run, 'outcome', l.outcome) end as later
      from ${planned} w
+     join dirsync.sync_run r on r.id = w.run_id
      left join dirsync.plan_decision d on d.id = w.decision_id
+     cross join lateral (
+       select coalesce(w.outcome, (select a.outcome from dirsync.attempt a
+                                   where ${OF_THE_ROW} and a.run_id = coalesce(d.part_run, w.run_id)
+                                   order by a.id desc limit 1)) as outcome) o
+     left join lateral (
+       select a.run_id as run, a.outcome from dirsync.attempt a
+       where ${OF_THE_ROW} and a.run_id <> coalesce(d.part_run, w.run_id) and a.outcome <> all (${unfinished})
+         and a.started_at > coalesce(d.decided_at, r.decided_at)
+       order by a.id limit 1) l on o.outcome is null or o.outcome = any (${unfinished})
      left join dirsync.employee e on w.operation = 'update-employee'
        and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      where ${conditions.join(' and ')}
@@ -161,6 +172,35 @@ export async function plannedEntities(
     ...row,
     decision: decision && { ...decision, at: new Date(decision.at) },
   }))
+}
+
+/** SQL: the attempt `a` is about the planned row `w`. */
+const OF_THE_ROW = `a.enterprise_code = w.enterprise_code and a.entity_key = w.entity_key and a.operation = w.operation`
+
+/**
+ * Keeps with each row of approved plans whose runs have ended what came of it, before its attempts are deleted.
+ * @returns how many decisions this was about
+ */
+export async function keepOutcomes(db: Pool): Promise<number> {
+  const { rows } = await db.query<{ id: number; sender: number; held: number; part: number | null }>(
+    `select d.id, r.id as sender, d.run_id as held, d.part_run as part
+     from dirsync.plan_decision d join dirsync.sync_run r on r.id = coalesce(d.part_run, d.run_id)
+     where d.approved and not d.kept and r.finished_at is not null order by d.id`,
+  )
+  for (const { id, sender, held, part } of rows)
+    await db.query(
+      `with last as materialized (
+         select distinct on (operation, enterprise_code, entity_key) operation, enterprise_code, entity_key, outcome
+         from dirsync.attempt where run_id = $2 and operation in ('update-employee', 'delete-department')
+         order by operation, enterprise_code, entity_key, id desc
+       ), stored as (
+         update dirsync.planned_work w set outcome = a.outcome from last a
+         where ${OF_THE_ROW} and (w.run_id = $2 or w.run_id = $3 and $4::bigint is not null and w.decision_id = $1)
+       )
+       update dirsync.plan_decision set kept = true where id = $1`,
+      [id, sender, held, part],
+    )
+  return rows.length
 }
 
 /** A pattern for LIKE. */

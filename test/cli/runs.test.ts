@@ -182,9 +182,9 @@ describe('a run that its breaker holds', () => {
     await company.hr.query(`update person set email = 'e0000@other.example.com' where userid = 'e0000'`)
     const { stdout } = await dirsync('plan', String(held), '--csv')
     expect(stdout.split('\n').slice(0, 3)).toEqual([
-      'enterprise_code,key,reason,department,changed,changed_since,odd,decision,outcome',
-      ',e0000,changed,D0,,true,false,,',
-      ',e0001,changed,D1,email,false,false,,',
+      'enterprise_code,key,reason,department,changed,changed_since,odd,decision,outcome,later',
+      ',e0000,changed,D0,,true,false,,,',
+      ',e0001,changed,D1,email,false,false,,,',
     ])
     expect((await dirsync('plan', String(held))).stdout).toMatch(/e0000 .*changed in HR since: not sent/)
     await company.hr.query(`update person set email = 'e0000@three.example.com' where userid = 'e0000'`)

@@ -3,8 +3,9 @@ import { readWholePlan } from '../../src/console/plan/query.ts'
 import { planOverview, planPage } from '../../src/console/plan/stored.ts'
 import { toDesired } from '../../src/directory/desired.ts'
 import { hashFields } from '../../src/directory/hash.ts'
-import { readNextPlan } from '../../src/sync/stored-plan.ts'
+import { keepOutcomes, readNextPlan } from '../../src/sync/stored-plan.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
+import { plant, plantRun } from '../sync/planted.ts'
 import { SILENT } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -180,6 +181,41 @@ describe('the pages of a held plan', () => {
     expect((await page(run, { key: 'e5' })).items).toMatchObject([
       { changed_since: true, changed: isRead ? [{}, {}, {}, {}] : [] },
     ])
+  })
+
+  test('say which later run sent a row, and keep what came of one for longer than the attempts', async () => {
+    await read()
+    const { pool } = place.store
+    await pool.query(`select dirsync.reject_part($1, '{"key": "e0"}')`, [run])
+    const part = await place.store.value<number>(`select dirsync.approve_part($1, '{"key": "e1"}')`, [run])
+    await place.planRequested(part, source())
+    await place.hr.query(`update person set name = 'Once more' where userid = 'e0'`)
+    const attempt = (key: string, run_id: number, outcome: string) =>
+      plant(place.store, 'attempt', {
+        ...{ operation: 'update-employee', entity_key: key, run_id, outcome, duration_ms: 1 },
+        started_at: new Date(),
+      })
+    await attempt('e1', part, 'replan')
+    await attempt('e10', part, 'updated')
+    const later = await plantRun(place.store, { kind: 'changes', state: 'running' })
+    for (const key of ['e0', 'e1', 'e10']) await attempt(key, later, 'updated')
+    await place.acknowledge()
+    const shown = async () => {
+      const { items } = await page(run, { limit: 3 })
+      return items.map(({ key, outcome, later }) => ({ key, outcome, later }))
+    }
+    const sent = { run: later, outcome: 'updated' }
+    const before = [
+      { key: 'e0', outcome: null, later: sent },
+      { key: 'e1', outcome: 'replan', later: sent },
+      { key: 'e10', outcome: 'updated', later: null },
+    ]
+    expect(await shown()).toEqual(before)
+    await keepOutcomes(pool)
+    await pool.query(`delete from dirsync.attempt where run_id = $1`, [part])
+    expect(await shown()).toEqual(before)
+    expect((await page(part)).items).toMatchObject([{ outcome: 'replan' }, { outcome: 'updated' }])
+    expect(await keepOutcomes(pool)).toBe(0)
   })
 
   test('name the changed fields without HR, as they were read before', async () => {

@@ -75,10 +75,13 @@ test('what people decided about a plan stays for ever, its rows for 180 days', a
   }
   const runs = [await decided(400), await decided(179)]
   const part = await plantRun(store, { state: 'done', finished_at: ago(400), part_of: runs[0] })
+  const young = await plantRun(store, { state: 'done', finished_at: ago(179), part_of: runs[1] })
+  for (const run_id of [part, young])
+    await plant(store, 'planned_work', { run_id, operation: 'update-employee', entity_key: 'e1' })
   await pruneHistory(store.pool)
-  expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
+  expect(await left('planned_work', 'run_id')).toEqual([runs[1], young])
   expect(await left('plan_decision', 'run_id')).toEqual(runs)
-  expect(await left('sync_run', 'id')).toEqual([...runs, part])
+  expect(await left('sync_run', 'id')).toEqual([...runs, part, young])
 })
 
 test('messages of alerts go after 30 days, alerts that are over after 180, with what was told', async () => {

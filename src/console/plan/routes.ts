@@ -73,11 +73,12 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       fileName: ({ params }) => `plan-${params.id}.csv`,
       columns: PlanItem.keyof().options,
       async *rows(_ask, { params, input }) {
-        for await (const { changed, decision, ...entry } of readWholePlan(pool, hr, params.id, input))
+        for await (const { changed, decision, later, ...entry } of readWholePlan(pool, hr, params.id, input))
           yield {
             ...entry,
             changed: changed.map(({ field }) => field).join(' '),
             decision: decision && (decision.approved ? 'approved' : 'rejected'),
+            later: later && `${later.run} ${later.outcome}`,
           }
       },
     }),

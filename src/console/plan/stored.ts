@@ -42,7 +42,9 @@ export const PlanItem = z.object({
   changed_since: z
     .boolean()
     .nullable()
-    .describe('HR has another row by now: approval leaves it to the next plan; null: HR cannot be read'),
+    .describe(
+      'HR has another row by now: what is not sent yet is left to the next plan; null: HR cannot be read',
+    ),
   odd: z.boolean().describe('Few rows of the plan have the same reason and changed fields'),
   decision: z
     .object({
@@ -53,10 +55,13 @@ export const PlanItem = z.object({
     })
     .nullable()
     .describe('Of a plan that is decided in parts; null: not decided'),
-  outcome: z
-    .string()
+  outcome: z.string().nullable().describe('What came of sending it; null: it was not sent'),
+  later: z
+    .object({ run: z.int(), outcome: z.string() })
     .nullable()
-    .describe('What came of sending it; null: not sent, or more than 30 days ago'),
+    .describe(
+      'The later run that sent it: HR had changed it by then, or it had been rejected; null: none did in the last 30 days',
+    ),
 })
 export type PlanItem = z.infer<typeof PlanItem>
 
@@ -98,7 +103,9 @@ export const PlanOverview = z.object({
   in_scope: z.int().nullable(),
   total: z.int().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
   planned: z.int().nullable(),
-  stored: z.boolean().describe('Only held runs keep their plans, until 30 days after their end'),
+  stored: z
+    .boolean()
+    .describe('Only held runs keep their plans, until 180 days after their end, 30 without a decision'),
   reasons: z.record(z.string(), z.int()),
   leavers: z
     .object({ left: z.int(), of: z.int() })
@@ -205,26 +212,29 @@ export async function planPage(
 }
 
 function itemOf(entity: PlannedEntity, change: PlannedChange): PlanItem {
-  const { enterpriseCode: enterprise_code, entityKey: key, reason, odd, decision, outcome } = entity
-  const { department, broken } = change
   if (change.changedSince) return unread(entity, true)
   const changed = Object.entries(change.changed).map(([field, value]) => ({
     field,
     value: maskValue(field as EmployeeField, value),
   }))
-  const hidden = broken.map(({ field, value }) => ({ field, value: hideValue(value) }))
+  const hidden = change.broken.map(({ field, value }) => ({ field, value: hideValue(value) }))
   return {
-    ...{ enterprise_code, key, reason, department, odd, decision, outcome },
+    ...storedOf(entity),
+    department: change.department,
     changed: [...changed, ...hidden],
     changed_since: false,
   }
 }
 
-/** An entity without HR. */
+/** An entity without HR: the fields that were read for it once. */
 function unread(entity: PlannedEntity, changed_since: true | null): PlanItem {
-  const { enterpriseCode: enterprise_code, entityKey: key, reason, deptCode, fields } = entity
-  const { odd, decision, outcome } = entity
-  const changed = (fields ?? []).map(field => ({ field, value: null }))
+  const changed = (entity.fields ?? []).map(field => ({ field, value: null }))
+  return { ...storedOf(entity), changed, changed_since }
+}
+
+function storedOf(entity: PlannedEntity): Omit<PlanItem, 'changed' | 'changed_since'> {
+  const { enterpriseCode: enterprise_code, entityKey: key, reason, deptCode } = entity
+  const { odd, decision, outcome, later } = entity
   const department = entity.department ?? deptCode
-  return { enterprise_code, key, reason, department, changed, odd, decision, outcome, changed_since }
+  return { enterprise_code, key, reason, department, odd, decision, outcome, later }
 }

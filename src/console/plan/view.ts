@@ -390,7 +390,6 @@ function entities(
   const { t, language } = ask
   const isDepartments = plan.kind === 'departments'
   const query = new URLSearchParams(definedIn(filter))
-  const isUnread = plan.hr_error !== null
   const isOpen = ({ decision }: PlanItem) => plan.state === 'held' && decision === null
   const mayDecide = ask.may('operator') && plan.items.some(isOpen)
   return [
@@ -441,10 +440,10 @@ function entities(
               {
                 title: t('plan.changes'),
                 gives: true as const,
-                of: (item: PlanItem) => changesOf(ask, item, isUnread),
+                of: (item: PlanItem) => changesOf(ask, plan, item),
               },
             ]),
-        ...(plan.items.some(({ decision, outcome }) => decision || outcome)
+        ...(plan.items.some(({ decision, outcome, later }) => decision || outcome || later)
           ? [{ title: t('plan.decision'), of: (item: PlanItem) => decisionOf(ask, item) }]
           : []),
       ],
@@ -468,14 +467,19 @@ function entities(
 }
 
 /** The decision about a row, and what came of it. */
-function decisionOf({ t }: Ask, { decision, outcome }: PlanItem): Words {
-  return [
-    decision &&
-      (decision.approved
-        ? { tone: 'ok' as const, text: t('plan.decision.approved') }
-        : { tone: 'bad' as const, text: t('plan.decision.rejected') }),
-    outcome && [decision ? ', ' : '', term('outcome', outcome)],
+function decisionOf({ t }: Ask, { decision, outcome, later }: PlanItem): Words {
+  const words: Words[] = [
+    ...(decision
+      ? [
+          decision.approved
+            ? { tone: 'ok' as const, text: t('plan.decision.approved') }
+            : { tone: 'bad' as const, text: t('plan.decision.rejected') },
+        ]
+      : []),
+    ...(outcome ? [term('outcome', outcome)] : []),
+    ...(later ? [[t('plan.later', { run: later.run }), ' ', term('outcome', later.outcome)]] : []),
   ]
+  return joined(words, ', ')
 }
 
 /** Given values as those of a query. */
@@ -600,14 +604,20 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
   ])}`
 }
 
-/** The masked differences of one employee, or a note that approval leaves the employee out. */
-function changesOf({ t }: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): Words {
-  if (changed_since) return { tone: 'warn', text: t('plan.not_sent') }
+/** The masked differences of one employee; names of fields alone where HR's values are other ones by now. */
+function changesOf({ t }: Ask, plan: PlanResult, { changed, changed_since, decision }: PlanItem): Words {
   const shown = (value: string | null): Words => (value === null ? t('plan.emptied') : { code: value })
-  const changes = changed.map(({ field, value, before }): Words => {
-    const name = term('field', field)
-    if (isUnread) return name
-    return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', shown(value)]
-  })
-  return joined(changes, ', ')
+  const hasValues = plan.hr_error === null && !changed_since
+  const changes = joined(
+    changed.map(({ field, value, before }): Words => {
+      const name = term('field', field)
+      if (!hasValues) return name
+      return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', shown(value)]
+    }),
+    ', ',
+  )
+  if (!changed_since) return changes
+  const isOpen = plan.state === 'held' && decision === null
+  const since: Words = isOpen ? { tone: 'warn', text: t('plan.not_sent') } : { soft: t('plan.changed_again') }
+  return joined(changed.length === 0 ? [since] : [changes, since], ' · ')
 }

@@ -95,6 +95,8 @@ export const plan = {
   'plan.changes': 'Changes (masked)',
   'plan.emptied': 'empty',
   'plan.not_sent': 'changed in HR since: not sent',
+  'plan.changed_again': 'HR has changed the row again since',
+  'plan.later': 'by run {run}:',
   'plan.none_match': 'Nothing in this plan matches the filter.',
   'plan.csv_filtered': 'Download CSV of this filter',
   'plan.hr_away': 'HR cannot be read now, so values and later changes are not shown.',

@@ -634,7 +634,8 @@ export const failures = {
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
   'said.no_such_run': '没有同步任务 {run}。',
-  'said.plan_not_stored': '同步任务 {run} 的计划没有保存：只有待审批的任务会保存计划，结束后保留 30 天。',
+  'said.plan_not_stored':
+    '同步任务 {run} 的计划没有保存：只有待审批的任务会保存计划，结束后保留 180 天，无人审批的保留 30 天。',
   'said.no_such_command': '没有命令 {text}：请选择以下之一：{names}',
   'said.no_channel_to_test': '未设置渠道，任何告警都不会有人收到：请设置，例如 {example}',
   'said.for_or_until': '请给出 --for（例如 4h）或 --until（例如 2030-01-31T08:00）',

@@ -90,6 +90,8 @@ export const plan = {
   'plan.changes': '变更（已脱敏）',
   'plan.emptied': '清空',
   'plan.not_sent': '此后人事数据又有变更：不发送',
+  'plan.changed_again': '此后人事数据又有变更',
+  'plan.later': '由第 {run} 号任务发送：',
   'plan.none_match': '计划中没有符合筛选条件的内容。',
   'plan.csv_filtered': '下载当前筛选的 CSV',
   'plan.hr_away': '目前无法读取人事系统，因此不显示字段值和此后的变更。',
