@@ -25,11 +25,13 @@ create table dirsync.plan_decision (
   planned     integer not null,  -- How many rows of the plan were decided.
   -- How many of an approved part are undecided again, as its run ended before it sent them.
   returned    integer not null default 0,
-  -- The same by reason, by changed field, and by department (the 50 with most); fields and departments are
-  -- empty where HR had not been read for them.
+  -- The same without the returned ones by reason.
   reasons     jsonb not null,
-  fields      jsonb not null default '{}',  -- Rows by changed field.
-  departments jsonb not null default '{}',  -- Rows by department.
+  -- Rows by changed field; null until HR has been read for all of them (see plan_reading).
+  fields      jsonb,
+  -- Rows by department: [{enterprise_code, department, n}], highest first, the 50 highest and those of the 50 that
+  -- plan_reading has; null as fields.
+  departments jsonb,
   decided_by  text not null,                -- Who decided, as command.requested_by.
   decided_at  timestamptz not null default now(),  -- When it was decided.
   why         text,                         -- The reason given; null: none.
@@ -137,6 +139,39 @@ comment on function dirsync.reject_planned is
   'Marks the employees and departments of a rejected plan, or of a rejected part of it: they rest until HR '
   'changes them.';
 
+create function dirsync.count_decision(decision bigint) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  with decided as materialized (
+    select w.enterprise_code, w.reason, w.department, w.fields
+    from dirsync.plan_decision d join dirsync.planned_work w on w.run_id = d.run_id and w.decision_id = d.id
+    where d.id = decision
+  ), state as (
+    select coalesce(bool_and(fields is not null), true) as is_read from decided
+  ), known as (
+    select coalesce(k ->> 'enterprise_code', '') as enterprise_code, k ->> 'department' as department
+    from dirsync.plan_decision d join dirsync.plan_reading p on p.run_id = d.run_id
+    cross join jsonb_array_elements(p.departments) as k where d.id = decision
+  ), by_department as (
+    select w.enterprise_code, w.department, count(*)::int as n,
+           row_number() over (order by count(*) desc, w.department, w.enterprise_code) as place
+    from decided w where w.department is not null group by 1, 2
+  )
+  update dirsync.plan_decision d
+  set reasons = coalesce((select jsonb_object_agg(f.reason, f.n)
+                          from (select reason, count(*) as n from decided group by 1) f), '{}'),
+      fields = case when s.is_read then coalesce(
+        (select jsonb_object_agg(f.field, f.n)
+         from (select u.field, count(*) as n from decided w cross join unnest(w.fields) as u (field)
+               group by 1) f), '{}') end,
+      departments = case when s.is_read then coalesce(
+        (select jsonb_agg(jsonb_build_object('enterprise_code', b.enterprise_code, 'department', b.department, 'n', b.n)
+                          order by b.place)
+         from by_department b
+         where b.place <= 50 or (b.enterprise_code, b.department) in (select * from known)), '[]') end
+  from state s where d.id = decision
+$$;
+comment on function dirsync.count_decision is 'Counts what was decided about a part of a plan, by its rows.';
+
 -- What the last decision leaves of a run: the runs of its parts go on; without any, nothing is sent.
 create function dirsync.decide_part(run bigint, approve boolean, filter jsonb, reason text) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -199,21 +234,8 @@ begin
   if approve then
     carries := nextval(pg_get_serial_sequence('dirsync.sync_run', 'id'));
   end if;
-  update dirsync.plan_decision d
-  set planned = decided, part_run = carries,
-      reasons = (select jsonb_object_agg(f.reason, f.n)
-                 from (select w.reason, count(*) as n from dirsync.planned_work w
-                       where w.run_id = run and w.decision_id = decision group by 1) f),
-      fields = coalesce((select jsonb_object_agg(f.field, f.n)
-                         from (select u.field, count(*) as n
-                               from dirsync.planned_work w cross join unnest(w.fields) as u (field)
-                               where w.run_id = run and w.decision_id = decision group by 1) f), '{}'),
-      departments = coalesce((select jsonb_object_agg(f.department, f.n)
-                              from (select w.department, count(*) as n from dirsync.planned_work w
-                                    where w.run_id = run and w.decision_id = decision
-                                      and w.department is not null
-                                    group by 1 order by 2 desc, 1 limit 50) f), '{}')
-  where d.id = decision;
+  update dirsync.plan_decision d set planned = decided, part_run = carries where d.id = decision;
+  perform dirsync.count_decision(decision);
 
   if approve then
     -- As of the plan: it has read nothing of HR since.
@@ -286,11 +308,10 @@ begin
   insert into dirsync.plan_decision
     (run_id, approved, filter, planned, reasons, fields, departments, decided_by, why)
   select run, approve, '{}', coalesce(was.planned, 0), coalesce(was.plan -> 'reasons', '{}'),
-         coalesce((select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}'),
-         coalesce((select jsonb_object_agg(f ->> 'department', f -> 'n')
-                   from jsonb_array_elements(p.departments) f), '{}'),
-         dirsync.actor(), said
-  from (select) one left join dirsync.plan_reading p on p.run_id = run;
+         case when p.run_id is not null then coalesce(
+           (select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}') end,
+         p.departments, dirsync.actor(), said
+  from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done';
   if not approve then
     perform dirsync.reject_planned(run, null);
   end if;
@@ -363,6 +384,7 @@ begin
     return;
   end if;
   update dirsync.plan_decision d set returned = d.returned + rows where d.id = part.id;
+  perform dirsync.count_decision(part.id);
   update dirsync.sync_run r
   set state = 'held', undecided = r.undecided + rows, approved = false, finished_at = null, cancelled_at = null,
       decided_by = null, decided_at = null, decision_reason = null, result = null,

@@ -64,14 +64,16 @@ export const PlanPart = z.object({
 export type PlanPart = z.infer<typeof PlanPart>
 
 /** What is decided of a plan. */
-export const PLAN_DECISIONS = ['open', 'approved', 'rejected'] as const
+export const PLAN_DECISIONS = ['open', 'approved', 'rejected', 'all'] as const
 
 /** The filter of a stored plan. */
 export const PlanFilter = PlanPart.extend({
   decision: z
     .enum(PLAN_DECISIONS)
     .optional()
-    .describe('Of a plan that is decided in parts: rows with this decision, or with none yet'),
+    .describe(
+      'Of a plan that is decided in parts: rows with this decision, with none yet, or all. Default: all; of a page of one that is held: none yet',
+    ),
 })
 export type PlanFilter = z.infer<typeof PlanFilter>
 
@@ -412,15 +414,21 @@ async function storeFigures(db: Pool, run: number): Promise<void> {
        from dirsync.planned_work w, unnest(w.fields) as f (field)
        where w.run_id = $1 and w.reason is not null group by field
      ), by_department as (
-       select department, count(*)::int as n from dirsync.planned_work
+       select enterprise_code, department, count(*)::int as n from dirsync.planned_work
        where run_id = $1 and reason is not null and department is not null
-       group by department order by n desc, department limit ${DEPARTMENTS}
+       group by 1, 2 order by n desc, department, enterprise_code limit ${DEPARTMENTS}
      )
      update dirsync.plan_reading
      set state = 'done', finished_at = now(),
          fields = coalesce((select jsonb_agg(f order by n desc, field) from by_field f), '[]'),
-         departments = coalesce((select jsonb_agg(d order by n desc, department) from by_department d), '[]')
+         departments = coalesce((select jsonb_agg(d order by n desc, department, enterprise_code) from by_department d), '[]')
      where run_id = $1`,
+    [run],
+  )
+  // What was decided meanwhile has been read, too.
+  await db.query(
+    `select dirsync.count_decision(d.id) from dirsync.plan_decision d join dirsync.sync_run r on r.id = d.run_id
+     where d.run_id = $1 and d.fields is null and r.undecided is not null`,
     [run],
   )
 }

@@ -232,7 +232,7 @@ test('a stored plan is shown where HR is away: without values, and without a cla
   const next = (await api('GET', `/runs/${id}/plan?limit=1&cursor=${plan.next}`)).json()
   expect(next).toMatchObject({ items: [{ key: 'b' }], next: null })
   const csv = await api('GET', `/runs/${id}/plan.csv?key=b`)
-  expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,,false,,'])
+  expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,,false,,,'])
 })
 
 describe('a part of a stored plan', () => {
@@ -277,7 +277,7 @@ describe('a part of a stored plan', () => {
           filter: { keys: ['p1', 'p2'] },
           planned: 2,
           run: part,
-          departments: { D0: 1, D1: 1 },
+          departments: [{ department: 'D0', n: 1 }, { department: 'D1', n: 1 }],
         },
         { approved: false, filter: { department: 'D0' }, planned: 1, run: null, why: 'not these' },
       ],

@@ -50,8 +50,8 @@ describe('the overview of a held plan', () => {
     expect(figures?.fields).toContainEqual({ field: 'name', n: 9 })
     expect(figures?.fields).toContainEqual({ field: 'mobile', n: 11 })
     expect(figures?.departments).toEqual([
-      { department: 'D0', n: 7 },
-      { department: 'D1', n: 2 },
+      { enterprise_code: '', department: 'D0', n: 7 },
+      { enterprise_code: '', department: 'D1', n: 2 },
     ])
     expect(await read()).toBe(false)
   })
@@ -81,6 +81,57 @@ describe('the overview of a held plan', () => {
       'select fields, departments, looked_at from dirsync.plan_reading',
     )
     expect(again.rows[0]).toEqual({ ...rows[0], looked_at: 12 })
+  })
+
+  test('decided in parts, has what is not decided, and each part its own', async () => {
+    const { pool } = place.store
+    const decided = (name: string, part: object) =>
+      place.store.value<number>(`select dirsync.${name}($1, $2)`, [run, part])
+    const part = await decided('approve_part', { keys: ['e3'] })
+    // Its rows had not been read.
+    expect((await planOverview(pool, part))?.figures).toMatchObject({ state: 'stopped' })
+    await read()
+    await decided('reject_part', { keys: ['e4', 'e5'] })
+    expect((await planOverview(pool, part))?.figures).toMatchObject({
+      state: 'done',
+      looked_at: 1,
+      fields: expect.arrayContaining([{ field: 'name', n: 1 }]),
+      departments: [{ enterprise_code: '', department: 'D1', n: 1 }],
+    })
+    expect((await planOverview(pool, run))?.open).toEqual({
+      reasons: { changed: 8 },
+      fields: expect.arrayContaining([
+        { field: 'mobile', n: 8 },
+        { field: 'name', n: 6 },
+      ]),
+      departments: [{ enterprise_code: '', department: 'D0', n: 6 }],
+    })
+    await pool.query('select dirsync.cancel($1)', [part])
+    expect((await planOverview(pool, run))?.open).toMatchObject({
+      reasons: { changed: 9 },
+      departments: [{ n: 6 }, { department: 'D1', n: 1 }],
+    })
+    expect((await planOverview(pool, run))?.decisions).toMatchObject([
+      { planned: 1, returned: 1, reasons: {} },
+      { planned: 2, returned: 0 },
+    ])
+  })
+
+  test('tells departments of the same code in several enterprises apart', async () => {
+    await place.store.pool.query(
+      `update dirsync.planned_work set enterprise_code = 'E2' where entity_key in ('e2', 'e10')`,
+    )
+    await read()
+    await place.store.pool.query(
+      `update dirsync.planned_work set department = 'D0', fields = '{name}' where enterprise_code = 'E2'`,
+    )
+    await place.store.pool.query(`update dirsync.plan_reading set state = 'running', after_key = 'e9'`)
+    await read()
+    expect((await planOverview(place.store.pool, run))?.figures?.departments).toEqual([
+      { enterprise_code: '', department: 'D0', n: 5 },
+      { enterprise_code: 'E2', department: 'D0', n: 2 },
+      { enterprise_code: '', department: 'D1', n: 2 },
+    ])
   })
 
   test('stops when a person has decided about the run', async () => {

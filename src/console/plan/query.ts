@@ -30,10 +30,19 @@ export async function readPlan(
   { cursor: after, limit, ...filter }: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
   const overview = await overviewOf(db, run)
+  const decision = decisionAsked(overview, filter)
   const page = overview.stored
-    ? await planPage(db, hr, run, { ...filter, after, limit })
+    ? await planPage(db, hr, run, { ...filter, decision, after, limit })
     : { items: [], next: null, hr_error: null }
   return { ...overview, ...page }
+}
+
+/** Of a plan that is decided in parts, what is not decided yet comes first. */
+export function decisionAsked(
+  { state, undecided }: Pick<PlanOverview, 'state' | 'undecided'>,
+  { decision }: PlanFilter,
+): PlanFilter['decision'] {
+  return decision ?? (state === 'held' && undecided !== null ? 'open' : undefined)
 }
 
 async function overviewOf(db: Pool, run: number): Promise<PlanOverview> {

@@ -65,14 +65,24 @@ export const PlanItem = z.object({
 })
 export type PlanItem = z.infer<typeof PlanItem>
 
+const PlannedField = z.object({ field: z.string(), n: z.int() })
+const PlannedDepartments = z.object({ enterprise_code: z.string(), department: z.string(), n: z.int() })
+
 /** What a person decided about a plan, or a part of it. */
 export const PlanDecision = z.object({
   approved: z.boolean(),
   filter: z.record(z.string(), z.unknown()).describe('The part; {}: all that was undecided'),
   planned: z.int().describe('How many rows were decided'),
-  reasons: z.record(z.string(), z.int()),
-  fields: z.record(z.string(), z.int()).describe('Rows by changed field'),
-  departments: z.record(z.string(), z.int()).describe('Rows by department, the 50 with most'),
+  returned: z.int().describe('How many of an approved part are undecided again, as its run was cancelled'),
+  reasons: z.record(z.string(), z.int()).describe('Of those that are not: rows by reason'),
+  fields: z
+    .record(z.string(), z.int())
+    .nullable()
+    .describe('Rows by changed field; null: HR has not been read for all of them'),
+  departments: z.array(PlannedDepartments).nullable().describe('The 50 with most rows, at least'),
+  outcomes: z
+    .record(z.string(), z.int())
+    .describe('What came of sending an approved part; empty until its run has ended'),
   decided_by: z.string(),
   decided_at: z.date(),
   why: z.string().nullable(),
@@ -84,9 +94,12 @@ export type PlanDecision = z.infer<typeof PlanDecision>
 /** What was decided about a run's plan, oldest first. */
 async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
   const { rows } = await db.query<PlanDecision>(
-    `select d.approved, d.filter, d.planned, d.reasons, d.fields, d.departments, d.decided_by, d.decided_at, d.why,
-            d.part_run as run, r.state as run_state
-     from dirsync.plan_decision d left join dirsync.sync_run r on r.id = d.part_run
+    `select d.approved, d.filter, d.planned, d.returned, d.reasons, d.fields, d.departments, d.decided_by, d.decided_at,
+            d.why, d.part_run as run, r.state as run_state,
+            case when d.approved then coalesce(sender.result -> 'outcomes', '{}') else '{}' end as outcomes
+     from dirsync.plan_decision d
+     left join dirsync.sync_run r on r.id = d.part_run
+     join dirsync.sync_run sender on sender.id = coalesce(d.part_run, d.run_id)
      where d.run_id = $1 order by d.id`,
     [run],
   )
@@ -128,20 +141,28 @@ export const PlanOverview = z.object({
       changed_since: z.int().describe('Rows that had already changed in HR when they were read'),
       message: SaidText.nullable().describe('Why HR could not be read'),
       finished_at: z.date().nullable(),
-      fields: z
-        .array(z.object({ field: z.string(), n: z.int() }))
-        .describe('Highest first; empty until it is done'),
-      departments: z.array(z.object({ department: z.string(), n: z.int() })).describe('The 50 largest'),
+      fields: z.array(PlannedField).describe('Highest first; empty until it is done'),
+      departments: z.array(PlannedDepartments).describe('The 50 largest'),
     })
     .nullable()
-    .describe('Counted in the background after the run was held'),
+    .describe('Counted in the background after the run was held; of a part, when it was decided'),
+  open: z
+    .object({
+      reasons: z.record(z.string(), z.int()),
+      fields: z.array(PlannedField),
+      departments: z.array(PlannedDepartments),
+    })
+    .nullable()
+    .describe(
+      'The same figures of the rows that are not decided, of a held plan that is decided in parts; else null',
+    ),
 })
 export type PlanOverview = z.infer<typeof PlanOverview>
 
 /** The figures of a run's plan, in a few rows however large it is; null when no run has the number. */
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
   const [overviews, readings, decisions, held_back] = await Promise.all([
-    db.query<Omit<PlanOverview, 'figures' | 'decisions' | 'held_back'>>(
+    db.query<Omit<PlanOverview, 'figures' | 'open' | 'decisions' | 'held_back'>>(
       `select r.id as run, r.kind, r.hr_source, r.state, r.message, r.in_scope, r.planned,
               coalesce((r.plan ->> 'total')::int, r.in_scope) as total,
               coalesce(r.plan -> 'reasons', '{}') as reasons, r.plan -> 'leavers' as leavers,
@@ -152,7 +173,9 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
       [run],
     ),
     db.query<NonNullable<PlanOverview['figures']>>(
-      `select state, looked_at, changed_since, message, finished_at, fields, departments
+      `select state, looked_at, changed_since, message, finished_at, fields,
+              (select coalesce(jsonb_agg('{"enterprise_code": ""}' || d order by place), '[]')
+               from jsonb_array_elements(departments) with ordinality as a (d, place)) as departments
        from dirsync.plan_reading where run_id = $1`,
       [run],
     ),
@@ -160,10 +183,69 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
     heldBack(db, run),
   ])
   const [overview] = overviews.rows
-  const [figures = null] = readings.rows
   if (!overview) return null
+  const figures =
+    overview.part_of === null ? (readings.rows[0] ?? null) : await partFigures(db, run, overview.part_of)
   const counted = figures?.state === 'done' ? figures.changed_since : null
-  return { ...overview, changed_since: overview.changed_since ?? counted, figures, decisions, held_back }
+  const open =
+    overview.state === 'held' && overview.undecided !== null
+      ? openFigures(overview.reasons, figures, decisions)
+      : null
+  return {
+    ...overview,
+    changed_since: overview.changed_since ?? counted,
+    figures,
+    open,
+    decisions,
+    held_back,
+  }
+}
+
+/** The figures of an approved part, which stand with its decision. */
+async function partFigures(db: Pool, run: number, held: number): Promise<PlanOverview['figures']> {
+  const decision = (await planDecisions(db, held)).find(decision => decision.run === run)
+  if (!decision) return null
+  const { fields, departments, planned, decided_at } = decision
+  return {
+    state: fields === null ? 'stopped' : 'done',
+    looked_at: planned,
+    changed_since: 0,
+    message: null,
+    finished_at: decided_at,
+    fields: Object.entries(fields ?? {})
+      .map(([field, n]) => ({ field, n }))
+      .sort((a, b) => b.n - a.n),
+    departments: departments ?? [],
+  }
+}
+
+/** The figures of a plan without what is decided of it. */
+function openFigures(
+  reasons: PlanOverview['reasons'],
+  figures: PlanOverview['figures'],
+  decisions: PlanDecision[],
+): NonNullable<PlanOverview['open']> {
+  const decided = (of: (decision: PlanDecision) => number | undefined) =>
+    decisions.reduce((sum, decision) => sum + (of(decision) ?? 0), 0)
+  const left = <Count extends { n: number }>(
+    counts: Count[],
+    of: (count: Count, decision: PlanDecision) => number | undefined,
+  ) =>
+    counts
+      .map(count => ({ ...count, n: count.n - decided(decision => of(count, decision)) }))
+      .filter(({ n }) => n > 0)
+      .sort((a, b) => b.n - a.n)
+  return {
+    reasons: Object.fromEntries(
+      Object.entries(reasons).map(([reason, n]) => [reason, n - decided(({ reasons }) => reasons[reason])]),
+    ),
+    fields: left(figures?.fields ?? [], ({ field }, { fields }) => fields?.[field]),
+    departments: left(
+      figures?.departments ?? [],
+      ({ enterprise_code, department }, { departments }) =>
+        departments?.find(of => of.enterprise_code === enterprise_code && of.department === department)?.n,
+    ),
+  }
 }
 
 /** How long a page waits for HR. */

@@ -7,13 +7,13 @@ import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
-import { wasHeld, whoText } from '../runs/words.ts'
+import { outcomesText, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, type Field, field as fieldInput, filters, percent, reasonField } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { runStatus } from '../ui/states.ts'
 import { heldBackShown } from './held-back.ts'
-import { hasOldValue, type PlanResult } from './query.ts'
+import { decisionAsked, hasOldValue, type PlanResult } from './query.ts'
 import type { PlanDecision, PlanItem } from './stored.ts'
 
 type Breakers = Pick<
@@ -50,7 +50,7 @@ export function planShown(
       ...decisionsShown(ask, plan),
       {
         columns: [
-          ...(wasHeld(plan)
+          ...(wasHeld(plan) && plan.part_of === null
             ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: why(ask, plan, breakers) }]]
             : []),
           [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
@@ -147,35 +147,35 @@ function alertsOf(ask: Ask, plan: PlanResult): Block[] {
     ]
   }
   const changed = plan.changed_since ?? 0
-  const total = plan.planned ?? 0
-  const inParts: Block[] =
-    plan.undecided === null
-      ? []
-      : [
-          {
-            notice: 'info',
-            title: t('plan.in_parts', { decided: total - plan.undecided, total }),
-            what: t('plan.in_parts.what', { open: plan.undecided }),
-          },
-        ]
   const held: Block = {
     notice: 'warn',
-    title: runMessage(ask.language, plan) ?? t('plan.held'),
+    title: plan.undecided === null ? (runMessage(ask.language, plan) ?? t('plan.held')) : inParts(ask, plan),
     what: t('plan.exactly'),
   }
-  if (changed === 0) return [held, ...inParts]
+  if (changed === 0) return [held]
   const title = t('plan.changed_since', { count: changed })
-  return [held, ...inParts, { notice: 'warn', title, what: t('plan.changed_since.what') }]
+  return [held, { notice: 'warn', title, what: t('plan.changed_since.what') }]
+}
+
+/** How much of a plan that is held and decided in parts is decided, and what becomes of the rest. */
+export function inParts(
+  { t }: Ask,
+  { planned, undecided }: { planned: number | null; undecided: number | null },
+): Words {
+  const [total, open] = [planned ?? 0, undecided ?? 0]
+  return [t('plan.in_parts', { decided: total - open, total }), ' ', t('plan.in_parts.what', { open })]
 }
 
 /** Who decided about what. */
-function decisionsShown(ask: Ask, { decisions }: PlanResult): Block[] {
+function decisionsShown(ask: Ask, { decisions, kind }: PlanResult): Block[] {
   const { t } = ask
   if (decisions.length === 0) return []
-  const words = (approved: boolean): Words =>
-    approved
-      ? { tone: 'ok', text: t('plan.decision.approved') }
-      : { tone: 'bad', text: t('plan.decision.rejected') }
+  const words = ({ approved, planned, returned }: PlanDecision): Words => {
+    if (!approved) return { tone: 'bad', text: t('plan.decision.rejected') }
+    if (returned === planned) return { tone: 'off', text: t('plan.decision.returned') }
+    const again = returned > 0 ? [', ', t('plan.returned', { count: returned })] : null
+    return [{ tone: 'ok', text: t('plan.decision.approved') }, again]
+  }
   return [
     {
       section: t('plan.decisions'),
@@ -184,14 +184,15 @@ function decisionsShown(ask: Ask, { decisions }: PlanResult): Block[] {
         tableOf(
           decisions,
           [
-            { title: t('plan.decision'), of: ({ approved }) => words(approved) },
-            { title: t('plan.what'), gives: true, of: decision => partWords(ask, decision) },
+            { title: t('plan.decision'), of: words },
+            { title: t('plan.what'), gives: true, of: decision => partWords(ask, kind, decision) },
             { title: t('plan.count'), kind: 'number', of: ({ planned }) => planned },
             {
               title: t('plan.decided_by'),
               of: ({ decided_by, decided_at }) => [whoText(ask, decided_by), ' ', { since: decided_at }],
             },
             { title: t('common.reason'), spare: true, of: ({ why }) => why && { foreign: why } },
+            { title: t('plan.outcome'), of: ({ outcomes }) => outcomesText(ask, outcomes) },
             {
               title: t('plan.sent_by'),
               of: ({ run, run_state }) =>
@@ -212,7 +213,7 @@ function decisionsShown(ask: Ask, { decisions }: PlanResult): Block[] {
 const KEYS_NAMED = 5
 
 /** The part of a plan that a decision was about. */
-function partWords({ t }: Ask, { filter }: Pick<PlanDecision, 'filter'>): Words {
+function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'filter'>): Words {
   const named: Words[] = Object.entries(filter).map(([name, value]): Words => {
     if (name === 'keys' && Array.isArray(value)) {
       const more = value.length - KEYS_NAMED
@@ -222,9 +223,12 @@ function partWords({ t }: Ask, { filter }: Pick<PlanDecision, 'filter'>): Words 
     if (name === 'odd') return t('plan.odd')
     if (name === 'reason') return term('reason', String(value))
     if (name === 'field') return term('field', String(value))
-    if (name === 'department') return [t('plan.department'), ' ', { foreign: String(value) }]
+    if (name === 'department') {
+      const key = { enterpriseCode: String(filter.enterprise ?? ''), deptCode: String(value) }
+      return [t('plan.department'), ' ', { foreign: key.deptCode }, { nameOf: key }]
+    }
     if (name === 'enterprise') return [t('plan.enterprise'), ' ', { foreign: String(value) }]
-    return { foreign: `${value}…` }
+    return t(kind === 'departments' ? 'plan.code_begins' : 'plan.key_begins', { key: String(value) })
   })
   return named.length === 0 ? t('plan.all_open') : joined(named, ', ')
 }
@@ -269,7 +273,7 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
       ]
     : [
         [
-          t('plan.would_change', { fate: fateOf(plan) }),
+          t('plan.would_change', { fate: plan.undecided === null ? fateOf(plan) : 'parts' }),
           {
             share: share(count, total),
             text: [count, ' ', t('plan.of', { total, share: shareText(share(count, total)) })],
@@ -281,6 +285,7 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
     {
       facts: [
         ...breaker,
+        [t('plan.decision.open'), plan.open && plan.undecided],
         [
           t('plan.since', { fate: fateOf(plan) }),
           plan.changed_since === null
@@ -295,9 +300,9 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
   ]
 }
 
-function byReason({ t }: Ask, { reasons, run }: PlanResult): Block {
+function byReason({ t }: Ask, { reasons, open, run }: PlanResult): Block {
   return tableOf(
-    Object.entries(reasons)
+    Object.entries(open?.reasons ?? reasons)
       .filter(([, n]) => n > 0)
       .sort(([, a], [, b]) => b - a),
     [
@@ -312,8 +317,9 @@ function byReason({ t }: Ask, { reasons, run }: PlanResult): Block {
   )
 }
 
-function isCounting({ figures }: PlanResult): boolean {
-  return figures?.state === 'running'
+/** HR is read for a plan while it is held. */
+function isCounting({ state, figures }: PlanResult): boolean {
+  return state === 'held' && (figures === null || figures.state === 'running')
 }
 
 function counting({ t }: Ask, { figures, planned }: PlanResult): string {
@@ -323,16 +329,16 @@ function counting({ t }: Ask, { figures, planned }: PlanResult): string {
 function notCounted(ask: Ask, plan: PlanResult): Block {
   const { t } = ask
   const { figures } = plan
-  if (figures?.state === 'failed')
+  if (plan.state === 'held' && figures?.state === 'failed')
     return { text: [inLanguage(ask.language, figures.message ?? []), ' ', t('plan.hr_again')] }
-  return { text: figures?.state === 'stopped' ? t('plan.not_counted') : counting(ask, plan) }
+  return { text: isCounting(plan) ? counting(ask, plan) : t('plan.not_counted') }
 }
 
 function byField(ask: Ask, plan: PlanResult): Block {
   const { t } = ask
   if (plan.figures?.state !== 'done') return notCounted(ask, plan)
   return tableOf(
-    plan.figures.fields,
+    plan.open?.fields ?? plan.figures.fields,
     [
       {
         title: t('plan.field'),
@@ -355,7 +361,7 @@ const DEPARTMENTS_SHOWN = 12
 function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
   if (plan.figures?.state !== 'done') return [notCounted(ask, plan)]
-  const { departments } = plan.figures
+  const { departments } = plan.open ?? plan.figures
   const rest = departments.length - DEPARTMENTS_SHOWN
   const table = tableOf(
     departments.slice(0, DEPARTMENTS_SHOWN),
@@ -363,14 +369,21 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
       {
         title: t('plan.department'),
         kind: 'main',
-        of: ({ department }) => (department ? { foreign: department } : t('common.none')),
+        of: ({ enterprise_code: enterpriseCode, department }) =>
+          department
+            ? [
+                { foreign: qualified(enterpriseCode, department) },
+                { nameOf: { enterpriseCode, deptCode: department } },
+              ]
+            : t('common.none'),
       },
       { title: t('plan.count'), kind: 'number', of: ({ n }) => n },
     ],
     {
       caption: t('plan.by_department'),
       empty: t('plan.no_departments'),
-      to: ({ department }) => `/runs/${plan.run}/plan?department=${encodeURIComponent(department)}#entities`,
+      to: ({ enterprise_code: enterprise, department }) =>
+        `/runs/${plan.run}/plan?${new URLSearchParams({ department, ...(enterprise && { enterprise }) })}#entities`,
     },
   )
   return rest > 0 ? [table, { text: { soft: t('plan.more_departments', { count: rest }) } }] : [table]
@@ -389,7 +402,8 @@ function entities(
 ): Block[] {
   const { t, language } = ask
   const isDepartments = plan.kind === 'departments'
-  const query = new URLSearchParams(definedIn(filter))
+  const decision = decisionAsked(plan, filter)
+  const query = new URLSearchParams(definedIn({ ...filter, decision }))
   const isOpen = ({ decision }: PlanItem) => plan.state === 'held' && decision === null
   const mayDecide = ask.may('operator') && plan.items.some(isOpen)
   return [
@@ -597,7 +611,7 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
           choice(
             'decision',
             t('plan.decision'),
-            filter.decision,
+            decisionAsked(plan, filter) ?? 'all',
             PLAN_DECISIONS.map(name => [name, t(`plan.decision.${name}`)]),
           ),
         ]),

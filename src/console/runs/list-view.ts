@@ -8,7 +8,7 @@ import { type Shown, type ShownColumn, tableOf, term, type Words } from '../show
 import { duration, filters, percent } from '../ui/parts.ts'
 import { BY_ITSELF, type ListedRun, RUN_KINDS, RUN_STATES } from './list.ts'
 import type { RunsResult } from './query.ts'
-import { kindName, outcomesText, runStateWords, timeLeftText, tookMs, whoText } from './words.ts'
+import { kindName, outcomesText, partsText, runStateWords, timeLeftText, tookMs, whoText } from './words.ts'
 
 interface Filter {
   kind?: string | undefined
@@ -129,6 +129,7 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
 function whatOf(ask: Ask, run: ListedRun): Words {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
+  if (run.undecided !== null && run.state !== 'superseded') return partsText(ask, run)
   if (run.rows) return ask.t('runs.rows', run.rows)
   if (run.state === 'done' && !run.message)
     return outcomesText(ask, run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))

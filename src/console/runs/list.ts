@@ -69,6 +69,7 @@ export const ListedRun = z.object({
     .int()
     .nullable()
     .describe('Of a plan that is decided in parts: rows without a decision; null: it is not'),
+  rejected: z.int().describe('Rows of a plan that is decided in parts that people have rejected'),
   part_of: z.int().nullable().describe('The held run of whose plan it sends an approved part'),
   left: z.int().describe('Entities that are still to be sent'),
   reasons: z.record(z.string(), z.int()).describe('Of the plan: entities by reason'),
@@ -86,6 +87,10 @@ type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' |
   result: RunResult | null
 }
 
+/** SQL: rows of the plan of run `r` that were rejected, if it is decided in parts. */
+export const REJECTED = `case when r.undecided is null then 0 else (
+  select coalesce(sum(d.planned), 0)::int from dirsync.plan_decision d where d.run_id = r.id and not d.approved) end`
+
 /** Runs, newest first. */
 export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked): Promise<Paged<ListedRun>> {
   const values: unknown[] = [page.limit + 1]
@@ -96,6 +101,7 @@ export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
             cancelled_at, planned, undecided, part_of, message, plan, result,
+            ${REJECTED} as rejected,
             case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
      from dirsync.sync_run r where ${conditions.join(' and ')}
      order by id desc limit $1`,

@@ -6,6 +6,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseKey, itemOf, nameOfKey } from '../cases/parts.ts'
 import { heldBackShown } from '../plan/held-back.ts'
+import { inParts } from '../plan/view.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, duration, type Field, figure, percent, reasonField } from '../ui/parts.ts'
 import { mappingPath } from '../ui/paths.ts'
@@ -14,7 +15,7 @@ import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
-import { kindName, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
+import { kindName, partsText, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
@@ -169,13 +170,14 @@ function alertsOf(ask: Ask, run: RunDetails): Block[] {
   ]
 }
 
-function stateNotice({ t, may }: Ask, run: RunDetails, message: string | null): Block[] {
+function stateNotice(ask: Ask, run: RunDetails, message: string | null): Block[] {
+  const { t, may } = ask
   switch (run.state) {
     case 'held': {
       const plan = { to: `/runs/${run.id}/plan`, text: t('runs.look_at_plan') }
-      const { undecided } = run
-      const what = undecided === null ? null : t('plan.in_parts.what', { open: undecided })
-      return [{ notice: 'warn', title: t('runs.is_held'), what, next: message, todo: plan }]
+      const isWhole = run.undecided === null
+      const what = isWhole ? null : inParts(ask, run)
+      return [{ notice: 'warn', title: t('runs.is_held'), what, next: isWhole ? message : null, todo: plan }]
     }
     case 'source_suspect': {
       const again = may('operator') ? { to: '/runs/new', text: t('runs.start') } : null
@@ -194,8 +196,12 @@ function stateNotice({ t, may }: Ask, run: RunDetails, message: string | null): 
     }
     case 'failed':
       return [{ notice: 'bad', title: t('runs.is_failed'), next: message }]
-    default:
-      return message === null ? [] : [{ notice: 'info', title: message }]
+    default: {
+      // What it says of one that was decided in parts is why it was held.
+      const isOfPlan = run.undecided !== null && run.state !== 'superseded'
+      const title = isOfPlan ? partsText(ask, run) : message
+      return title ? [{ notice: 'info', title }] : []
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
 import type { Said } from '../../texts/message.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
+import { REJECTED } from './list.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
 interface RunRow {
@@ -35,6 +36,7 @@ interface RunRow {
   in_scope: number | null
   planned: number | null
   undecided: number | null
+  rejected: number
   part_of: number | null
   plan: PlanSummary | null
   result: RunResult | null
@@ -93,7 +95,7 @@ export async function readRunStory(
   mostCounted: number | null = null,
 ): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
-    `select ${COLUMNS}, ${LEFT} as left from dirsync.sync_run r where id = $1`,
+    `select ${COLUMNS}, ${REJECTED} as rejected, ${LEFT} as left from dirsync.sync_run r where id = $1`,
     [id],
   )
   const run = rows[0]

@@ -45,6 +45,15 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
     .join(ask.t('runs.and'))
 }
 
+/** What came of a run that was decided in parts: `51 updated, 9 rejected`. */
+export function partsText(ask: Ask, run: { outcomes: Record<string, number>; rejected: number }): string {
+  const { rejected } = run
+  const refused = { n: figure(ask, rejected), what: ask.t('plan.decision.rejected') }
+  return [outcomesText(ask, run.outcomes), rejected > 0 ? ask.t('runs.counted', refused) : '']
+    .filter(Boolean)
+    .join(ask.t('runs.and'))
+}
+
 /** How long a run will still take, or why that is unknown. */
 export function timeLeftText(ask: Ask, left: TimeLeft | null): string {
   if (left === null) return ''

@@ -17,7 +17,8 @@ insert into dirsync.job_tick (job, due_at, claimed_by, claimed_at, finished_at)
 values ('prune', '2026-11-23 03:00:00+00', '0b2f6d0e-2222-4222-8222-000000000001',
         '2026-11-23 03:00:00+00', '2026-11-23 03:00:01+00');
 insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, fields, departments, decided_by, decided_at, why)
-select max(id), false, '{"department": "D9"}', 1, '{"changed": 1}', '{"mobile": 1}', '{"D9": 1}', 'sample (console:mei)',
+select max(id), false, '{"department": "D9"}', 1, '{"changed": 1}', '{"mobile": 1}',
+       '[{"enterprise_code": "", "department": "D9", "n": 1}]', 'sample (console:mei)',
        '2026-11-23 14:30:00+00', 'not so' from dirsync.sync_run;
 insert into dirsync.run_count (kind, state, ended, seconds) values ('changes', 'done', 40, 12.5), ('full', 'done', 4, 31);
 
