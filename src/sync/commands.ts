@@ -36,6 +36,11 @@ const CODES: Record<string, CommandError['code']> = {
 export const UNDOABLE_STEPS = ['ignored', 'snoozed', 'assigned'] as const
 export type UndoableStep = (typeof UNDOABLE_STEPS)[number]
 
+interface DecidedPart {
+  run: number
+  planned: number
+}
+
 /**
  * A person's commands. Everything goes through the SQL functions that reviewers use too, so that the rules and the audit in
  * `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
@@ -150,13 +155,16 @@ export class Commands {
     return this.#do(client => decision(client, 'select dirsync.reject($1, $2)', [run, reason]))
   }
 
-  /** Approves the undecided rows of a held run's plan that match. Returns the run that sends them, and how many they are. */
-  approvePart(run: number, part: object, reason: string | null): Promise<{ run: number; planned: number }> {
-    return this.#decidePart('approve_part', run, part, reason)
+  /**
+   * Approves the undecided rows of a held run's plan that match. Returns the run that sends them, and how many they are.
+   * @param expected how many the person saw: if others match by now, it is a conflict
+   */
+  approvePart(run: number, part: object, reason: string | null, expected?: number): Promise<DecidedPart> {
+    return this.#decidePart('approve_part', run, part, reason, expected)
   }
 
-  rejectPart(run: number, part: object, reason: string | null): Promise<{ run: number; planned: number }> {
-    return this.#decidePart('reject_part', run, part, reason)
+  rejectPart(run: number, part: object, reason: string | null, expected?: number): Promise<DecidedPart> {
+    return this.#decidePart('reject_part', run, part, reason, expected)
   }
 
   /** Cancels a run's waiting work; jobs in flight finish. */
@@ -250,7 +258,13 @@ export class Commands {
     })
   }
 
-  #decidePart(name: 'approve_part' | 'reject_part', run: number, part: object, reason: string | null) {
+  #decidePart(
+    name: 'approve_part' | 'reject_part',
+    run: number,
+    part: object,
+    reason: string | null,
+    expected?: number,
+  ): Promise<DecidedPart> {
     return this.#do(async client => {
       const by = await decision(client, `select dirsync.${name}($1, $2, $3)`, [run, part, reason])
       const planned = await scalar(
@@ -258,6 +272,11 @@ export class Commands {
         'select planned from dirsync.plan_decision where run_id = $1 order by id desc limit 1',
         [run],
       )
+      if (expected !== undefined && planned !== expected)
+        throw new CommandError(
+          'COMMAND_CONFLICT',
+          message('said.part_differs', { count: planned, expected, run }),
+        )
       return { run: by, planned }
     })
   }

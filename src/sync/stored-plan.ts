@@ -5,7 +5,7 @@ import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.t
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
-import type { Pool } from '../lib/database.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { saidBy, toStore } from '../texts/message.ts'
 import type { Work } from './outbox.ts'
@@ -174,6 +174,21 @@ export async function plannedEntities(
     ...row,
     decision: decision && { ...decision, at: new Date(decision.at) },
   }))
+}
+
+/** How many undecided rows of a stored plan match a filter, at most so many. */
+export async function countOpen(db: Pool, runId: number, filter: PlanPart, most: number): Promise<number> {
+  const values: unknown[] = [runId, most]
+  const place = (value: unknown) => `$${values.push(value)}`
+  const conditions = matching({ ...filter, decision: 'open' }, [], place)
+  if (filter.odd) conditions.push('w.odd')
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from (
+       select from dirsync.planned_work w
+       where w.run_id = $1 and w.reason is not null and ${conditions.join(' and ')} limit $2) open`,
+    values,
+  )
+  return onlyRow(rows).n
 }
 
 /** SQL: the attempt `a` is about the planned row `w`. */

@@ -277,7 +277,10 @@ describe('a part of a stored plan', () => {
           filter: { keys: ['p1', 'p2'] },
           planned: 2,
           run: part,
-          departments: [{ department: 'D0', n: 1 }, { department: 'D1', n: 1 }],
+          departments: [
+            { department: 'D0', n: 1 },
+            { department: 'D1', n: 1 },
+          ],
         },
         { approved: false, filter: { department: 'D0' }, planned: 1, run: null, why: 'not these' },
       ],

@@ -4,7 +4,7 @@ import type { EmployeeLookup } from '../../hr/sources.ts'
 import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
-import { PlanFilter } from '../../sync/stored-plan.ts'
+import { countOpen, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import { askPlatform, isEmployee } from '../employees/compared.ts'
@@ -16,6 +16,12 @@ import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
 export const PlanQuery = PlanFilter.extend({ cursor, limit: pageSize })
 
 export const PlanResult = PlanOverview.extend({
+  matching: z
+    .int()
+    .nullable()
+    .describe(
+      'How many undecided rows of a held plan match the filter; null without one, or where they are too many to count',
+    ),
   items: z.array(PlanItem),
   next: z.string().nullable(),
   hr_error: SaidText.nullable().describe('Why HR cannot be read: then values are missing'),
@@ -34,7 +40,28 @@ export async function readPlan(
   const page = overview.stored
     ? await planPage(db, hr, run, { ...filter, decision, after, limit })
     : { items: [], next: null, hr_error: null }
-  return { ...overview, ...page }
+  return { ...overview, matching: await matchingOf(db, overview, { ...filter, decision }), ...page }
+}
+
+/** Up to so many rows of a filter are counted one by one. */
+const COUNTED = 10_000
+
+/** How many rows a decision by the filter would be about. */
+async function matchingOf(
+  db: Pool,
+  { run, state, reasons, figures, open }: PlanOverview,
+  { decision = 'open', ...filter }: PlanFilter,
+): Promise<number | null> {
+  const part = PlanPart.parse(filter)
+  const names = Object.keys(part).filter(name => part[name as keyof PlanPart] !== undefined)
+  if (state !== 'held' || decision !== 'open' || names.length === 0) return null
+  const counted = await countOpen(db, run, part, COUNTED + 1)
+  if (counted <= COUNTED) return counted
+  // The figures of the plan have it.
+  if (names.length > 1) return null
+  if (part.reason) return (open?.reasons ?? reasons)[part.reason] ?? null
+  const counts = open ?? (figures?.state === 'done' ? figures : null)
+  return counts?.fields.find(({ field }) => field === part.field)?.n ?? null
 }
 
 /** Of a plan that is decided in parts, what is not decided yet comes first. */

@@ -19,6 +19,14 @@ const PartBody = z.object({
     .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), GivenPart)
     .optional()
     .describe('All undecided rows that match'),
+  expected: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided',
+    ),
   keys: oneOrMore(z.string().max(250))
     .optional()
     .describe('Without a filter: these, as user id or department code, or enterprise/user id'),
@@ -44,6 +52,11 @@ function partOf({ filter, keys = [] }: z.output<typeof PartBody>): object {
   const wanted = filter ? { ...rest, ...(odd && { odd: true }) } : keys.length > 0 ? { keys } : {}
   if (Object.keys(wanted).length === 0) throw new Problem('invalid', message('said.part_is_unnamed'))
   return wanted
+}
+
+/** Ticked rows are named: they are decided all or none. */
+function expectedOf({ filter, expected }: z.output<typeof PartBody>): number | undefined {
+  return filter && expected
 }
 
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
@@ -108,7 +121,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
         const { run, planned } = await decided(
           pool,
           params.id,
-          ask.commands.approvePart(params.id, partOf(input), input.reason ?? null),
+          ask.commands.approvePart(params.id, partOf(input), input.reason ?? null, expectedOf(input)),
         )
         return { run: params.id, part: run, planned }
       },
@@ -129,7 +142,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
         const { planned } = await decided(
           pool,
           params.id,
-          ask.commands.rejectPart(params.id, partOf(input), input.reason),
+          ask.commands.rejectPart(params.id, partOf(input), input.reason, expectedOf(input)),
         )
         return { run: params.id, planned }
       },

@@ -65,8 +65,8 @@ export const PlanItem = z.object({
 })
 export type PlanItem = z.infer<typeof PlanItem>
 
-const PlannedField = z.object({ field: z.string(), n: z.int() })
-const PlannedDepartments = z.object({ enterprise_code: z.string(), department: z.string(), n: z.int() })
+const PlanField = z.object({ field: z.string(), n: z.int() })
+export const PlanDepartment = z.object({ enterprise_code: z.string(), department: z.string(), n: z.int() })
 
 /** What a person decided about a plan, or a part of it. */
 export const PlanDecision = z.object({
@@ -79,7 +79,7 @@ export const PlanDecision = z.object({
     .record(z.string(), z.int())
     .nullable()
     .describe('Rows by changed field; null: HR has not been read for all of them'),
-  departments: z.array(PlannedDepartments).nullable().describe('The 50 with most rows, at least'),
+  departments: z.array(PlanDepartment).nullable().describe('The 50 with most rows, at least'),
   outcomes: z
     .record(z.string(), z.int())
     .describe('What came of sending an approved part; empty until its run has ended'),
@@ -141,16 +141,16 @@ export const PlanOverview = z.object({
       changed_since: z.int().describe('Rows that had already changed in HR when they were read'),
       message: SaidText.nullable().describe('Why HR could not be read'),
       finished_at: z.date().nullable(),
-      fields: z.array(PlannedField).describe('Highest first; empty until it is done'),
-      departments: z.array(PlannedDepartments).describe('The 50 largest'),
+      fields: z.array(PlanField).describe('Highest first; empty until it is done'),
+      departments: z.array(PlanDepartment).describe('The 50 largest'),
     })
     .nullable()
     .describe('Counted in the background after the run was held; of a part, when it was decided'),
   open: z
     .object({
       reasons: z.record(z.string(), z.int()),
-      fields: z.array(PlannedField),
-      departments: z.array(PlannedDepartments),
+      fields: z.array(PlanField),
+      departments: z.array(PlanDepartment),
     })
     .nullable()
     .describe(

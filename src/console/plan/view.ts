@@ -504,24 +504,30 @@ function definedIn(given: Record<string, string | number | undefined>): Record<s
 }
 
 /** Approves or rejects ticked rows, or all that match the filter. A rejection needs a reason. */
-function partForm({ t }: Ask, { run, figures }: PlanResult, filter: PlanFilter): SafeHtml {
+function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: PlanFilter): SafeHtml {
   const part = definedIn(PlanPart.parse(filter))
-  const isFiltered = Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open'
+  const isFiltered = Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open' && matching !== 0
   // Rows that were not read yet have no field and no department.
   const isPartial = figures?.state !== 'done' && (part.field ?? part.department ?? part.odd) !== undefined
+  const buttons = (approve: string, reject: string, which: SafeHtml | string = '') =>
+    html`<p class="row"><button class="main" formaction="/runs/${run}/approve-part" formnovalidate${which}>${approve}</button>
+    <button class="danger"${which}>${reject}</button></p>`
+  const all = html` name="filter" value="${JSON.stringify(part)}"`
+  const count = { count: matching ?? 0 }
   return html`<form class="act" method="post" action="/runs/${run}/reject-part" id="${FORM}" aria-label="${t('plan.decide_part')}">
-    ${fieldInput({
-      name: 'filter',
-      label: t('plan.which'),
-      choices: [
-        { value: '', text: t('plan.ticked') },
-        ...(isFiltered ? [{ value: JSON.stringify(part), text: t('plan.matching') }] : []),
-      ],
-      hint: t(isPartial ? 'plan.part_unread' : 'plan.part_hint'),
-    })}
-    ${fieldInput({ name: 'reason', label: t('common.reason'), required: true, maxlength: 500, hint: t('plan.part_reason') })}
-    <p class="row"><button class="main" formaction="/runs/${run}/approve-part" formnovalidate>${t('plan.approve_part')}</button>
-    <button class="danger">${t('plan.reject_part')}</button></p></form>`
+    ${fieldInput({ name: 'reason', label: t('common.reason'), maxlength: 500, required: true, hint: t('plan.part_reason') })}
+    ${buttons(t('plan.approve_ticked'), t('plan.reject_ticked'))}${
+      !isFiltered
+        ? ''
+        : matching === null
+          ? buttons(t('plan.approve_all_matching'), t('plan.reject_all_matching'), all)
+          : html`<input type="hidden" name="expected" value="${matching}">${buttons(
+              t('plan.approve_matching', count),
+              t('plan.reject_matching', count),
+              all,
+            )}`
+    }
+    <p class="soft">${t(isPartial ? 'plan.part_unread' : 'plan.part_hint')}</p></form>`
 }
 
 /** The plan as a file, and the platform's values. @param shown the page as it is */
@@ -608,12 +614,12 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
     ...(plan.undecided === null
       ? []
       : [
-          choice(
-            'decision',
-            t('plan.decision'),
-            decisionAsked(plan, filter) ?? 'all',
-            PLAN_DECISIONS.map(name => [name, t(`plan.decision.${name}`)]),
-          ),
+          {
+            name: 'decision',
+            label: t('plan.decision'),
+            value: decisionAsked(plan, filter) ?? 'all',
+            choices: PLAN_DECISIONS.map(value => ({ value, text: capitalised(t(`plan.decision.${value}`)) })),
+          },
         ]),
   ])}`
 }
