@@ -134,7 +134,7 @@ function textOf(words: Words, category: (list: Names, value: string) => string =
   if ('tone' in words || 'to' in words || 'share' in words) return textOf(words.text, category)
   if ('clip' in words) return words.clip
   if ('foreign' in words) return words.foreign ?? ''
-  if ('nameOf' in words) return ''
+  if ('nameOf' in words) return words.or ?? ''
   if ('drawn' in words) return ''
   if ('code' in words) return String(words.code)
   if ('soft' in words) return textOf(words.soft, category)

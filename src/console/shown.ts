@@ -35,8 +35,8 @@ export type Words =
   | { clip: string }
   /** What HR, the platform or a person wrote. */
   | { foreign: string | null }
-  /** The name of a person or department, after their key: on a page alone, as far as HR tells it. */
-  | { nameOf: EmployeeKey | DepartmentKey }
+  /** The name of a person or department, after their key: on a page alone, as far as HR tells it; `or`: what stands there else. */
+  | { nameOf: EmployeeKey | DepartmentKey; or?: string }
   /** Leads to another page. */
   | { to: string; text: Words }
   /** Drawn by hand, on the page alone. */

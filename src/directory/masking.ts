@@ -15,6 +15,11 @@ const SHOWN: ReadonlySet<EmployeeField> = new Set([
   'cost_center_id',
 ])
 
+/** Whether a field's values are masked. */
+export function isMasked(field: string): boolean {
+  return !SHOWN.has(field as EmployeeField)
+}
+
 /**
  * A field's value as attempts, dead letters and an employee's story show it: enough for a reader who knows the employee to
  * recognise the error, too little to contact the employee. Null stays null.

@@ -11,6 +11,7 @@ import { askPlatform, isEmployee } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
 
 export const PlanQuery = PlanFilter.extend({ cursor, limit: pageSize })
@@ -101,7 +102,7 @@ export function hasOldValue(
 
 /** The same page, with the platform's present values beside HR's. Rows that it does not tell in time come without. */
 export async function askedPlan(
-  services: PlanServices,
+  services: PlanServices & Pick<Services, 'config'>,
   run: number,
   query: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
@@ -112,13 +113,19 @@ export async function askedPlan(
   const asked = new Map<PlanItem, PlanItem>()
   const ask = async () => {
     for (let item = rows.shift(); item && !signal.aborted; item = rows.shift())
-      asked.set(item, await withPlatform(client, item, signal))
+      asked.set(item, await withPlatform(client, item, signal, services.config.CONSOLE_NAMES))
   }
   await Promise.all(Array.from({ length: ASKED_AT_A_TIME }, ask))
   return { ...plan, items: plan.items.map(item => asked.get(item) ?? item) }
 }
 
-async function withPlatform(client: PlatformClient, item: PlanItem, signal: AbortSignal): Promise<PlanItem> {
+/** @param isPlain whether people's names are shown as they are: those who may ask may read them */
+async function withPlatform(
+  client: PlatformClient,
+  item: PlanItem,
+  signal: AbortSignal,
+  isPlain: boolean,
+): Promise<PlanItem> {
   const key = { enterpriseCode: item.enterprise_code, userid: item.key }
   const answer = await askPlatform(client, key, signal).catch(error => {
     if (signal.aborted) return null
@@ -127,7 +134,8 @@ async function withPlatform(client: PlatformClient, item: PlanItem, signal: Abor
   if (!isEmployee(answer)) return item
   const changed = item.changed.map(change => {
     const { platform, platform_told } = shownOfPlatform(change.field as EmployeeField, answer)
-    return platform_told ? { ...change, before: platform } : change
+    const before = isPlain && change.field === 'name' ? (answer.name ?? null) : platform
+    return platform_told ? { ...change, before } : change
   })
   return { ...item, changed }
 }

@@ -35,7 +35,9 @@ export const PlanItem = z.object({
           .string()
           .nullable()
           .optional()
-          .describe('The platform’s value, masked; absent: the platform was not asked, or does not tell'),
+          .describe(
+            'The platform’s value, masked but for names; absent: the platform was not asked, or does not tell',
+          ),
       }),
     )
     .describe('What differs from what the platform confirmed last'),

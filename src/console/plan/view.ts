@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
-import { qualified } from '../../directory/employee.ts'
+import { EMPLOYEE_FIELDS, qualified } from '../../directory/employee.ts'
+import { isMasked } from '../../directory/masking.ts'
 import { capitalised } from '../../lib/text.ts'
 import { PLAN_DECISIONS, PLAN_REASONS, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
@@ -624,20 +625,51 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
   ])}`
 }
 
-/** The masked differences of one employee; names of fields alone where HR's values are other ones by now. */
-function changesOf({ t }: Ask, plan: PlanResult, { changed, changed_since, decision }: PlanItem): Words {
+/** The differences of one employee, masked but for the name; fields alone where HR's values are other ones by now. */
+function changesOf(ask: Ask, plan: PlanResult, item: PlanItem): Words {
+  const { t } = ask
+  const { changed, changed_since, decision } = item
+  const key = { enterpriseCode: item.enterprise_code, userid: item.key }
   const shown = (value: string | null): Words => (value === null ? t('plan.emptied') : { code: value })
   const hasValues = plan.hr_error === null && !changed_since
   const changes = joined(
     changed.map(({ field, value, before }): Words => {
       const name = term('field', field)
       if (!hasValues) return name
-      return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', shown(value)]
+      // As it stands beside the user id, masked for those who may not read it.
+      const now: Words =
+        field === 'name' && value !== null && !isHidden(value) ? { nameOf: key, or: value } : shown(value)
+      return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', now]
     }),
     ', ',
   )
-  if (!changed_since) return changes
+  if (!changed_since) return [changes, hasValues ? { drawn: revealForm(ask, item) } : null]
   const isOpen = plan.state === 'held' && decision === null
   const since: Words = isOpen ? { tone: 'warn', text: t('plan.not_sent') } : { soft: t('plan.changed_again') }
   return joined(changed.length === 0 ? [since] : [changes, since], ' · ')
+}
+
+/** What is shown of a value that breaks a rule. */
+function isHidden(value: string): boolean {
+  return value.startsWith('****')
+}
+
+/** Shows one of the masked values, and records who asked and why. */
+function revealForm(ask: Ask, { enterprise_code: enterpriseCode, key: userid, changed }: PlanItem): SafeHtml {
+  const { t, language } = ask
+  const masked = changed.filter(
+    ({ field, value }) =>
+      value !== null &&
+      EMPLOYEE_FIELDS.some(name => name === field) &&
+      (isHidden(value) || (isMasked(field) && field !== 'name')),
+  )
+  if (masked.length === 0 || !ask.may('reviewer')) return html``
+  const choices = masked.map(({ field }) => ({
+    value: field,
+    text: capitalised(textOr(language, `field.${field}`, field)),
+  }))
+  return html`<details class="meaning"><summary>${t('employees.reveal')}</summary><form class="stack" method="post" action="${employeePath({ enterpriseCode, userid })}/reveal">
+    ${fieldInput({ name: 'field', label: t('employees.field'), choices })}
+    ${fieldInput({ name: 'reason', label: t('common.reason'), required: true, maxlength: 500, hint: t('employees.reveal.hint') })}
+    <p><button>${t('employees.reveal')}</button></p></form></details>`
 }

@@ -162,7 +162,7 @@ export function wordsOf(ask: Ask, words: Words): Part {
     return html`<span class="progress"><span>${wordsOf(ask, words.text)}</span>${bar(words.share, 'busy')}</span>`
   if ('clip' in words) return html`<span class="clip" title="${words.clip}">${words.clip}</span>`
   if ('foreign' in words) return foreign(words.foreign)
-  if ('nameOf' in words) return ask.marks.nameOf(words.nameOf)
+  if ('nameOf' in words) return ask.marks.nameOf(words.nameOf, words.or)
   if ('drawn' in words) return words.drawn
   if ('code' in words) return code(words.code)
   if ('soft' in words) return html`<span class="soft">${wordsOf(ask, words.soft)}</span>`

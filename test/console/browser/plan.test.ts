@@ -196,6 +196,35 @@ test('a viewer looks and is offered no decision; a phone without JavaScript is e
   await until(async () => (await endOf(company.db, run)).state === 'done')
 })
 
+test('names are read plainly by those who may, old and new; other values are revealed with a reason', async () => {
+  await company.hr.query(`update person set name = 'Hilda Kim' where userid = 'e0021'`)
+  const run = await hold('names.example', 20, 29)
+  const viewer = await visit(browser, service.url, { role: 'viewer' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  for (const [one, name] of [
+    [viewer, 'name → H*'],
+    [page, 'name → Hilda Kim'],
+  ] as const) {
+    await one.goto(`/runs/${run}/plan?key=e0021`)
+    await one.locator('#entities').getByText(name).waitFor()
+  }
+  expect(await viewer.content()).not.toContain('Hilda')
+  expect(await viewer.locator('#entities').getByText('Show a value').count()).toBe(0)
+  await page.getByRole('button', { name: 'Ask the platform for the old values' }).click()
+  await page.getByText('name Person 21 → Hilda Kim').waitFor()
+  await screenshot(page, 'plan-names')
+  const row = page.locator('#entities tr', { hasText: 'e0021' })
+  await row.locator('summary').click()
+  await row.getByLabel('Reason').fill('is it her?')
+  await row.getByRole('button').click()
+  await page.getByText('e0021@names.example').waitFor()
+  const { rows } = await company.db.query(
+    `select arguments ->> 'field' as field, reason from dirsync.command where name = 'reveal'`,
+  )
+  expect(rows).toEqual([{ field: 'email', reason: 'is it her?' }])
+  await company.db.query(`select dirsync.reject($1, 'seen')`, [run])
+})
+
 test('filtered, ticked and approved in part, with old values from the platform; the rest is rejected', async () => {
   const run = await hold('parts.example', 0, 9)
   const before = await lastCall()
