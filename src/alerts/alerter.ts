@@ -70,7 +70,7 @@ export function startAlertService(options: {
   })
   const channels = config.channels.map(openChannel)
   const { ALERT_DATABASE_AWAY: awayMinutes } = config
-  const courier = new Courier({ pool, channels, logger })
+  const courier = new Courier({ pool, channels, logger, consoleUrl: config.CONSOLE_URL })
   const alerter = new Alerter({
     ...{ pool, deployment, processId, channels, logger, intervalMs: EVALUATE_MS },
     find: async now => findings(await readAlertFacts(pool), config, now),

@@ -293,6 +293,11 @@ const MENTIONS: Partial<
   slack: { id: /^[UW][A-Z0-9]{5,20}$/, wanted: 'said.ids_slack', knowsAll: true },
 }
 
+/** Whether a channel of that kind can mention one person by this id. */
+export function canMention(kind: ChannelKind, id: string): boolean {
+  return id !== 'all' && MENTIONS[kind]?.id.test(id) === true
+}
+
 /** What is wrong with a channel's mentions, or null. */
 function flawOfMention(kind: ChannelKind, ids: readonly string[]): Message | null {
   const known = MENTIONS[kind]
@@ -323,7 +328,7 @@ function readMail(url: URL, parts: Partial<Record<ChannelPart, string>>) {
 }
 
 /** `ops@example.com`, or `Operations <ops@example.com>`. */
-function isMailAddress(text: string): boolean {
+export function isMailAddress(text: string): boolean {
   const [, named, bare = named] = /^[^<>\p{Cc}]*<([^<>]+)>$|^([^<>]+)$/u.exec(text) ?? []
   return /^[^\s@,;:"()[\]\p{Cc}]+@[^\s@,;:"()[\]\p{Cc}]+$/u.test(bare ?? '')
 }

@@ -10,7 +10,8 @@ import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { isFull, writeEvents } from './events.ts'
 import { type ChannelMessage, type Sender, titled } from './message.ts'
-import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
+import { noticeWay, readNoticeAddresses, writeNotices } from './notices.ts'
+import { giveBack, giveUp, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
 
 /** How often to check for messages without a notification: a message whose retry becomes due sends none. */
 const POLL_MS = 5000
@@ -44,6 +45,8 @@ export function putOffMs(attempts: number, error: unknown, random: number): numb
 interface CourierOptions {
   pool: Pool
   channels: readonly Channel[]
+  /** Base of the links in notices; null for no links. */
+  consoleUrl: string | null
   logger: Logger
 }
 
@@ -91,7 +94,7 @@ export class Courier {
 
   /** @returns whether there are more events to look through */
   async #sendDue(): Promise<boolean> {
-    const { pool, channels } = this.#options
+    const { pool, channels, consoleUrl } = this.#options
     const names = channels.map(({ settings }) => settings.name)
     // Once per start, since settings change only with a restart.
     if (!this.#hasHurried) await hurry(pool, names)
@@ -100,9 +103,22 @@ export class Courier {
     let isBehind = false
     for (const { settings } of channels)
       if (idle.includes(settings.name)) isBehind = (await writeEvents(pool, settings)) || isBehind
+    const all = channels.map(({ settings }) => settings)
+    await writeNotices(pool, all, consoleUrl)
     for (const taken of await takeDue(pool, idle, LEASE_MS)) {
-      const channel = channels.find(({ settings }) => settings.name === taken.channel)
+      const [name, user] = taken.channel.split(/\/(.*)/s)
+      const channel = channels.find(({ settings }) => settings.name === name)
       if (!channel) continue
+      if (user !== undefined) {
+        // The address may have changed, or gone, since the message was written.
+        const addresses = (await readNoticeAddresses(pool, [user])).get(user)
+        const way = addresses ? noticeWay(addresses, [channel.settings]) : null
+        if (way === null) {
+          await giveUp(pool, taken)
+          continue
+        }
+        taken.message = { ...taken.message, recipient: way.recipient }
+      }
       const sending = this.#deliver(channel, taken)
         .catch((error: Error) => this.#options.logger.debug({ error }, 'its outcome was not noted'))
         .finally(() => {
@@ -116,7 +132,7 @@ export class Courier {
 
   async #deliver(channel: Channel, taken: Taken): Promise<void> {
     const { pool, logger } = this.#options
-    const { name } = channel.settings
+    const { channel: name } = taken
     let answer: string
     try {
       answer = await sendWithin(channel, taken, this.#cutOff.signal)

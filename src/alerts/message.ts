@@ -28,7 +28,7 @@ export function titled({ name }: Sender, title: string): string {
 
 /** A message for a channel: short, in one language, without personal data. Stored before it is sent. */
 export interface ChannelMessage {
-  kind: 'alerts' | 'summary' | 'test' | 'events'
+  kind: 'alerts' | 'summary' | 'test' | 'events' | 'notice'
   language: Language
   /** Absent in messages of earlier versions. */
   deployment?: Sender
@@ -46,6 +46,8 @@ export interface ChannelMessage {
   at: Date
   /** Of the kind `events`, which only webhooks get. */
   events?: readonly Event[]
+  /** Of the kind `notice`: the one mail address, or the one id to mention. Read when it is sent, and not stored. */
+  recipient?: string
 }
 
 /** One alert in a message. Texts are plain, except for backticks around commands. */

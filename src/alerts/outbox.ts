@@ -127,6 +127,7 @@ export async function giveUpOld(db: ClientBase): Promise<string[]> {
 /** A message that this process is sending. */
 export interface Taken {
   id: number
+  /** Name of the channel; of a notice, also whom it is for. */
   channel: string
   message: ChannelMessage
   /** Including this one. It also distinguishes the holder of one lease from that of a later one. */
@@ -134,7 +135,7 @@ export interface Taken {
 }
 
 /**
- * Takes the messages that are due for these channels, at most one per channel.
+ * Takes the messages that are due for these channels: at most one per channel, and one for each person to be told.
  * @param leaseMs how long other processes leave them alone
  */
 export async function takeDue(db: Pool, channels: readonly string[], leaseMs: number): Promise<Taken[]> {
@@ -143,7 +144,7 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
     `update dirsync.alert_message
      set attempts = attempts + 1, leased_until = now() + $2 * interval '1 ms'
      where id in (select id from dirsync.alert_message
-                  where state = 'waiting' and channel = any ($1) and not_before <= now()
+                  where state = 'waiting' and split_part(channel, '/', 1) = any ($1) and not_before <= now()
                     and (leased_until is null or leased_until <= now())
                   for update skip locked)
      returning id, channel, content, attempts`,
@@ -206,11 +207,20 @@ export async function giveBack(db: Pool, { id, attempts }: Taken): Promise<void>
   )
 }
 
+/** Gives up a message whose receiver is gone. */
+export async function giveUp(db: Pool, { id, attempts }: Taken): Promise<void> {
+  await db.query(
+    `update dirsync.alert_message set state = 'given_up', leased_until = null
+     where id = $1 and attempts = $2 and state = 'waiting'`,
+    [id, attempts],
+  )
+}
+
 /** Makes waiting messages of these channels due at once: their settings may have been corrected. */
 export async function hurry(db: Pool, channels: readonly string[]): Promise<void> {
   await db.query(
     `update dirsync.alert_message set not_before = now()
-     where state = 'waiting' and channel = any ($1) and not_before > now()`,
+     where state = 'waiting' and split_part(channel, '/', 1) = any ($1) and not_before > now()`,
     [channels],
   )
 }

@@ -21,7 +21,9 @@ const ROLE_HELP = `what they may do: ${ACCESS_ROLES.join(', ')}`
 export function usersCommand(program: Command): void {
   const command = program
     .command('users')
-    .description('say who may use the console: add, list, disable, enable, password, role, sign-out, link')
+    .description(
+      'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link',
+    )
     .addHelpText(
       'after',
       `
@@ -78,6 +80,26 @@ Examples:
     .argument('<role>', ROLE_HELP, roleOf)
     .addHelpText('after', examples('dirsync users role anna operator'))
     .action(role)
+
+  withName(
+    command.command('notices').description('say where a user is told of the cases that are assigned to them'),
+  )
+    .option('--mail <address>', 'by mail to this address')
+    .option(
+      '--mention <channel:id>',
+      'without a mail address: by a mention in the chat of this alert channel',
+    )
+    .addHelpText(
+      'after',
+      `
+What is not given is forgotten. Who signs in at the identity provider has the
+address that it gives.
+
+Examples:
+  dirsync users notices anna --mail anna@example.com
+  dirsync users notices anna --mention ops:anna`,
+    )
+    .action(notices)
 
   withName(command.command('sign-out').description('end all sessions of a user'))
     .addHelpText('after', examples('dirsync users sign-out anna'))
@@ -161,6 +183,14 @@ async function password(name: string, options: Options): Promise<void> {
 async function role(name: string, role: AccessRole, options: Options): Promise<void> {
   await using context = await openContext()
   await act(context, access(context).role, { params: { name }, input: { role } }, options)
+}
+
+async function notices(
+  name: string,
+  { mail, mention, ...options }: Options & { mail?: string; mention?: string },
+) {
+  await using context = await openContext()
+  await act(context, access(context).notices, { params: { name }, input: { mail, mention } }, options)
 }
 
 async function link(name: string | undefined, options: Options): Promise<void> {

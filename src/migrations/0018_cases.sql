@@ -224,6 +224,8 @@ begin
     perform dirsync.bulk_skip(item, why);
     return 'skipped';
   end if;
+  -- For the notice that tells of it: one for all cases of the action.
+  perform set_config('dirsync.bulk', bulk.id::text, true);
   case bulk.action
     when 'ignore' then
       perform dirsync.set_ignored(d.id, bulk.arguments ->> 'reason');

@@ -261,7 +261,7 @@ const HEALTH = `
     select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
     from dirsync.alert_channel where seen_at > now() - interval '5 minutes'
   ), messages as (
-    select channel, state, count(*)::int as count
+    select split_part(channel, '/', 1) as channel, state, count(*)::int as count
     from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2
   )
   select ${jsonRows('source_checks')} as "sourceChecks", ${jsonRows('schedules')} as schedules, ${jsonRows('work')} as work,

@@ -35,7 +35,7 @@ async function startProcess(
   differs: Partial<ConstructorParameters<typeof Alerter>[0]> = {},
 ): Promise<{ stop(): Promise<void> }> {
   const pool = differs.pool ?? store.pool
-  const courier = new Courier({ pool, channels, logger: SILENT })
+  const courier = new Courier({ pool, channels, logger: SILENT, consoleUrl: null })
   const alerter = new Alerter({
     pool,
     deployment: { id: 'd-1', name: null },

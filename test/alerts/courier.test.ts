@@ -43,7 +43,7 @@ async function write(...channels: Channel[]): Promise<number[]> {
 }
 
 function startCourier(channels: Channel[], { pool = store.pool, logger = SILENT } = {}): Courier {
-  const courier = new Courier({ pool, channels, logger })
+  const courier = new Courier({ pool, channels, logger, consoleUrl: null })
   courier.start()
   onTestFinished(() => courier.stop())
   return courier

@@ -380,14 +380,17 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
 test('a case is assigned and commented, and shows it', async () => {
   const id = String(await caseOf('missing_department'))
   const assigned = await dirsync('dead-letters', 'assign', id, '--to', 'mei')
-  expect(assigned).toMatchObject({ code: 0, stdout: `Case ${id} is assigned to mei.\n` })
+  expect(assigned).toMatchObject({
+    code: 0,
+    stdout: `Case ${id} is assigned to mei. No address of mei is known: nobody is told.\n`,
+  })
   const commented = await dirsync('dead-letters', 'comment', id, '--text', 'asked HR', '--json')
   expect(commented.json()).toEqual({ id: Number(id), comment: 'asked HR' })
   const shown = await dirsync('dead-letters', 'show', id)
   expect(shown.stdout).toMatch(/^ *Assignee +mei$/m)
   expect(shown.stdout).toMatch(/ commented \S.*\n +asked HR$/m)
   const given = await dirsync('dead-letters', 'assign', id, '--nobody', '--json')
-  expect(given.json()).toEqual({ id: Number(id), assignee: null })
+  expect(given.json()).toEqual({ id: Number(id), assignee: null, told: 'no_need' })
   const missing = await dirsync('dead-letters', 'comment', '9999', '--text', 'x')
   expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: There is no case 9999.\n' })
 })

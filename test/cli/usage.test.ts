@@ -106,6 +106,7 @@ const LACKING = new Set([
   'users enable',
   'users password',
   'users role',
+  'users notices',
   'tokens add',
   'tokens revoke',
 ])

@@ -4,9 +4,14 @@ import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { ConsoleUnderTest, plantUser } from './console-under-test.ts'
 
-const console = new ConsoleUnderTest()
+const console = new ConsoleUnderTest(() => ({
+  ALERT_CHANNEL_POST: 'smtp://mail.example.com?tls=off',
+  ALERT_CHANNEL_POST_FROM: 'dirsync@example.com',
+  ALERT_CHANNEL_POST_TO: 'ops@example.com',
+  ALERT_CHANNEL_ROOM: 'wecom+https://chat.example.com/send?key=k',
+}))
 beforeEach(async () => {
   await console.pool.query('truncate dirsync.dead_letter, dirsync.bulk_action cascade')
 })
@@ -98,6 +103,36 @@ describe('/api/v1', () => {
         dead_letter_id: id,
       },
     ])
+  })
+
+  test('says at an assignment how the person is told, or that nobody is', async () => {
+    for (const name of ['li', 'bo']) await plantUser(console.pool, name, 'reviewer')
+    const set = (name: string, given: object) =>
+      console.ask('admin', 'POST', `/api/v1/access/users/${name}/notices`, given)
+    expect((await set('li', { mail: 'li@example.com' })).json()).toMatchObject({ mail: 'li@example.com' })
+    expect((await set('bo', { mention: 'room:bo' })).statusCode).toBe(200)
+    expect((await set('bo', { mail: 'no address' })).statusCode).toBe(422)
+    expect((await set('bo', { mention: 'post:bo' })).statusCode).toBe(422)
+    expect((await console.browse('admin', 'GET', '/access/users/bo')).body).toContain('room:bo')
+    const id = await plant('e1')
+    const assign = async (assignee: string) =>
+      (await post(`/api/v1/cases/${id}/assign`, { assignee })).json().told
+    expect(await assign('Li')).toBe('mail')
+    expect(await assign('bo')).toBe('chat')
+    expect(await assign('stranger')).toBe('no_way')
+    const page = async (assignee: string) => {
+      const sent = await console.browse('reviewer', 'POST', `/cases/${id}/assign`, `assignee=${assignee}`)
+      const [notice] = sent.cookies.filter(({ name }) => name === 'dirsync_notice')
+      return Buffer.from(notice?.value ?? '', 'base64url').toString()
+    }
+    expect(await page('stranger')).toContain('No address of stranger is known: nobody is told.')
+    expect(await page('li')).toContain('li is told by mail.')
+    expect(await page('somebody-reviewer')).toContain('"told":"none"')
+    const preview = await post('/api/v1/bulk', { action: 'assign', ids: [id], assignee: 'stranger' })
+    expect((await get(`/api/v1/bulk/${preview.json().id}`)).json().told).toBe('no_way')
+    expect((await console.browse('reviewer', 'GET', `/bulk/${preview.json().id}`)).body).toContain(
+      'No address of stranger is known: nobody is told.',
+    )
   })
 
   test('starts one run for a retry that is sent twice with the same key', async () => {

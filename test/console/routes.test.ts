@@ -112,6 +112,7 @@ test('what a viewer may not do takes the role that is written here', () => {
       'GET /access/users/:name',
       'POST /access/users',
       'POST /access/users/:name/role',
+      'POST /access/users/:name/notices',
       'POST /access/users/:name/disable',
       'POST /access/users/:name/enable',
       'POST /access/users/:name/password',

@@ -236,7 +236,7 @@ describe('another account', () => {
       // The limit of creations holds for an hour, for all accounts.
       'token_creation',
       // What people were told. An alert about the old account is over once it is no longer found.
-      ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_check', 'alert_mute'],
+      ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_check', 'alert_mute', 'notice'],
       ...['quiet_hours', 'heartbeat_call'],
     ]
     const tables = await store.rows<{ relname: string }>(

@@ -107,6 +107,7 @@ const LISTS: Record<string, string | null> = {
   'alert_message.kind': null,
   'alert_message.state': 'message_state',
   'alert_notice.event': 'alert_event',
+  'notice.event': null,
   'alert_channel.least': 'severity',
   'dry_run.phase': null,
   'dry_run_entity.reason': null, // shown by the mapping's own texts

@@ -90,11 +90,12 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
   }
 }
 
-/** Whom a message mentions: only if it has a critical alert that continues, or is a test. */
+/** Whom a message mentions: only if it has a critical alert that continues, is a test, or is for one person. */
 export function mentionedBy(
-  { kind, alerts }: ChannelMessage,
+  { kind, alerts, recipient }: ChannelMessage,
   { mention }: ChannelSettings,
 ): readonly string[] {
+  if (recipient !== undefined) return [recipient]
   const isCritical = alerts.some(
     ({ severity, event }) => severity === 'critical' && (event === 'raised' || event === 'repeated'),
   )

@@ -43,7 +43,7 @@ export class MailChannel implements Channel {
     try {
       const { response, rejected = [] } = await this.#transport.sendMail({
         from: sender,
-        to: [...to],
+        to: message.recipient === undefined ? [...to] : [message.recipient],
         subject: oneLine(message.title, SUBJECT),
         text: mailText(message, this.settings),
         html: mailHtml(message, this.settings),

@@ -22,6 +22,11 @@ export const UserRow = z.object({
   created_by: z.string(),
   disabled_at: z.date().nullable().describe('Since when they may not sign in'),
   last_sign_in_at: z.date().nullable(),
+  notice_mail: z.string().nullable().describe('Where they are told of their cases'),
+  notice_mention: z
+    .string()
+    .nullable()
+    .describe('Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`'),
   sessions: z.int().describe('Sessions that have not ended'),
 })
 export type UserRow = z.infer<typeof UserRow>

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { isMailAddress } from '../../alerts/channel-settings.ts'
+import { noticeWay } from '../../alerts/notices.ts'
 import { exampleLine } from '../../doctor/settings.ts'
 import { momentOf, whyNoMoment } from '../../lib/time-text.ts'
-import { message } from '../../texts/message.ts'
+import { message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { listSessions, revokeSession } from '../auth/sessions.ts'
@@ -13,12 +15,14 @@ import {
   enableUser,
   findUser,
   listUsers,
+  setNotices,
   setPassword,
   setRole,
   signOutUser,
   userName,
 } from '../auth/users.ts'
 import { action, oneOrMore, read } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
@@ -132,6 +136,35 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       next: (ask, { user, role }) => ({
         to: toUser(user),
         notice: { key: 'access.role_set', values: { name: user, role: ask.t(`role.${role}`) } },
+      }),
+    }),
+    notices: action({
+      ...ofAdmins,
+      path: '/access/users/:name/notices',
+      summary: 'Say where a user is told that a case is assigned to them or a comment names them',
+      params: name,
+      body: z.object({
+        mail: z.string().trim().max(254).nullish().describe('Mail address; null: none'),
+        mention: z
+          .string()
+          .trim()
+          .max(100)
+          .nullish()
+          .describe('A channel for a chat and their id there, as `ops:zhang`; null: none'),
+      }),
+      result: z.object({ user: z.string(), mail: z.string().nullable(), mention: z.string().nullable() }),
+      async run(ask, { params, input }) {
+        const [mail, mention] = [input.mail || null, input.mention || null]
+        if (mail !== null && !isMailAddress(mail))
+          throw new Problem('invalid', message('said.wanted_mail_address'), { field: 'mail' })
+        if (mention !== null && noticeWay({ mail: null, mention }, config.channels) === null)
+          throw new Problem('invalid', ask.t('access.no_such_mention'), { field: 'mention' })
+        await setNotices(pool, ask.asker, params.name, { mail, mention })
+        return { user: params.name, mail, mention }
+      },
+      next: (_ask, { user }) => ({
+        to: toUser(user),
+        notice: { key: 'access.notices_set', values: { name: user } },
       }),
     }),
     disable: action({

@@ -6,7 +6,7 @@ import type { Ask } from '../ask.ts'
 import type { ConsoleSession } from '../auth/sessions.ts'
 import { LOCAL } from '../auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
-import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
+import { type Block, joined, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, type Field, tabs } from '../ui/parts.ts'
 import { browserName } from './browser-name.ts'
 import type { ProviderResult, SessionInput, SessionRow, UserResult, UserRow } from './query.ts'
@@ -153,6 +153,16 @@ export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]
             user.last_sign_in_at === null ? t('access.never') : { since: user.last_sign_in_at, exact: true },
           ],
           [t('access.link'), user.link && linkWords(ask, user.link)],
+          [
+            t('access.told_at'),
+            joined(
+              [
+                user.notice_mail && { code: user.notice_mail },
+                user.notice_mention && { code: user.notice_mention },
+              ],
+              ' · ',
+            ) ?? { soft: t('access.told_nowhere') },
+          ],
           [t('access.added'), [{ at: user.created_at }, ', ', actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
         ],
@@ -196,6 +206,25 @@ function userActions(ask: Ask, user: UserRow) {
           form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
         ]
       : []),
+    form('notices', {
+      label: t('access.set_notices'),
+      fields: [
+        {
+          name: 'mail',
+          label: t('access.notice_mail'),
+          value: user.notice_mail ?? '',
+          maxlength: 254,
+          hint: t(source === 'oidc' ? 'access.notice_mail_of_provider' : 'access.notice_mail_hint'),
+        },
+        {
+          name: 'mention',
+          label: t('access.notice_mention'),
+          value: user.notice_mention ?? '',
+          maxlength: 100,
+          hint: t('access.notice_mention_hint'),
+        },
+      ],
+    }),
     ...(user.sessions > 0 ? [form('sign-out', { label: t('access.end_all') })] : []),
     ...(isLocal
       ? []

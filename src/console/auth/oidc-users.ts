@@ -8,7 +8,7 @@ import type { AccessRole } from './viewer.ts'
 export type OidcAdmission = { name: string } | { refused: 'no_role' | 'disabled' | 'taken'; name: string }
 
 /**
- * Adds a user at their first sign-in, and updates their role at every later one. A person without a role loses all
+ * Adds a user at their first sign-in, and updates their role and mail address at every later one. A person without a role loses all
  * their sessions here. Users are identified by their subject, not by their name: the name of an existing user is
  * never taken over.
  */
@@ -41,6 +41,11 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       if (!user) return { refused: 'taken', name }
     }
     if (user.disabled_at) return { refused: 'disabled', name }
+    if (person.mail !== null)
+      await client.query('update dirsync.console_user set notice_mail = $2 where name = $1', [
+        user.name,
+        person.mail,
+      ])
     if (user.role !== role) {
       await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
       await note(client, 'users role', { user: user.name, role })

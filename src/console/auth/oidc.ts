@@ -48,6 +48,8 @@ export interface OidcPerson {
   subject: string
   /** The name at the provider; it may be anything. */
   name: string
+  /** Their e-mail address, if the provider has verified it. */
+  mail: string | null
   /** The highest role that their claims give; null for none. */
   role: AccessRole | null
   idToken: string
@@ -178,6 +180,7 @@ export class IdentityProvider {
       issuer: claims.iss,
       subject: claims.sub,
       name: nameOf(all),
+      mail: valuesOf(all, 'email')?.[0] ?? null,
       role: ACCESS_ROLES.findLast(role => given.has(role)) ?? null,
       idToken: tokens.id_token,
     }

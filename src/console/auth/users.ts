@@ -19,6 +19,9 @@ export interface ConsoleUser {
   created_by: string
   disabled_at: Date | null
   last_sign_in_at: Date | null
+  /** Where they are told of their cases: a mail address, and `channel:id` in a chat. */
+  notice_mail: string | null
+  notice_mention: string | null
   /** Sessions that have not ended. */
   sessions: number
 }
@@ -91,7 +94,8 @@ export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleU
 }
 
 const USERS = `
-  select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at,
+  select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at, u.notice_mail,
+         u.notice_mention,
          (select count(*)::int from dirsync.console_session s
           where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
   from dirsync.console_user u`
@@ -171,6 +175,23 @@ export async function setRole(
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
   })
+}
+
+/** Says where a user is told of their cases; null: not there. */
+export async function setNotices(
+  pool: Pool,
+  by: By,
+  name: string,
+  { mail, mention }: { mail: string | null; mention: string | null },
+): Promise<void> {
+  const values = { mail: mail ?? '', mention: mention ?? '' }
+  await change(pool, by, 'users notices', name, { values }, (client, user) =>
+    client.query('update dirsync.console_user set notice_mail = $2, notice_mention = $3 where name = $1', [
+      user.name,
+      mail,
+      mention,
+    ]),
+  )
 }
 
 /** Whether any user can sign in with a password. */

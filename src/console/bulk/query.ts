@@ -5,6 +5,7 @@ import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
 import { assigneeName, BULK_ACTIONS, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
 import { FilterInput, filterFor } from '../cases/query.ts'
+import { HowTold } from '../cases/told.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { type Bulk, BulkResult } from './read.ts'
@@ -91,6 +92,7 @@ export type BulkRow = z.infer<typeof BulkRow>
 
 export const BulkPage = z.object({
   bulk: BulkRow,
+  told: HowTold,
   will_act: z.int().describe('How many of them could be acted on when the preview was made'),
   items: z.array(BulkResult),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
@@ -116,6 +118,6 @@ function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   )
 }
 
-export function bulkPage(bulk: Bulk, { items, next }: Paged<BulkResult>): BulkPage {
-  return { bulk: bulkRow(bulk), will_act: willAct(bulk), items, next }
+export function bulkPage(bulk: Bulk, { items, next }: Paged<BulkResult>, told: BulkPage['told']): BulkPage {
+  return { bulk: bulkRow(bulk), told, will_act: willAct(bulk), items, next }
 }

@@ -3,6 +3,7 @@ import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { howTold } from '../cases/told.ts'
 import { action, listOf, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -14,7 +15,8 @@ const params = z.object({ id: rowNumber })
 /** How many of the latest actions are listed; actions are kept for 30 days. */
 const LATEST = 100
 
-export function bulk({ pool }: Pick<Services, 'pool'>) {
+export function bulk(services: Pick<Services, 'pool' | 'config'>) {
+  const { pool } = services
   /** Starts or stops an action. If another person was quicker, reports its current state. */
   const settle = async <T>(ask: Ask, id: number, work: () => Promise<T>): Promise<T> => {
     try {
@@ -86,7 +88,8 @@ export function bulk({ pool }: Pick<Services, 'pool'>) {
           bulkResults(pool, id, { after: cursor, limit, outcome }),
         ])
         if (!found) throw new Problem('not_found', ask.t('bulk.gone'))
-        return bulkPage(found, results)
+        const told = await howTold(services, ask, found.arguments.assignee)
+        return bulkPage(found, results, told)
       },
       page: (ask, page, { input }) => ({
         title: titleOf(ask, page.bulk),

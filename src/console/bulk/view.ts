@@ -5,6 +5,7 @@ import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseTabs, categoryName, fieldName, keyWords, operationName, short } from '../cases/parts.ts'
+import { toldText } from '../cases/told.ts'
 import {
   actionForm,
   alert,
@@ -144,13 +145,14 @@ function actionsOf(ask: Ask, { bulk, will_act }: BulkPage): SafeHtml[] {
   return bulk.undoable_until ? [actionForm(ask, { to: to('undo'), label: t('common.undo'), role })] : []
 }
 
-function previewOf(ask: Ask, { bulk, will_act }: BulkPage): SafeHtml {
+function previewOf(ask: Ask, { bulk, told, will_act }: BulkPage): SafeHtml {
   const { t, language } = ask
   const skipped = bulk.total - will_act
   return html`<div class="stack">${alert(
     will_act === 0 ? 'warn' : 'info',
     t('bulk.nothing_yet'),
     html`${will_act === 0 ? '' : html`<p>${willDo(ask, bulk, will_act)}</p>`}
+      ${told === 'no_need' ? '' : html`<p>${toldText(ask, bulk.arguments.assignee ?? '', told)}</p>`}
       ${skipped > 0 ? html`<p>${t('bulk.will_skip', { count: skipped })}</p>` : ''}
       <p class="soft">${t('bulk.changed_is_skipped')}</p>
       ${bulk.more ? html`<p>${t('bulk.more', { total: bulk.total })}</p>` : ''}`,

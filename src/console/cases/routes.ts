@@ -29,6 +29,7 @@ import {
   readCaseList,
 } from './query.ts'
 import { CaseStory, caseStory, everyCase } from './read.ts'
+import { HowTold, howTold, toldText } from './told.ts'
 import {
   CaseView,
   Display,
@@ -252,15 +253,19 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
     }),
     assign: action({
       ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
-      result: z.object({ id: z.int(), assignee: z.string().nullable() }),
+      result: z.object({ id: z.int(), assignee: z.string().nullable(), told: HowTold }),
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
           const assignee = input.assignee || null
           await ask.commands.assign(id, assignee, input.version)
-          return { id, assignee }
+          return { id, assignee, told: await howTold(services, ask, assignee) }
         }),
-      next: (_ask, { id, assignee }) =>
-        undoable(assignee === null ? told(id, 'cases.unassigned') : told(id, 'cases.assigned', { assignee })),
+      next: (ask, { id, assignee, told: how }) =>
+        undoable(
+          assignee === null
+            ? told(id, 'cases.unassigned')
+            : told(id, 'cases.assigned', { assignee, told: toldText(ask, assignee, how) || 'none' }),
+        ),
     }),
     comment: action({
       ...decide('comment', 'Add a comment to the story of a case', { text: commentText }),

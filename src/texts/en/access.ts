@@ -53,6 +53,20 @@ export const access = {
   'access.make_link.warning':
     'For a user who has forgotten the password, or has none yet: it signs in once and lets them choose another. Earlier links become worthless.',
   'access.set_password': 'Set a password',
+  'access.set_notices': 'Set where they are told',
+  'access.told_at': 'Told of their cases at',
+  'access.told_nowhere': 'no address known',
+  'access.notice_mail': 'E-mail',
+  'access.notice_mail_hint':
+    'They are told by mail of cases that are assigned to them and of comments that name them.',
+  'access.notice_mail_of_provider':
+    'The address that the identity provider gives replaces it at their next sign-in.',
+  'access.notice_mention': 'Mention in a chat',
+  'access.notice_mention_hint':
+    'Without an e-mail address: the name of an alert channel and their id in that chat, as ops:zhang.',
+  'access.no_such_mention':
+    'Give the name of a chat that is an alert channel, a colon and the id of one person there, as ops:zhang.',
+  'access.notices_set': 'Where {name} is told of their cases has been set.',
   'access.end_all': 'End all sessions',
   'access.end': 'End',
   'access.disable': 'Disable',

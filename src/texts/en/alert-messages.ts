@@ -28,4 +28,8 @@ export const alertMessages = {
   'alerts.message.flapping':
     '{what} It comes and goes, and has returned {returns, plural, one {once} other {# times}}: it counts as over only after {minutes} minutes without it.',
   'alerts.message.open': 'Open the console',
+  // To one person.
+  'notice.assigned': 'dirsync: {by} has assigned {cases, plural, one {case {case}} other {# cases}} to you',
+  'notice.commented':
+    'dirsync: {by} mentions you in a comment on {cases, plural, one {case {case}} other {# cases}}',
 } as const

@@ -316,6 +316,7 @@ export const terms = {
   'command.users enable': 'enable a user',
   'command.users password': 'set a password',
   'command.users role': "change a user's role",
+  'command.users notices': 'set where a user is told of their cases',
   'command.users link': 'create a one-time key',
   'command.users sign-out': 'end the sessions of a user',
   'command.sessions end': 'end a session',

@@ -27,4 +27,7 @@ export const alertMessages = {
   'alerts.message.flapping':
     '{what}该问题反复出现，已再次出现 {returns, plural, other {#}} 次：连续 {minutes} 分钟不再出现才视为恢复。',
   'alerts.message.open': '打开控制台',
+  'notice.assigned': 'dirsync：{by} 将{cases, plural, =1 {异常项 {case} } other { # 个异常项}}指派给您',
+  'notice.commented':
+    'dirsync：{by} 在{cases, plural, =1 {异常项 {case} } other { # 个异常项}}的备注中提到了您',
 } as const satisfies Section<typeof English>

@@ -343,8 +343,8 @@ export const help: Readonly<Record<string, string>> = {
   'The user needs CREATE on the schema, and must own the tables or be allowed to create triggers on them. A notification holds user ids and nothing else.':
     '该用户需要对 schema 有 CREATE 权限，且须拥有这些表或有权在其上创建触发器。通知只包含员工 ID。',
   'remove what install-trigger installed': '移除 install-trigger 所安装的内容',
-  'say who may use the console: add, list, disable, enable, password, role, sign-out, link':
-    '管理控制台用户：add、list、disable、enable、password、role、sign-out、link',
+  'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link':
+    '管理控制台用户：add、list、disable、enable、password、role、notices、sign-out、link',
   'A viewer looks, a reviewer decides about cases, an operator starts and stops runs, an admin moves money and sees the audit; each may do what those before may. Whoever signs in at the identity provider (OIDC_ISSUER) needs no user here, and is listed once signed in.':
     'viewer 可查看，reviewer 可处理异常项，operator 可启动和停止同步任务，admin 可操作资金和查看审计；后者包含前者的权限。通过身份认证服务（OIDC_ISSUER）登录的人无需在此添加，登录后即会列出。',
   'add a user, with a password that is asked for': '添加用户，并询问密码',
@@ -358,6 +358,12 @@ export const help: Readonly<Record<string, string>> = {
   'give a user another password, and end their sessions': '为用户更换密码，并结束其会话',
   'give a user another role, from their next request on': '为用户更换角色，下一次请求起生效',
   'print a one-time link, with which they choose a password themselves': '打印一次性链接，由对方自行设置密码',
+  'say where a user is told of the cases that are assigned to them': '设置在哪里通知用户有异常项指派给其处理',
+  'by mail to this address': '发邮件到该地址',
+  'without a mail address: by a mention in the chat of this alert channel':
+    '没有邮箱时：在该告警渠道的群里 @ 提醒',
+  'What is not given is forgotten. Who signs in at the identity provider has the address that it gives.':
+    '未给出的方式会被清除。通过身份认证服务登录的用户，使用该服务提供的邮箱。',
   'end all sessions of a user': '结束用户的所有会话',
   'print an address that signs in once: as an admin, or as one user':
     '打印一个可登录一次的地址：以管理员身份，或以某个用户的身份',

@@ -301,6 +301,7 @@ export const terms = {
   'command.users enable': '启用用户',
   'command.users password': '设置密码',
   'command.users role': '修改用户角色',
+  'command.users notices': '设置用户的通知方式',
   'command.users link': '生成一次性密钥',
   'command.users sign-out': '结束用户的会话',
   'command.sessions end': '结束会话',

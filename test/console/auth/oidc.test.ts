@@ -125,6 +125,18 @@ describe('a sign-in at the provider', () => {
     })
   })
 
+  test('is told of their cases at the mail address that the provider has verified', async () => {
+    const mailOf = async (name: string) =>
+      (await auth.pool.query('select notice_mail from dirsync.console_user where name = $1', [name])).rows[0]
+    const dora = { preferred_username: 'dora', groups: ['hr'], email: 'dora@example.com' }
+    await accounts({ dora: { ...dora, email_verified: false } })
+    await signIn('dora')
+    expect(await mailOf('dora')).toEqual({ notice_mail: null })
+    await accounts({ dora: { ...dora, email_verified: true } })
+    await signIn('dora')
+    expect(await mailOf('dora')).toEqual({ notice_mail: 'dora@example.com' })
+  })
+
   test('has no password here', async () => {
     await signIn('bert')
     const page = await new Browser().post(`${auth.url}/sign-in`, { name: 'bert', password: PASSWORD })

@@ -116,3 +116,5 @@ insert into dirsync.case_view (owner, name, shared, query) values ('sample', 'mi
 insert into dirsync.sign_in_link (hash, user_name, expires_at) select '\x0b', min(name), now() + interval '1 day' from dirsync.console_user;
 insert into dirsync.examination (at, by, complete, findings) values (now(), 'sample', true, '[]');
 insert into dirsync.setup (ended_by) values ('sample') on conflict do nothing;
+insert into dirsync.notice (user_name, event, dead_letter_id, actor)
+select 'sample', 'assigned', min(id), 'sample (console:other)' from dirsync.dead_letter;
