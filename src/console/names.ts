@@ -5,15 +5,9 @@ import type { Ask } from './ask.ts'
 import type { NavEntry } from './endpoint.ts'
 import { departmentText, type People } from './people.ts'
 
-/** How often a viewer's reading of names is recorded, per screen. */
-const RECORDED_MS = 60 * 60_000
-/** How many readings are remembered; beyond that, the oldest is forgotten and recorded anew. */
-const READINGS = 2000
-
 /** Puts names where pages have left marks for them. */
 export class PageNames {
   readonly #people: People
-  readonly #recorded = new Map<string, number>()
 
   constructor(people: People) {
     this.#people = people
@@ -40,20 +34,11 @@ export class PageNames {
     return html.raw`${ask.marks.replaced(String(page), nameOf)}`
   }
 
-  /** Records that this viewer reads people's names on this screen, once an hour. @returns whether it is recorded */
-  async #record(ask: Ask, screen: NavEntry): Promise<boolean> {
-    const reading = `${screen} ${ask.asker.actor} ${ask.asker.address}`
-    const now = performance.now()
-    if (now - (this.#recorded.get(reading) ?? -Infinity) < RECORDED_MS) return true
-    try {
-      await ask.commands.note('names', { screen })
-    } catch {
-      return false
-    }
-    this.#recorded.delete(reading)
-    this.#recorded.set(reading, now)
-    const [oldest] = this.#recorded.keys()
-    if (this.#recorded.size > READINGS && oldest !== undefined) this.#recorded.delete(oldest)
-    return true
+  /** @returns whether it is recorded that this viewer reads people's names on this screen */
+  #record(ask: Ask, screen: NavEntry): Promise<boolean> {
+    return this.#people.readings.record(ask, 'names', { screen }).then(
+      () => true,
+      () => false,
+    )
   }
 }

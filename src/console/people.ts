@@ -5,6 +5,7 @@ import type { HrSources, NamedSource } from '../hr/sources.ts'
 import type { Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
 import { BoundedLine, BusyError } from './bounded-line.ts'
+import { Readings } from './readings.ts'
 
 /** How long a page waits for HR. */
 const WAIT_MS = 300
@@ -66,7 +67,10 @@ export class People {
   readonly #hr: HrSources
   readonly #logger: Logger
   readonly #places: ReadonlyMap<NamedSource, Place>
-  readonly #searching = new Set<string>()
+  /** One search of a person at a time, and one more that waits. */
+  readonly #searching = new Map<string, BoundedLine>()
+  /** What people have read of it. */
+  readonly readings = new Readings()
 
   constructor(hr: HrSources, logger: Logger) {
     this.#hr = hr
@@ -106,25 +110,30 @@ export class People {
   }
 
   /**
-   * Some people and departments whom HR has by the beginning of a name or of another column.
-   * @param by the columns of people that the text may be in
-   * @param viewer who searches: one search at a time
+   * Some people and departments whom HR has by the beginning of a word of the name or of another column.
+   * @param by the columns of people that it may be in, each with the texts to look for there
+   * @param viewer who searches: one search at a time, and the next one waits
    */
-  async search(text: string, by: readonly Searched[], viewer: string, limit: number): Promise<FoundInHr> {
+  async search(
+    text: string,
+    by: readonly [Searched, texts: readonly string[]][],
+    viewer: string,
+    limit: number,
+  ): Promise<FoundInHr> {
     const found: FoundInHr = { employees: [], departments: [], isComplete: true }
-    if (this.#searching.has(viewer)) return { ...found, isComplete: false }
-    this.#searching.add(viewer)
+    const line = this.#searching.get(viewer) ?? new BoundedLine(1, 1)
+    this.#searching.set(viewer, line)
     const options = { limit, timeoutMs: SEARCH_MS }
-    try {
-      await Promise.all(
+    const search = () =>
+      Promise.all(
         [...this.#places].map(async ([source, { searches }]) => {
           const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) =>
             this.#hr.of(enterpriseCode) === source
           const looking = searches.run(async () => {
             const [departments, ...employees] = await Promise.all([
               source.hr.searchDepartments(text, options),
-              ...by.map(async column =>
-                (await source.hr.search(column, text, options)).map(key => ({ ...key, by: column })),
+              ...by.map(async ([column, texts]) =>
+                (await source.hr.search(column, texts, options)).map(key => ({ ...key, by: column })),
               ),
             ])
             return { employees: employees.flat(), departments }
@@ -139,8 +148,11 @@ export class People {
           }
         }),
       )
-    } finally {
-      this.#searching.delete(viewer)
+    try {
+      await line.run(search)
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error
+      found.isComplete = false
     }
     return found
   }

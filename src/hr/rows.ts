@@ -64,6 +64,18 @@ export function likeBeginning(text: string): string {
   return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
+/** Whether a condition is one of `likePatterns`. */
+export function isLike({ by }: KeyCondition): boolean {
+  return by === 'beginning' || by === 'word'
+}
+
+/** Patterns for LIKE of texts in lower case that begin with one of the values, or of which a word does. */
+export function likePatterns({ by, values }: KeyCondition): string[] {
+  return values.flatMap(value =>
+    by === 'word' ? [likeBeginning(value), `% ${likeBeginning(value)}`] : [likeBeginning(value)],
+  )
+}
+
 function comparedColumn({ mapping }: HrQuery, { column }: KeyCondition): MappedColumn {
   const mapped = mapping.columns.get(column)
   if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)

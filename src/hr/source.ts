@@ -175,16 +175,17 @@ export class HrSource {
   }
 
   /**
-   * Some employees of whom a column begins with a text, whatever its capitals; none where it is not mapped.
+   * Some employees of whom a column begins with one of the texts, whatever its capitals, or a word of the name does; none where it
+   * is not mapped.
    * @param timeoutMs after which it is given up: where no index serves, all of HR is read
    */
   async search(
     column: Searched,
-    text: string,
+    texts: readonly string[],
     { limit, timeoutMs }: { limit: number; timeoutMs: number },
   ): Promise<EmployeeKey[]> {
     const { employees } = await this.#inspected()
-    const rows = await this.#keysWith(employees, 'userid', { column, text, limit, timeoutMs })
+    const rows = await this.#keysWith(employees, 'userid', { column, texts, limit, timeoutMs })
     return rows.map(([enterpriseCode, userid]) => ({ enterpriseCode, userid }))
   }
 
@@ -197,7 +198,7 @@ export class HrSource {
     if (departments === null) return []
     const rows = await this.#keysWith(departments, 'dept_code', {
       column: 'name',
-      text,
+      texts: [text],
       limit,
       timeoutMs,
     })
@@ -313,12 +314,18 @@ export class HrSource {
   async #keysWith(
     mapping: Mapping,
     key: 'userid' | 'dept_code',
-    { column, text, limit, timeoutMs }: { column: Searched; text: string; limit: number; timeoutMs: number },
+    {
+      column,
+      texts,
+      limit,
+      timeoutMs,
+    }: { column: Searched; texts: readonly string[]; limit: number; timeoutMs: number },
   ): Promise<[enterpriseCode: string, key: string][]> {
     if (!mapping.columns.has(column)) return []
     const columns = ['enterprise_code', key]
     const defaultEnterprise = this.#defaultEnterprise
-    const where = [{ column, by: 'beginning', values: [text.toLowerCase()] } as const]
+    const by = column === 'name' ? 'word' : 'beginning'
+    const where = [{ column, by, values: texts.map(text => text.toLowerCase()) } as const]
     const query = { mapping, columns, defaultEnterprise, where, limit }
     const rows = await this.#server.reader.rows(query, timeoutMs)
     return rows.flatMap(([enterprise, name]) => (name ? [[enterprise ?? '', name] as const] : [])) as [

@@ -129,3 +129,8 @@ export function platformTime(text: string): Date | null {
   if (match === undefined || !isCalendarDate(Number(year), Number(month), Number(day))) return null
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}+08:00`)
 }
+
+/** As PostgreSQL's lower() with the collation "C": letters of other alphabets keep their capitals, so that an index serves. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+}

@@ -1,6 +1,9 @@
 -- Cases are found by more, and listed in more orders, among a hundred thousand open and a million resolved ones.
 
 create index employee_dept_code on dirsync.employee (dept_code) where dept_code is not null;
+-- Searched for whatever their capitals.
+create index employee_userid_lower on dirsync.employee ((lower(userid collate "C")), enterprise_code);
+create index department_code_lower on dirsync.department ((lower(dept_code collate "C")), enterprise_code);
 create index dead_letter_occurrences on dirsync.dead_letter (occurrences, id)
   where state not in ('resolved', 'ignored');
 create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id)

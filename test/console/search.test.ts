@@ -27,10 +27,11 @@ beforeAll(async () => {
     create table public.staff as select * from (values
       ('e1', '测试一', 'W100', '13800000001', 'One@example.com'),
       ('e2', 'Person Two', 'w200', '13800000002', '50%@example.com'),
-      ('e3', 'person three', 'X300', '13900000003', null)) as row (userid, name, corp_code, mobile, email);
+      ('e3', 'person three', 'X300', '13900000003', null),
+      ('f4', 'Elel Mörmör', 'Y4', '7700900101', null)) as row (userid, name, corp_code, mobile, email);
     create table public.unit as select * from (values ('D1', 'Accounts'), ('D2', '销售部'), ('D%1', null)) as row (code, name);
     insert into dirsync.employee (enterprise_code, userid, source_hash)
-      select '', userid, md5('')::uuid from public.staff where userid <> 'e3';
+      select '', userid, md5('')::uuid from public.staff where userid not in ('e3', 'f4');
     insert into dirsync.department (dept_code, active) select code, true from public.unit;
     insert into dirsync.dead_letter (entity, entity_key, operation, category, platform_code, message, remedy, trace_id)
       values ('employee', 'e1', 'update-employee', 'duplicate_mobile', 1002218007, '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', 'trace-77');
@@ -50,6 +51,11 @@ test.each([
   ['W2', ['e2'], 'corp_code'],
   ['1380000', ['e1', 'e2'], 'mobile'],
   ['+86 138 0000 0001', ['e1'], 'mobile'],
+  ['mörmö', ['f4'], 'name'],
+  ['+44 7700 900101', ['f4'], 'mobile'],
+  ['0044-7700-900', ['f4'], 'mobile'],
+  ['447700900101', ['f4'], 'mobile'],
+  ['7700 900101', ['f4'], 'mobile'],
   ['one@', ['e1'], 'email'],
   ['50%@', ['e2'], 'email'],
   ['%@', [], 'email'],
@@ -83,6 +89,36 @@ test('cases are found by number and trace id, codes of the platform with their c
   expect((await search(`run ${id + 1}`)).runs).toEqual([])
 })
 
+test('keys are found whatever their capitals, in the index', async () => {
+  for (const text of ['E2', 'e2'])
+    expect((await search(text, 'viewer')).employees).toMatchObject([{ userid: 'e2' }])
+  expect((await search('d1', 'viewer')).departments).toMatchObject([{ dept_code: 'D1' }])
+  const { rows } = await console.pool.query(
+    `select indexname from pg_indexes where schemaname = 'dirsync' and indexname in ('employee_userid_lower', 'department_code_lower')`,
+  )
+  expect(rows).toHaveLength(2)
+})
+
+test('viewers find departments by name, which pages tell them, and no one by what HR has', async () => {
+  const found = await search('销售', 'viewer')
+  expect(found).toMatchObject({ hr: 'asked', employees: [], departments: [{ dept_code: 'D2' }] })
+  expect((await search('person', 'viewer')).employees).toEqual([])
+})
+
+test('a case is found by its number with the word before it', async () => {
+  const [known] = (await search('trace-77')).cases
+  for (const text of [`case ${known?.id}`, `Case #${known?.id}`, `异常项 ${known?.id}`, `异常${known?.id}`])
+    expect((await search(text)).cases, text).toEqual([known])
+})
+
+test('while one types, results come as a list of links, by group, without leaving for the only one', async () => {
+  const typed = await console.browse('reviewer', 'GET', '/search?q=mörm&typing=true')
+  expect(typed.statusCode).toBe(200)
+  expect(typed.body).toMatch(/<div id="found">.*<h2[^>]*>Employees<\/h2>.*<a href="\/employees\/f4">/s)
+  const none = await console.browse('reviewer', 'GET', '/search?q=nothing-such&typing=true')
+  expect(none.body).toContain('Nothing matches')
+})
+
 test('a user id that is known is found without HR', async () => {
   expect(await search('e1')).toMatchObject({
     employees: [{ userid: 'e1', found_by: 'userid' }],
@@ -92,10 +128,14 @@ test('a user id that is known is found without HR', async () => {
 
 test('that HR was searched is recorded, and not what for', async () => {
   const before = (await console.commands()).length
-  await search('Person')
+  // As another user than the other tests, whose searches of this hour are recorded.
+  for (const text of ['Per', 'Pers', 'Person'])
+    await console.browse('operator', 'GET', `/search?q=${text}&typing=true`)
   await search('Person', 'viewer')
-  expect((await console.commands()).slice(before)).toEqual([
+  const noted = (await console.commands()).slice(before).filter(({ name }) => name !== 'sign_in')
+  expect(noted).toEqual([
     { name: 'search', arguments: { by: ['name', 'corp_code', 'email'] } },
+    { name: 'names', arguments: { screen: 'overview' } },
   ])
 })
 

@@ -163,6 +163,59 @@ document.addEventListener('keydown', event => {
   else if (event.key === 'x') row?.querySelector('input[type=checkbox]')?.click()
 })
 
+// Results while one types: one request at a time, then the latest text. Arrow keys move through them.
+const TYPED_MS = 250
+const field = document.querySelector('[data-search]')
+const typed = document.querySelector('.typed')
+let typing = 0
+let isAsking = false
+
+async function showTyped() {
+  const text = field.value.trim()
+  if (text.length < 2 || isAsking) {
+    typed.hidden ||= text.length < 2
+    return
+  }
+  isAsking = true
+  const url = `/search?${new URLSearchParams({ q: text, typing: 'true' })}`
+  const answer = await fetch(url).catch(() => null)
+  const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), 'text/html') : null
+  isAsking = false
+  const found = page?.querySelector('#found')
+  if (field.value.trim() !== text) return showTyped()
+  // Whoever goes through the results keeps them.
+  if (typed.contains(document.activeElement)) return
+  const isHere = field.parentElement.contains(document.activeElement)
+  if (found) typed.replaceChildren(...found.childNodes)
+  typed.hidden = !found || !isHere
+}
+
+field?.addEventListener('input', event => {
+  clearTimeout(typing)
+  if (!event.isComposing) typing = setTimeout(showTyped, TYPED_MS)
+})
+field?.addEventListener('compositionend', () => {
+  clearTimeout(typing)
+  typing = setTimeout(showTyped, TYPED_MS)
+})
+field?.parentElement.addEventListener('keydown', event => {
+  const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key]
+  if (step === undefined || typed.hidden || event.isComposing) return
+  // Esc would empty the field.
+  event.preventDefault()
+  event.stopPropagation()
+  if (step === 0) {
+    field.focus()
+    typed.hidden = true
+    return
+  }
+  const stops = [field, ...typed.querySelectorAll('a')]
+  stops[stops.indexOf(document.activeElement) + step]?.focus()
+})
+field?.parentElement.addEventListener('focusout', event => {
+  if (!field.parentElement.contains(event.relatedTarget)) typed.hidden = true
+})
+
 // A click elsewhere closes open menus.
 document.addEventListener('click', event => {
   for (const open of document.querySelectorAll(OPENED)) if (!open.contains(event.target)) open.open = false

@@ -3,6 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import { likeBeginning } from '../../hr/rows.ts'
 import { SEARCHED, type Searched } from '../../hr/server.ts'
 import type { Pool } from '../../lib/database.ts'
+import { lowerAscii } from '../../lib/text.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { employeeStatus } from '../../sync/figures.ts'
 import type { Ask } from '../ask.ts'
@@ -21,7 +22,9 @@ export type FoundEmployee = z.infer<typeof FoundEmployee>
 /** What came of asking HR. */
 export const HrSearch = z
   .enum(['asked', 'away', 'not_asked'])
-  .describe('away: HR did not answer in time; not_asked: found without it, or the caller is a viewer')
+  .describe(
+    'away: HR did not answer in time; not_asked: found without it; viewers have it asked for departments alone',
+  )
 
 /** What HR has by the text, besides what dirsync knows itself. */
 interface Found {
@@ -32,7 +35,8 @@ interface Found {
 
 /**
  * Employees by user id, case or open id, and, for those who may see them, by name, work number, mobile number or e-mail address,
- * asked of HR; with departments that HR has by that name. That HR was searched is recorded, not what for.
+ * asked of HR; with departments that HR has by that name, for everyone. That people were searched for in HR is recorded, once an
+ * hour, not what for.
  */
 export async function findPeople(
   { pool, people }: { pool: Pool; people: People },
@@ -42,14 +46,17 @@ export async function findPeople(
 ): Promise<Found> {
   const wanted = text.trim()
   const own = await searchEmployees(pool, wanted, { limit })
-  const isKnown = own.some(({ userid, found_by }) => userid === wanted || found_by === 'openid')
-  const by = columnsOf(wanted)
-  if (isKnown || by.length === 0 || !mayAs(ask.viewer.role, 'reviewer'))
-    return { employees: own, departments: [], hr: 'not_asked' }
-  await ask.commands.note('search', { by })
+  const isKnown = own.some(
+    ({ userid, found_by }) => lowerAscii(userid) === lowerAscii(wanted) || found_by === 'openid',
+  )
+  const columns = columnsOf(wanted)
+  if (isKnown || columns.length === 0) return { employees: own, departments: [], hr: 'not_asked' }
+  // Names of departments stand on every page, those of people do not.
+  const by = mayAs(ask.viewer.role, 'reviewer') ? columns : []
+  if (by.length > 0) await people.readings.record(ask, 'search', { by })
   const { employees, departments, isComplete } = await people.search(
-    asWritten(wanted, by),
-    by,
+    wanted,
+    by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
     ask.viewer.name,
     limit,
   )
@@ -66,11 +73,19 @@ function columnsOf(text: string): Searched[] {
   return ['name', 'corp_code', 'email']
 }
 
-/** A mobile number is stored without signs, and without the area of the mainland. */
-function asWritten(text: string, by: readonly Searched[]): string {
-  if (!by.includes('mobile')) return text
+/** How many digits a calling code has, by its first ones (ITU-T E.164). */
+const AREA = /^(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})/
+
+/** Numbers without an area code have at most eleven digits, so longer ones have one. */
+const LONGEST_MOBILE = 11
+
+/** HR has a mobile number without signs, and the area beside it or before it. */
+function mobilesOf(text: string): string[] {
   const digits = text.replace(/\D/g, '')
-  return /^86\d{11}$/.test(digits) ? digits.slice(2) : digits
+  const isAbroad = /^\s*(?:\+|00)/.test(text)
+  const whole = isAbroad ? digits.replace(/^00/, '') : digits
+  const bare = isAbroad || whole.length > LONGEST_MOBILE ? whole.replace(AREA, '') : ''
+  return bare === '' ? [whole] : [whole, bare]
 }
 
 /**
@@ -92,11 +107,11 @@ export async function searchEmployees(
     `with found as (
        (select enterprise_code, userid, 'userid' as found_by, 1 as rank
         from dirsync.employee
-        where userid collate "C" like $1 and ($2::text is null or enterprise_code = $2)
-        order by userid collate "C", enterprise_code limit $5)
+        where lower(userid collate "C") like $1 and ($2::text is null or enterprise_code = $2)
+        order by lower(userid collate "C"), enterprise_code limit $5)
        union all
        (select enterprise_code, entity_key, 'case', 2 from dirsync.dead_letter
-        where enterprise_code = any ($3) and entity_key = $4 and entity = 'employee'
+        where enterprise_code = any ($3) and lower(entity_key collate "C") = $10 and entity = 'employee'
           and state not in ('resolved', 'ignored') limit $5)
        union all
        (select enterprise_code, userid, 'openid', 3 from dirsync.openid_binding where open_userid = $4 limit $5)
@@ -113,9 +128,9 @@ export async function searchEmployees(
                  and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
-     order by o.userid <> $4, o.userid collate "C", o.enterprise_code limit $5`,
+     order by o.userid <> $4, lower(o.userid collate "C"), o.userid collate "C", o.enterprise_code limit $5`,
     [
-      likeBeginning(userid),
+      likeBeginning(lowerAscii(userid)),
       named,
       named === null ? codes : [named],
       userid,
@@ -124,6 +139,7 @@ export async function searchEmployees(
       inHr.map(found => found.userid),
       inHr.map(({ by }) => by),
       inHr.map(() => 4),
+      lowerAscii(userid),
     ],
   )
   return rows

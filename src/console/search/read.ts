@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { likeBeginning } from '../../hr/rows.ts'
 import type { Pool } from '../../lib/database.ts'
+import { lowerAscii } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { FoundEmployee, findPeople, HrSearch } from '../employees/search.ts'
 import type { DepartmentKey, People } from '../people.ts'
@@ -45,8 +46,8 @@ export const SearchResult = z.object({
 })
 export type SearchResult = z.infer<typeof SearchResult>
 
-/** `17` and `#17` are the number of a case. */
-const CASE = /^#?\s*(\d{1,15})$/
+/** `17`, `#17` and `case 17` are the number of a case, in either language. */
+const CASE = /^(?:case|异常项?)?\s*#?\s*(\d{1,15})$/iu
 /** `run 17` is that of a run, in either language. */
 const RUN = /^(?:run|(?:第\s*)?(?:同步)?(?:任务)?)\s*#?\s*(\d{1,15})(?:\s*号(?:同步)?任务)?$/iu
 /** All codes of the platform have ten digits, of which the first is 1. */
@@ -97,8 +98,8 @@ export async function searchEverything(
       'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
       [runNumber],
     ),
-    // No user id begins with #.
-    wanted.startsWith('#')
+    // No user id begins with #, and `case 17` means nobody.
+    runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
       ? { employees: [], departments: [], hr: 'not_asked' as const }
       : findPeople(services, ask, wanted, limit),
   ])
@@ -116,7 +117,8 @@ async function searchDepartments(
   const { rows } = await db.query<SearchResult['departments'][number]>(
     `with found as (
        (select enterprise_code, dept_code from dirsync.department
-        where dept_code like $1 order by dept_code using ~<~, enterprise_code limit $4)
+        where lower(dept_code collate "C") like $1
+        order by lower(dept_code collate "C"), enterprise_code limit $4)
        union
        select * from unnest($2::text[], $3::text[])
      )
@@ -124,7 +126,7 @@ async function searchDepartments(
      from found join dirsync.department d using (enterprise_code, dept_code)
      order by d.dept_code using ~<~, d.enterprise_code limit $4`,
     [
-      likeBeginning(text),
+      likeBeginning(lowerAscii(text)),
       inHr.map(({ enterpriseCode }) => enterpriseCode),
       inHr.map(({ deptCode }) => deptCode),
       limit,

@@ -1,4 +1,6 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
 import { z } from 'zod'
+import { qualified } from '../../directory/employee.ts'
 import { beginning } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
@@ -8,7 +10,7 @@ import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
-import { pageOf } from '../ui/shown.ts'
+import { pageOf, wordsOf } from '../ui/shown.ts'
 import { caseStatus, runStatus } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
 
@@ -22,7 +24,7 @@ export function search(services: Services): Endpoint[] {
       tag: 'overview',
       role: 'viewer',
       summary:
-        'Cases, codes of the platform and runs by number; employees and departments by the beginning of their keys and, for reviewers, of their names in HR',
+        'Cases, codes of the platform and runs by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
       query: z.object({
         q: z
           .string()
@@ -30,12 +32,19 @@ export function search(services: Services): Endpoint[] {
           .max(200)
           .default('')
           .describe(
-            '`#17` or `17`, `run 12`, a trace id, a code of the platform, a user id, an open id, a department code; for reviewers a name, a work number, a mobile number, an e-mail address or a department name',
+            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
+          ),
+        typing: z
+          .stringbool()
+          .default(false)
+          .describe(
+            'Of a page: a short list of links, also where there is but one, to be shown while one types',
           ),
       }),
       result: SearchResult,
       run: (ask, { input }) => searchEverything(services, ask, input.q, HITS),
       page(ask, found, { input }) {
+        if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
         const [only, ...others] = addresses(found)
         if (only && others.length === 0) return { to: only }
         return pageOf(ask, searchShown(ask, found, input.q))
@@ -133,6 +142,53 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
       ]),
     ],
   }
+}
+
+/** Hits shown per kind while one types; Enter shows the rest. */
+const HITS_TYPED = 5
+
+/** The same as links, for `console.js` to show below the field. */
+function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
+  const { t } = ask
+  const group = <Row>(
+    title: string,
+    rows: readonly Row[],
+    to: (row: Row) => string,
+    of: (row: Row) => Words,
+  ) =>
+    rows.length === 0
+      ? ''
+      : html`<h2>${title}</h2><ul>${rows
+          .slice(0, HITS_TYPED)
+          .map(row => html`<li><a href="${to(row)}">${wordsOf(ask, of(row))}</a></li>`)}</ul>`
+  const isNothing = addresses(found).length === 0
+  return html`<div id="found">
+    ${found.hr === 'away' ? html`<p>${t('search.hr_away')}</p>` : ''}
+    ${isNothing ? html`<p>${t('search.nothing', { text: beginning(q, 80) })}</p>` : ''}
+    ${group(
+      t('nav.employees'),
+      found.employees,
+      toEmployee,
+      ({ enterprise_code: enterpriseCode, userid, found_by }) => [
+        { code: qualified(enterpriseCode, userid) },
+        { nameOf: { enterpriseCode, userid } },
+        ' ',
+        { soft: t(`search.by.${found_by}`) },
+      ],
+    )}
+    ${group(
+      t('nav.departments'),
+      found.departments,
+      toDepartment,
+      ({ enterprise_code: enterpriseCode, dept_code: deptCode }) => [
+        { code: qualified(enterpriseCode, deptCode) },
+        { nameOf: { enterpriseCode, deptCode } },
+      ],
+    )}
+    ${group(t('nav.cases'), found.cases, toCase, row => [`#${row.id} `, term('category', row.category), ' ', keyWords(row)])}
+    ${group(t('search.codes'), found.codes, toCode, row => [{ code: row.platform_code }, ' ', term('category', row.category)])}
+    ${group(t('nav.runs'), found.runs, toRun, ({ id, kind }) => [`#${id} `, term('run_kind', kind)])}
+  </div>`
 }
 
 /** That nothing was found, and what can be: HR may have an employee whom no run has seen. */

@@ -2,6 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
 import { LANGUAGES, type Translate } from '../../texts/texts.ts'
 import { type Ask, type Refused, type Taste, THEMES } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import type { NavEntry, Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
 import { alert, copyButton } from './parts.ts'
@@ -34,9 +35,11 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
       <header class="top">
         <a class="brand" href="/"><span class="mark" aria-hidden="true"></span>dirsync <span class="deployment">${frame.deployment}</span></a>
         <form class="search" action="/search" role="search">
-          <input type="search" name="q" aria-label="${t('common.search')}" placeholder="${t('common.search')}"
+          <input type="search" name="q" aria-label="${t('common.search')}" autocomplete="off"
+            placeholder="${t(mayAs(ask.viewer.role, 'reviewer') ? 'common.search_what' : 'common.search_what_viewer')}"
             title="${t('common.search_hint')}" maxlength="100" required data-search>
           <kbd aria-hidden="true">/</kbd>
+          <div class="typed" role="group" aria-label="${t('search.title')}" hidden></div>
         </form>
         <details class="menu">
           <summary>${ask.viewer.name}</summary>

@@ -1,5 +1,5 @@
 import { DAYS } from '../canonical.ts'
-import { type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
+import { isLike, likePatterns, type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
 import type { ColumnShape, HrQuery } from '../server.ts'
 import type { MappedColumn } from '../statement.ts'
 import { DUCKDB, duckDb, literal } from './duckdb.ts'
@@ -46,10 +46,12 @@ export function linesStatement(query: HrQuery): Statement {
 function sqlOf(query: HrQuery): RowsSql {
   return {
     // Keys are compared as they print: a delivery has no index that another comparison could use.
-    key: (_, { column, by, values }) =>
-      by === 'beginning'
-        ? `(${values.map(value => `starts_with(lower(trim(${textOf(query, column)})), ${literal(value)})`).join(' or ')})`
-        : `${textOf(query, column)} in (${values.map(literal).join(', ')})`,
+    key: (_, condition) => {
+      const text = textOf(query, condition.column)
+      if (!isLike(condition)) return `${text} in (${condition.values.map(literal).join(', ')})`
+      const like = (pattern: string) => `lower(trim(${text})) like ${literal(pattern)} escape '\\'`
+      return `(${likePatterns(condition).map(like).join(' or ')})`
+    },
     since: (column, since) => `${moment(column)} >= ${literal(since.toISOString())}::timestamptz`,
     undated: column => `${moment(column)} is null`,
     count: 'encode(count(*)::varchar) as n',

@@ -1,6 +1,6 @@
 import { escape as quote } from 'mysql2'
 import { CHINA_MS } from '../../directory/hash.ts'
-import { likeBeginning, reference, type Statement, selectRows, wrapped } from '../rows.ts'
+import { isLike, likePatterns, reference, type Statement, selectRows, wrapped } from '../rows.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
 import type { Dialect, MappedColumn } from '../statement.ts'
 import { keyComparison } from './types.ts'
@@ -63,12 +63,13 @@ function valueText(column: MappedColumn): string {
   return column.type === 'float' ? `${m(column)} + 0e0` : m(column)
 }
 
-function keyText(column: MappedColumn, { by, values }: KeyCondition, isConverted: boolean): string {
+function keyText(column: MappedColumn, condition: KeyCondition, isConverted: boolean): string {
+  const { by, values } = condition
   const plain = m(column)
   const texts = `(${values.map(value => quote(value)).join(', ')})`
   const converted = `convert(${plain} using utf8mb4)`
-  if (by === 'beginning') {
-    const patterns = values.map(value => quote(likeBeginning(value)))
+  if (isLike(condition)) {
+    const patterns = likePatterns(condition).map(pattern => quote(pattern))
     return `(${patterns.map(pattern => `lower(trim(${converted})) like ${pattern}`).join(' or ')})`
   }
   if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { DAYS } from '../canonical.ts'
-import { likeBeginning, type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
+import { isLike, likePatterns, type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
 import type { ColumnShape, HrQuery, KeyComparison, KeyCondition } from '../server.ts'
 import { type Dialect, type MappedColumn, POSTGRES_TOKENS } from '../statement.ts'
 
@@ -77,8 +77,8 @@ export interface RowsStatement extends Statement {
  * @param rowLimit in bytes; little more of a longer text is sent, as rows are held in memory one after the other
  */
 export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
-  const values = (query.where ?? []).map(({ by, values }) =>
-    by === 'beginning' ? values.map(likeBeginning) : values,
+  const values = (query.where ?? []).map(condition =>
+    isLike(condition) ? likePatterns(condition) : condition.values,
   )
   return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }
 }
@@ -96,9 +96,10 @@ const SQL: RowsSql = {
   count: 'count(*)',
 }
 
-function keyText(column: MappedColumn, { by }: KeyCondition, index: number): string {
+function keyText(column: MappedColumn, condition: KeyCondition, index: number): string {
+  const { by } = condition
   const parameter = `$${index + 1}`
-  if (by === 'beginning') return `lower(btrim(${m(column)}::text)) like any(${parameter}::text[])`
+  if (isLike(condition)) return `lower(btrim(${m(column)}::text)) like any(${parameter}::text[])`
   const native = by === 'type' && NATIVE_TYPES[column.type]
   if (!native) return `btrim(${m(column)}::text) = any(${parameter}::text[])`
   const keys = native.array === null ? parameter : `${parameter}::${native.array}`

@@ -6,6 +6,8 @@ export const common = {
   'common.crumbs': 'Where you are',
   'common.navigation': 'Screens',
   'common.search': 'Search for an employee, department or case',
+  'common.search_what': 'User id, name, mobile, e-mail, department, case',
+  'common.search_what_viewer': 'User id, open id, department, case, run',
   'common.search_hint': 'Press / to search',
   'common.sign_out': 'Sign out',
   'common.keys': 'Keys: / to search, j and k to move in a list, Enter to open, x to select, Esc to close',

@@ -8,6 +8,8 @@ export const common = {
   'common.crumbs': '当前位置',
   'common.navigation': '页面导航',
   'common.search': '搜索员工、部门或异常项',
+  'common.search_what': '员工 ID、姓名、手机号、邮箱、部门、异常项',
+  'common.search_what_viewer': '员工 ID、open id、部门、异常项、同步任务',
   'common.search_hint': '按 / 搜索',
   'common.sign_out': '退出登录',
   'common.keys': '快捷键：/ 搜索，j、k 上下移动，Enter 打开，x 勾选，Esc 关闭',

@@ -205,3 +205,35 @@ test('settings are found as one types, and without JavaScript by the form, with 
   await plain.goto('/settings?q=nonsense')
   await plain.getByText('No setting has “nonsense”').waitFor()
 })
+
+test.each([
+  ['wide', {}],
+  ['on a phone', PHONE],
+])(
+  'results come as one types, %s; arrow keys go through them, Enter opens, Esc closes',
+  async (name, options) => {
+    const page = await visit(browser, service.url, { role: 'reviewer', ...options })
+    await page.goto('/overview')
+    const field = page.locator('[data-search]')
+    const results = page.locator('.typed')
+    if (name === 'wide') await page.keyboard.press('/')
+    else await field.focus()
+    await page.keyboard.insertText('E000')
+    await results.locator('li a').nth(3).waitFor()
+    await screenshot(page, `typed-${name.replaceAll(' ', '-')}`)
+    if (name !== 'wide') await expectFitsPhone(page)
+    expect(await page.locator('.search kbd').isVisible()).toBe(false)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    expect(await focused(page)).toContain('e0001')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Escape')
+    expect(await results.isVisible()).toBe(false)
+    expect(await page.evaluate('document.activeElement.name')).toBe('q')
+    await page.keyboard.type('1')
+    await results.locator('li a').first().waitFor()
+    await page.keyboard.press('ArrowDown')
+    await Promise.all([page.waitForURL('**/employees/e0001'), page.keyboard.press('Enter')])
+  },
+)

@@ -255,7 +255,7 @@ export function lookupContract(contract: Contract): void {
       return contract.source(`select id as userid, nick as name, mail as email from ${table}`)
     }
     const found = async (source: HrSource, column: Searched, text: string) => {
-      const keys = await source.search(column, text, { limit: 10, timeoutMs: 10_000 })
+      const keys = await source.search(column, [text], { limit: 10, timeoutMs: 10_000 })
       return keys.map(({ userid }) => userid).sort()
     }
 
@@ -263,11 +263,15 @@ export function lookupContract(contract: Contract): void {
       ['name', 'ann', ['1', '2']],
       ['name', 'ANNA W', ['1']],
       ['name', 'nn', []],
+      ['name', 'wu', ['1']],
+      ['name', 'w', ['1']],
+      ['name', 'a wu', []],
       ['name', '王', ['3']],
       ['email', 'A%', ['1']],
       ['email', 'a_', ['2']],
       ['email', 'a\\', ['4']],
       ['email', "o'", ['3']],
+      ['email', 'x', []],
       ['mobile', '1', []],
     ])('%s by its beginning, whatever its capitals: %s', async (column, text, expected) => {
       expect(await found(await people(), column, text)).toEqual(expected)
@@ -290,6 +294,7 @@ export function lookupContract(contract: Contract): void {
       const codes = (await source.searchDepartments('SALES', options)).map(({ deptCode }) => deptCode)
       expect(codes.sort()).toEqual(['A', 'B'])
       expect(await source.searchDepartments('SALES', { ...options, limit: 1 })).toHaveLength(1)
+      expect(await source.searchDepartments('west', options)).toEqual([{ enterpriseCode: '', deptCode: 'B' }])
       const wanted = ['A', 'C', 'D', 'a'].map(deptCode => ({ enterpriseCode: '', deptCode }))
       expect([...(await source.departmentNames(wanted, 10_000))]).toEqual([[keyText(key('A')), 'Sales East']])
     })
