@@ -30,7 +30,8 @@ beforeAll(async () => {
     insert into dirsync.employee (enterprise_code, userid, source_hash) values ('', 'gone', md5('')::uuid);
     insert into dirsync.department (enterprise_code, dept_code, active) values ('', 'D1', true), ('', 'D2', true);
     insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_failed_at, last_failed_at)
-      values ('employee', 'e1', 'update-employee', 'duplicate_mobile', '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', now(), now())`)
+      values ('employee', 'e1', 'update-employee', 'duplicate_mobile', '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', now(), now());
+    update dirsync.dead_letter set blocked_by = 'e2', field = 'mobile'`)
 })
 
 const SHOWN = '&lt;b&gt;Tester One&lt;/b&gt;'
@@ -61,6 +62,32 @@ test.each(['/employees', '/employees/e1', '/departments', '/departments?under=D1
     await shown('Unit One', () => page('viewer', url))
   },
 )
+
+/** What the warning of a page says. */
+const banner = (body: string) => /<div class="alert warn[^]*?<\/div>/.exec(body)?.[0] ?? ''
+
+test.each(['/cases/1', '/employees/e1'])(
+  'the notice of a duplicate on %s names the holder, and leads there',
+  async url => {
+    const found = banner(await shown('Tester Two', () => page('reviewer', url)))
+    expect(found).toMatch(/Held by.*<a href="\/employees\/e2">.*e2.*Tester Two/s)
+    const masked = banner(await shown('>T*<', () => page('viewer', url)))
+    expect(masked).toMatch(/Held by.*<a href="\/employees\/e2">.*e2.*>T\*</s)
+  },
+)
+
+test('the department in the table of HR has its name', async () => {
+  const body = await shown('Unit One', () => page('viewer', '/employees/e1'))
+  expect(/id="fields"[^]*?<\/section>/.exec(body)?.[0]).toMatch(/D1.*Unit One/s)
+})
+
+test('a revealed value has the person’s name, and a form for the next one', async () => {
+  const reveal = () =>
+    console.browse('reviewer', 'POST', '/employees/e1/reveal', 'field=mobile&reason=a+call')
+  const body = await shown(SHOWN, async () => (await reveal()).body)
+  expect(body).toContain('13800000001')
+  expect(body).toMatch(/<form[^>]* action="\/employees\/e1\/reveal"[^]*name="field"[^]*>a call<[^]*<\/form>/)
+})
 
 test('that a person has read names is recorded once per screen, without the names', async () => {
   await shown(SHOWN, () => page('reviewer', '/cases'))

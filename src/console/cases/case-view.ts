@@ -13,7 +13,16 @@ import { employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
-import { categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
+import {
+  categoryName,
+  cause,
+  fieldName,
+  holderWords,
+  itemOf,
+  keyWords,
+  operationName,
+  short,
+} from './parts.ts'
 import type { CaseStory } from './read.ts'
 
 /** What is wrong, what to do, and the buttons for it; then everything that is known. */
@@ -167,6 +176,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
     {
       notice: isForAPerson ? 'warn' : 'info',
       title: message,
+      what: isOver ? null : holderWords(ask, story),
       todo: isOver ? null : remedy,
       next: t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') }),
     },

@@ -5,6 +5,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { term, type Words } from '../shown.ts'
 import { tabs } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 
 /* Parts that several pages of cases share. */
 
@@ -49,6 +50,14 @@ export function nameOfKey(row: { enterprise_code: string; entity_key: string; en
   const { entity, entity_key, enterprise_code: enterpriseCode } = row
   if (entity === 'employee') return { nameOf: { enterpriseCode, userid: entity_key } }
   return entity === 'department' ? { nameOf: { enterpriseCode, deptCode: entity_key } } : null
+}
+
+/** Who has the value that a case wants, with the page that tells more. */
+export function holderWords({ t }: Ask, of: { enterprise_code: string; blocked_by: string | null }): Words {
+  const { enterprise_code: enterpriseCode, blocked_by: userid } = of
+  if (userid === null) return null
+  const text = [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }]
+  return [t('cases.holder'), ' ', { to: employeePath({ enterpriseCode, userid }), text }]
 }
 
 /** The field that failed, or else the operation. */

@@ -7,7 +7,7 @@ import { mayAs } from '../auth/viewer.ts'
 import { action, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
-import { employeePath, inPath } from '../ui/paths.ts'
+import { inPath } from '../ui/paths.ts'
 import { pageOf } from '../ui/shown.ts'
 import { employeeLabel, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
@@ -123,10 +123,8 @@ export function employees(services: EmployeeServices) {
       },
       async page(ask, { values }, { params, input: { reason } }) {
         const key = await resolveKey(services, params.key)
-        return {
-          title: employeeLabel(key),
-          body: revealedBody(ask, { name: employeeLabel(key), path: employeePath(key), reason, values }),
-        }
+        const employee = await readEmployee(services, key, { hr: true })
+        return { title: employeeLabel(key), body: revealedBody(ask, employee, { reason, values }) }
       },
     }),
   }

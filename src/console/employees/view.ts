@@ -3,7 +3,7 @@ import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { fieldName } from '../cases/parts.ts'
+import { fieldName, holderWords } from '../cases/parts.ts'
 import { whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
@@ -66,7 +66,8 @@ export function employeePlanShown(ask: Ask, employee: EmployeeResult): Shown {
   return { title, blocks: [comparisonOf(ask, employee)] }
 }
 
-function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtml {
+/** @param given why a value was revealed just now */
+function revealForm(ask: Ask, path: string, { fields }: EmployeeResult, given?: string): SafeHtml {
   const { t } = ask
   const known = fields.filter(({ hr }) => hr !== null && hr !== '')
   if (known.length === 0) return html``
@@ -83,7 +84,7 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtm
           ...(ask.may('admin') ? [{ value: WHOLE_ROW, text: t('employees.reveal.all') }] : []),
         ],
       },
-      reasonField(t, true, 'employees.reveal.hint'),
+      { ...reasonField(t, true, 'employees.reveal.hint'), value: given },
     ],
   })
 }
@@ -97,7 +98,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
   const [halt] = employee.halts
   const name: Words = status === 'unknown' ? t('employees.unknown') : term('status', status)
   const chip: Block = { text: { tone: EMPLOYEE_STATUS_TONES[status] ?? 'off', text: name } }
-  const ofCase = first ? [caseNotice(ask, first, cases.length)] : []
+  const ofCase = first ? [caseNotice(ask, employee, first, cases.length)] : []
   switch (status) {
     case 'in_sync': {
       // HR was asked just now, so what dirsync has stored may be out of date.
@@ -213,13 +214,14 @@ function isOpen({ state }: Case): boolean {
   return state !== 'resolved' && state !== 'ignored'
 }
 
-function caseNotice(ask: Ask, found: Case, count: number): Block {
+function caseNotice(ask: Ask, { enterprise_code }: EmployeeResult, found: Case, count: number): Block {
   const { t } = ask
   const { message, remedy } = failureTexts(ask.language, found)
   const more = count > 1 ? t('employees.more_cases', { count: count - 1 }) : null
   return {
     notice: 'warn',
     title: { foreign: message },
+    what: holderWords(ask, { ...found, enterprise_code }),
     todo: { foreign: remedy },
     next: joined([caseLink(t, found.id), more], ' · '),
   }
@@ -266,6 +268,12 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
   const isAsked = platform !== 'not_asked'
   const isChecked = platform === 'in_service' || hr === 'invalid'
   const blocks: Block[] = []
+  const departmentToo = (field: string, value: string | null): Words => [
+    valueWords(ask, field, value),
+    field === 'dept_code' && value
+      ? { nameOf: { enterpriseCode: employee.enterprise_code, deptCode: value } }
+      : null,
+  ]
   if (hr_error)
     blocks.push({
       notice: 'bad',
@@ -294,7 +302,7 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
         fields,
         [
           { title: t('employees.field'), of: ({ field }) => term('field', field) },
-          { title: t('employees.in_hr'), gives: true, of: row => valueWords(ask, row.field, row.hr) },
+          { title: t('employees.in_hr'), gives: true, of: row => departmentToo(row.field, row.hr) },
           ...(isAsked
             ? [
                 {
@@ -302,7 +310,7 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
                   gives: true as const,
                   of: (row: Field) =>
                     row.platform_told
-                      ? valueWords(ask, row.field, row.platform)
+                      ? departmentToo(row.field, row.platform)
                       : { soft: t('employees.not_told') },
                 },
               ]
@@ -367,10 +375,15 @@ function noteOf({ t, language }: Ask, { note, status }: Field): Words {
 /** Shown once, in the answer to the request: no address leads to it and the browser does not cache it. */
 export function revealedBody(
   ask: Ask,
-  revealed: { name: string; path: string; reason: string; values: Record<string, string | null> },
+  employee: EmployeeResult,
+  revealed: { reason: string; values: Record<string, string | null> },
 ): SafeHtml {
   const { t } = ask
-  return html`${head(code(revealed.name))}
+  const key = { enterpriseCode: employee.enterprise_code, userid: employee.userid }
+  const path = employeePath(key)
+  return html`${head(html`${code(employeeLabel(key))}${ask.marks.nameOf(key)}`, {
+    actions: [revealForm(ask, path, employee, revealed.reason)],
+  })}
   ${section(
     t('employees.revealed'),
     html`<div class="stack"><div class="revealed">${facts(
@@ -380,6 +393,6 @@ export function revealedBody(
       ]),
     )}</div>
     <p class="soft">${t('employees.revealed.note', { reason: revealed.reason })}</p>
-    <p><a href="${revealed.path}">${t('employees.back')}</a></p></div>`,
+    <p><a href="${path}">${t('employees.back')}</a></p></div>`,
   )}`
 }
