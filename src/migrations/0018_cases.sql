@@ -8,6 +8,15 @@ create index dead_letter_occurrences on dirsync.dead_letter (occurrences, id)
   where state not in ('resolved', 'ignored');
 create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id)
   where state not in ('resolved', 'ignored');
+create index dead_letter_open_state on dirsync.dead_letter (state, id)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_open_cause on dirsync.dead_letter (category, id)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_open_assignee on dirsync.dead_letter ((coalesce(assignee, '')), id)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_open_next_try on dirsync.dead_letter
+  ((coalesce(next_retry_at, '2100-01-01 00:00:00+00'::timestamptz)), id)
+  where state not in ('resolved', 'ignored');
 -- What people have written.
 create index dead_letter_event_words on dirsync.dead_letter_event (dead_letter_id)
   where event in ('commented', 'ignored', 'snoozed');

@@ -89,6 +89,13 @@ test('a revealed value has the person’s name, and a form for the next one', as
   expect(body).toMatch(/<form[^>]* action="\/employees\/e1\/reveal"[^]*name="field"[^]*>a call<[^]*<\/form>/)
 })
 
+test('departments are chosen from a list with their names; another code in the address stays', async () => {
+  const body = await shown('D1 Unit One', () => page('viewer', '/cases?department=D9'))
+  const list = /<select[^>]* name="department"[^]*?<\/select>/.exec(body)?.[0] ?? ''
+  expect(list).toContain('<option value="D1">D1 Unit One</option><option value="D2">D2</option>')
+  expect(list).toContain('<option value="D9" selected>D9</option>')
+})
+
 test('that a person has read names is recorded once per screen, without the names', async () => {
   await shown(SHOWN, () => page('reviewer', '/cases'))
   const before = await recorded()

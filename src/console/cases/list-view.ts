@@ -43,6 +43,7 @@ import { type CaseView, type Display, viewQuery } from './views.ts'
 type Group = CaseGroups['items'][number]
 type Listed = CaseList & {
   input: ListInput
+  departments: { value: string; text: string }[]
   categories: string[]
   users: string[]
   groups: Group[]
@@ -146,6 +147,7 @@ function displayForm(ask: Ask, { input, display }: Listed): SafeHtml {
   return actionForm(ask, {
     to: '/cases/display',
     label: t('cases.display'),
+    submit: t('common.apply'),
     role: 'viewer',
     fields: [
       ...COLUMNS.map(name => ({
@@ -277,9 +279,14 @@ function columnOf(
     case 'what':
       return { title, gives: true, of: itemOf }
     case 'cause':
-      return { title, of: cause }
+      return { title, of: cause, sort: sort('cause', 'cause_backwards') }
     case 'state':
-      return { title, gives: true, of: row => caseStatus(row.state) }
+      return {
+        title,
+        gives: true,
+        of: row => caseStatus(row.state),
+        sort: sort('state', 'state_backwards'),
+      }
     case 'blocked_by':
       return {
         title,
@@ -302,9 +309,19 @@ function columnOf(
     case 'failures':
       return { title, kind: 'number', spare: true, of: row => row.occurrences, sort: sort('most', 'fewest') }
     case 'next_try':
-      return { title, spare: true, of: row => row.next_retry_at && { since: row.next_retry_at } }
+      return {
+        title,
+        spare: true,
+        of: row => row.next_retry_at && { since: row.next_retry_at },
+        sort: sort('next_try', 'next_try_backwards'),
+      }
     case 'assignee':
-      return { title, spare: true, of: ({ assignee }) => assignee && short(assignee) }
+      return {
+        title,
+        spare: true,
+        of: ({ assignee }) => assignee && short(assignee),
+        sort: sort('assignee', 'assignee_backwards'),
+      }
     case 'run':
       return {
         title,
@@ -344,7 +361,7 @@ const AGES = ['1h', '1d', '3d', '1w', '4w'] as const
 const OPERATIONS = [...JOB_OPERATIONS, ...MIRRORS.map(mirrorOperation)]
 
 /** Filter form. It sends a GET, so that the address can be bookmarked; rarely used filters are folded away. */
-function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
+function filterForm(ask: Ask, { input, departments, categories, users }: Listed): SafeHtml {
   const { t, language } = ask
   const any = { value: '', text: t('cases.any') }
   const withPresent = (choices: Field['choices'] = [], present: string) =>
@@ -393,7 +410,14 @@ function filterForm(ask: Ask, { input, categories, users }: Listed): SafeHtml {
         text: short(categoryName(ask, value)),
       })),
     },
-    { name: 'department', label: t('cases.f.department'), value: input.department, maxlength: 100 },
+    {
+      name: 'department',
+      label: t('cases.f.department'),
+      value: input.department,
+      ...(departments.length === 0
+        ? { maxlength: 100 }
+        : { choices: withPresent([any, ...departments], input.department ?? '') }),
+    },
     {
       name: 'assignee',
       label: t('cases.f.assignee'),

@@ -3,6 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { type CaseFilter, FIELDS, MINE } from '../../sync/case-filter.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
+import { type DepartmentKey, departmentText, type People } from '../people.ts'
 import { rangeOf } from '../range.ts'
 import { DeadLetter } from './dead-letter.ts'
 import {
@@ -39,7 +40,7 @@ export const ListInput = FilterInput.extend({
     .optional()
     .describe(
       '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first ' +
-        'failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key. With resolved or ' +
+        'failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key; `state`, `cause`, `assignee`, `next_try` and the same with `_backwards`. With resolved or ' +
         'ignored cases those by the latest failure alone',
     ),
   columns: z
@@ -114,6 +115,26 @@ export async function presentCategories(pool: Pool): Promise<string[]> {
 
 /** Columns of an exported list, in their order. */
 export const CSV_COLUMNS = DeadLetter.keyof().options
+
+/** More departments than one chooses from a list; their codes are typed. */
+const MOST_DEPARTMENTS = 500
+
+/** The departments that are known, to choose one from, with their names as far as HR tells them; empty if they are too many. */
+export async function knownDepartments(
+  pool: Pool,
+  people: Pick<People, 'departments'> | null,
+): Promise<{ value: string; text: string }[]> {
+  const { rows } = await pool.query<DepartmentKey>({
+    name: 'console known departments',
+    text: `select enterprise_code as "enterpriseCode", dept_code as "deptCode" from dirsync.department
+           where deleted_at is null order by dept_code, enterprise_code limit ${MOST_DEPARTMENTS + 1}`,
+  })
+  if (rows.length > MOST_DEPARTMENTS) return []
+  const names = (await people?.departments(rows)) ?? new Map<string, string>()
+  const choices = rows.map(key => [key.deptCode, names.get(departmentText(key))] as const)
+  // A code may be that of several enterprises; the filter finds them all.
+  return [...new Map(choices)].map(([value, name]) => ({ value, text: name ? `${value} ${name}` : value }))
+}
 
 /** The users who may decide about cases, to choose an assignee from. */
 export async function assignableUsers(pool: Pool): Promise<string[]> {

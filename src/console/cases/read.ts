@@ -35,6 +35,12 @@ const MOMENT = {
   value: momentOfKey,
 }
 
+const TEXT = {
+  position: z.tuple([z.string(), z.int().nonnegative()]),
+  key: (column: string) => column,
+  value: (place: string) => `${place}::text`,
+}
+
 /**
  * The orders that an index keeps. Those by the latest failure are for all cases, the others for cases that are neither
  * resolved nor ignored.
@@ -50,10 +56,13 @@ const BY = {
   },
   key: {
     sql: LOWER_KEY,
-    position: z.tuple([z.string(), z.int().nonnegative()]),
-    key: (column: string) => column,
-    value: (place: string) => `${place}::text`,
+    ...TEXT,
   },
+  state: { sql: 'd.state', ...TEXT },
+  cause: { sql: 'd.category', ...TEXT },
+  assignee: { sql: `coalesce(d.assignee, '')`, ...TEXT },
+  // What is not tried again by itself comes last.
+  next_try: { sql: `coalesce(d.next_retry_at, '2100-01-01 00:00:00+00'::timestamptz)`, ...MOMENT },
 } as const
 
 export const CASE_ORDERS = {
@@ -65,6 +74,14 @@ export const CASE_ORDERS = {
   fewest: { by: 'failures', direction: 'asc' },
   key: { by: 'key', direction: 'asc' },
   key_backwards: { by: 'key', direction: 'desc' },
+  state: { by: 'state', direction: 'asc' },
+  state_backwards: { by: 'state', direction: 'desc' },
+  cause: { by: 'cause', direction: 'asc' },
+  cause_backwards: { by: 'cause', direction: 'desc' },
+  assignee: { by: 'assignee', direction: 'asc' },
+  assignee_backwards: { by: 'assignee', direction: 'desc' },
+  next_try: { by: 'next_try', direction: 'asc' },
+  next_try_backwards: { by: 'next_try', direction: 'desc' },
 } as const satisfies Record<string, { by: keyof typeof BY; direction: 'asc' | 'desc' }>
 export type CaseOrder = keyof typeof CASE_ORDERS
 
@@ -152,15 +169,20 @@ async function fewOf(db: Pool, filter: CaseFilter, by?: keyof typeof BY): Promis
 
 /** SQL: the cases of the causes, where no index keeps those of a cause in the order. */
 function ofCauses(filter: CaseFilter, by: keyof typeof BY | undefined, values: Values): string | null {
-  if (by !== 'failures' && by !== 'key') return null
+  if (by === undefined || hasLanes(by)) return null
   if (!filter.categories && filter.code === undefined) return null
   const { each, has } = lanesOf(filter, 'last_failed', values)
   return `select d.id from ${each} join dirsync.dead_letter d on ${has}`
 }
 
+/** Whether indexes keep the cases of each cause or state in this order, and not only all unresolved ones. */
+function hasLanes(by: keyof typeof BY): boolean {
+  return by === 'last_failed' || by === 'first_failed'
+}
+
 /** SQL: the parts of the table that one index each keeps in order, and which cases `d` belong to them. */
 function lanesOf(filter: CaseFilter, by: keyof typeof BY, values: Values): { each: string; has: string } {
-  if (by === 'failures' || by === 'key') return { each: '(select) lane', has: UNRESOLVED }
+  if (!hasLanes(by)) return { each: '(select) lane', has: UNRESOLVED }
   const { categories, code } = filter
   const closed = includesClosed(filter)
   if (!closed && (categories || code !== undefined))

@@ -22,6 +22,7 @@ import {
   FilterInput,
   filterFor,
   filterOf,
+  knownDepartments,
   ListInput,
   orderOf,
   presentCategories,
@@ -59,7 +60,7 @@ export const screen: Screen = {
   endpoints: services => Object.values(cases(services)),
 }
 
-export function cases(services: Pick<Services, 'pool' | 'config'>) {
+export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick<Services, 'people'>>) {
   const { pool } = services
   /**
    * Every decision about one case has the same form: its parameters, the version, and a redirect to the page of the
@@ -87,7 +88,9 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
       shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
-        const [categories, users, views, display, { items: groups }] = await Promise.all([
+        const people = services.config.CONSOLE_NAMES ? (services.people ?? null) : null
+        const [departments, categories, users, views, display, { items: groups }] = await Promise.all([
+          knownDepartments(pool, people),
           presentCategories(pool),
           assignableUsers(pool),
           listViews(pool, ask),
@@ -96,7 +99,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'>) {
         ])
         return {
           title: ask.t('cases.title'),
-          body: listBody(ask, { ...result, input, categories, users, views, display, groups }),
+          body: listBody(ask, { ...result, input, departments, categories, users, views, display, groups }),
         }
       },
     }),

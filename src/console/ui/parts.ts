@@ -413,6 +413,8 @@ export function filters(ask: Ask, action: string, items: readonly Field[]): Safe
 export interface ActionForm {
   to: string
   label: string
+  /** What its button says, unless that is the label. */
+  submit?: string
   /** The role that the action needs, as in its endpoint; users without it do not see the form. */
   role: AccessRole
   fields?: readonly Field[]
@@ -434,7 +436,7 @@ export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
     options.warning ? html`<p>${options.warning}</p>` : ''
   }${items.map(
     field,
-  )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
+  )}<p class="field"><button class="${options.tone ?? ''}">${options.submit ?? options.label}</button></p></form>`
   if (!folded) return form
   return html`<details class="action"${items === fields ? '' : html` open`}><summary class="button ${options.tone ?? ''}">${options.label}</summary><div class="action-body">${form}</div></details>`
 }

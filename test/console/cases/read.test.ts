@@ -94,6 +94,39 @@ describe('a filter', () => {
 })
 
 describe('a list of cases', () => {
+  test('is sorted by state, cause, assignee and next try, page by page and from an index', async () => {
+    await planted(1, { state: 'snoozed', assignee: 'mei', next_retry_at: '2026-12-02' })
+    await planted(2, { state: 'open', category: 'left_hr', next_retry_at: '2026-12-01' })
+    await planted(3, { state: 'blocked', assignee: 'li' })
+    await planted(4, { state: 'resolved' })
+    const orders: [CaseOrder, string[]][] = [
+      ['state', ['e3', 'e2', 'e1']],
+      ['state_backwards', ['e1', 'e2', 'e3']],
+      ['cause', ['e1', 'e3', 'e2']],
+      ['cause_backwards', ['e2', 'e3', 'e1']],
+      ['assignee', ['e2', 'e3', 'e1']],
+      ['assignee_backwards', ['e1', 'e3', 'e2']],
+      ['next_try', ['e2', 'e1', 'e3']],
+      ['next_try_backwards', ['e3', 'e1', 'e2']],
+    ]
+    for (const [order, expected] of orders) {
+      expect(await found({}, order), order).toEqual(expected)
+      const seen: string[] = []
+      for (let after: string | null = null, page = 0; page === 0 || after; page++) {
+        const { items, next } = await listCasesPage(store.pool, {}, { after, limit: 1, order })
+        seen.push(...items.map(({ entity_key }) => entity_key))
+        after = next
+      }
+      expect(seen, order).toEqual(expected)
+    }
+    expect(await found({ states: ['resolved'] }, 'state')).toEqual(['e4'])
+    expect(await found({ categories: ['duplicate_mobile'] }, 'next_try')).toEqual(['e1', 'e3'])
+    const { rows } = await store.pool.query(
+      `select indexname from pg_indexes where indexname ~ '^dead_letter_open_(state|cause|assignee|next_try)$'`,
+    )
+    expect(rows).toHaveLength(4)
+  })
+
   test('has what is neither resolved nor ignored, the latest failure first', async () => {
     await planted(2)
     await planted(1)
