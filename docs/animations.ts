@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Locator, Page } from 'playwright-core'
-import { holdARun, openTrialConsole, runUntil, type TrialConsole } from './trial-console.ts'
+import {
+  holdARun,
+  openTrialConsole,
+  partIsSent,
+  planIsRead,
+  runUntil,
+  type TrialConsole,
+} from './trial-console.ts'
 
 /**
  * `npm run animations`: takes docs/images/*.gif from the trial: what an operator does, from the finding to the end. Needs Chromium
@@ -119,16 +126,30 @@ async function duplicateMobile(film: Film, page: Page, { hr, own }: TrialConsole
   await film.show(2.5, 'HR corrects it. Nothing is to be done here …')
   await runUntil(own, ['done'])
   await page.locator('h1 ~ .state, .head .state').filter({ hasText: 'resolved' }).first().waitFor()
-  await film.show(5, '… the next run sends the number, and the case is resolved')
+  await film.show(6.5, '… the next run sends the number, and the case is resolved')
 }
 
-/** 70 people are moved: the run is held, a part of it approved. */
+/** 70 people are moved and two renamed: the run is held, a part of it approved and sent, the rest stays held. */
 async function heldRun(film: Film, page: Page, trial: TrialConsole): Promise<void> {
   const run = await holdARun(trial)
+  await planIsRead(trial.own, run)
   await page.goto('/overview')
-  await film.show(2, 'Somebody moves 70 people in HR at once: the run is held, nothing is sent')
+  await film.show(3, '70 people are moved in HR at once, and two renamed: the run is held, nothing is sent')
   await page.goto(`/runs/${run}/plan`)
-  await film.show(4, 'What would change, for whom, and why it is held')
+  await film.show(4, 'Why it is held, and what would change: by field, reason and department')
+  await page
+    .getByRole('checkbox', { name: /^Tick / })
+    .first()
+    .scrollIntoViewIfNeeded()
+  await film.show(4, 'Person by person, old → new. What is unlike the rest comes first: two new names')
+  await page.goto(`/runs/${run}/plan?field=dept_code`)
+  const approve = page.getByRole('button', { name: /^Approve \d+ rows of this filter/ })
+  await film.click(approve, 'The move is right: all of it is approved …')
+  await page.getByText(/rows are approved and sent/).waitFor()
+  await film.show(4, '… and sent, while the two names stay held for another look')
+  await partIsSent(trial.own, run)
+  await page.goto(`/runs/${run}/plan`)
+  await film.show(4, 'What was decided, by whom, and what came of it stays with the plan')
 }
 
 const FILMS = { 'duplicate-mobile': duplicateMobile, 'held-run': heldRun }

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { holdARun, openTrialConsole, type TrialConsole } from './trial-console.ts'
+import { holdARun, openTrialConsole, planIsRead, type TrialConsole } from './trial-console.ts'
 
 /**
  * `npm run screenshots`: takes docs/images/*.png from the trial after its first sync, with a held run and decisions,
@@ -10,48 +10,44 @@ import { holdARun, openTrialConsole, type TrialConsole } from './trial-console.t
 const IMAGES = join(import.meta.dirname, 'images')
 const SIZE = { width: 1280, height: 800 }
 
-/** An image file, and the page in it; `both`: in light and dark. */
+/** An image file, and the page in it, in English and Chinese; `both`: in light and dark. */
 interface Picture {
   file: string
   path: string
   both?: true
-  chinese?: true
-  phone?: true
 }
 
 await using trial = await openTrialConsole({ ...SIZE, scale: 2 })
 const held = await holdARun(trial)
+await planIsRead(trial.own, held)
 await mkdir(IMAGES, { recursive: true })
 const pictures: Picture[] = [
   { file: 'case', path: '/cases?key=e10232', both: true },
   { file: 'held-plan', path: `/runs/${held}/plan`, both: true },
   { file: 'employee', path: '/employees/E100~1e10232', both: true },
-  { file: 'overview', path: '/overview', both: true },
-  { file: 'overview-chinese', path: '/overview', chinese: true },
-  { file: 'case-chinese', path: '/cases?key=e10232', chinese: true },
-  { file: 'cases', path: '/cases' },
-  { file: 'cases-phone', path: '/cases', phone: true },
+  { file: 'overview', path: '/overview' },
 ]
-for (const picture of pictures) {
-  await take(trial, picture, 'light')
-  if (picture.both) await take(trial, picture, 'dark')
-}
+for (const picture of pictures)
+  for (const language of ['en', 'zh-CN'] as const) {
+    await take(trial, picture, language, 'light')
+    if (picture.both) await take(trial, picture, language, 'dark')
+  }
 
 async function take(
   { context }: TrialConsole,
-  { file, path, chinese, phone }: Picture,
+  { file, path }: Picture,
+  language: 'en' | 'zh-CN',
   colorScheme: 'light' | 'dark',
 ): Promise<void> {
   const page = await context.newPage()
   await page.emulateMedia({ colorScheme })
-  if (phone) await page.setViewportSize({ width: 390, height: 800 })
-  if (chinese) await page.setExtraHTTPHeaders({ 'accept-language': 'zh-CN' })
+  if (language !== 'en') await page.setExtraHTTPHeaders({ 'accept-language': language })
   await page.goto(path)
   // The list has one row only, so the picture shows the page behind it.
   if (/[?]key=/.test(path)) await page.locator('tbody a[href^="/cases/"]').first().click()
   await page.locator('h1').waitFor()
   await page.waitForLoadState('networkidle').catch(() => undefined)
-  const name = `${file}${colorScheme === 'dark' ? '-dark' : ''}.png`
+  const name = `${file}${language === 'en' ? '' : `-${language}`}${colorScheme === 'dark' ? '-dark' : ''}.png`
   await page.screenshot({ path: join(IMAGES, name) })
   await page.close()
   console.error(name)

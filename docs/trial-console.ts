@@ -83,16 +83,49 @@ async function lineOf(
   throw new Error(`the trial ended: ${text}`)
 }
 
-/** 70 people of the sample move to another department. */
+/** 70 people of the sample move to another department, and two get another name. */
 const MOVE = `
-  update hr.employment set unit_id = (select unit_id from hr.org_unit where company = 'E100' and code = 'D220')
-  where ctid in (select e.ctid from hr.employment e join hr.org_unit u using (unit_id)
-                 where u.company = 'E100' and u.code <> 'D220' and e.status = 'A' order by e.ctid limit 70)`
+  with moved as (
+    update hr.employment set unit_id = (select unit_id from hr.org_unit where company = 'E100' and code = 'D220')
+    where ctid in (select e.ctid from hr.employment e join hr.org_unit u using (unit_id)
+                   where u.company = 'E100' and u.code <> 'D220' and e.status = 'A' order by e.ctid limit 70)
+    returning person_id
+  )
+  update hr.person set family_name = 'Arbor'
+  where person_id in (select person_id from hr.employment e join hr.org_unit u using (unit_id)
+                      where u.company = 'E100' and u.code <> 'D220' and e.status = 'A'
+                        and person_id not in (select person_id from moved) order by person_id limit 2)`
 
 /** Moves them, and waits until the run that finds them is held. @returns its number */
 export async function holdARun({ hr, own }: TrialConsole): Promise<number> {
   await hr.query(MOVE)
   return await runUntil(own, ['held'])
+}
+
+/** Resolves once HR has been read for the figures of a held plan. */
+export function planIsRead(own: pg.Client, run: number): Promise<void> {
+  return isTrue(
+    own,
+    `select exists (select from dirsync.plan_reading where run_id = $1 and state = 'done')`,
+    run,
+  )
+}
+
+/** Resolves once nothing of the approved parts of a plan is left to send. */
+export function partIsSent(own: pg.Client, run: number): Promise<void> {
+  return isTrue(
+    own,
+    `select not exists (select from dirsync.sync_run where part_of = $1 and finished_at is null)`,
+    run,
+  )
+}
+
+async function isTrue(own: pg.Client, statement: string, run: number): Promise<void> {
+  for (;;) {
+    const { rows } = await own.query<boolean[]>({ text: statement, values: [run], rowMode: 'array' })
+    if (rows[0]?.[0]) return
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
 }
 
 /** Looks for changes in HR, and waits until that run is in one of the states. @returns its number */

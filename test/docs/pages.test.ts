@@ -205,11 +205,11 @@ describe('README.zh-CN.md says what README.md says', () => {
     const sections = proseOf(file).split(/^##? /m)
     return sections.map(section => ({
       pictures: [...section.matchAll(/(?:src|srcset)="([^"]+)"|!\[[^\]]*\]\(([^)]+)\)/g)].map(
-        ([, a, b]) => a ?? b,
+        ([, a = '', b = '']) => (a || b).replace('-zh-CN', ''),
       ),
       links: [...section.matchAll(/(?<!!)\[[^\]]*\]\(([^)]+)\)/g)]
         .map(([, link = '']) =>
-          link.replace(/^(?:README(?:\.zh-CN)?\.md|docs\/images\/overview(?:-chinese)?\.png)$/, 'its twin'),
+          link.replace(/^(?:README(?:\.zh-CN)?\.md|docs\/images\/overview(?:-zh-CN)?\.png)$/, 'its twin'),
         )
         .sort(),
       rows: section.split('\n').filter(line => line.startsWith('| ')).length,

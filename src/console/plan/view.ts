@@ -52,7 +52,7 @@ export function planShown(
       {
         columns: [
           ...(wasHeld(plan) && plan.part_of === null
-            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: why(ask, plan, breakers) }]]
+            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }]]
             : []),
           [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
         ],
@@ -235,7 +235,7 @@ function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'fil
 }
 
 /** Which breaker tripped, by how much, and the lines that set it. */
-function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
+function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
   const { t } = ask
   const isDepartments = plan.kind === 'departments'
   const count = changing(plan)
@@ -282,23 +282,20 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block[] {
         ],
         [t('plan.limit'), t('plan.limit_is', { limit, least, share: shareText(most / 100) })],
       ]
-  return [
-    {
-      facts: [
-        ...breaker,
-        [t('plan.decision.open'), plan.open && plan.undecided],
-        [
-          t('plan.since', { fate: fateOf(plan) }),
-          plan.changed_since === null
-            ? t('plan.since_unknown', { fate: fateOf(plan) })
-            : t('plan.since_count', { count: plan.changed_since }),
-        ],
-        [t('plan.checked_at'), plan.checked_at && { at: plan.checked_at }],
+  return {
+    facts: [
+      ...breaker,
+      [t('plan.limit_set_by'), settings.map(name => [{ code: `${name}=${breakers[name]}` }, ' '])],
+      [t('plan.undecided'), plan.open && plan.undecided],
+      [
+        t('plan.since', { fate: fateOf(plan) }),
+        plan.changed_since === null
+          ? t('plan.since_unknown', { fate: fateOf(plan) })
+          : t('plan.since_count', { count: plan.changed_since }),
       ],
-    },
-    { text: t('settings.line') },
-    { copy: settings.map(name => `${name}=${breakers[name]}`).join('\n') },
-  ]
+      [t('plan.checked_at'), plan.checked_at && { at: plan.checked_at }],
+    ],
+  }
 }
 
 function byReason({ t }: Ask, { reasons, open, run }: PlanResult): Block {

@@ -69,6 +69,8 @@ export const plan = {
   'plan.of_employees': 'of {total, number} employees ({share})',
   'plan.share_of_all': '{share} of all.',
   'plan.limit': 'Limit',
+  'plan.limit_set_by': 'Set in settings.env',
+  'plan.undecided': 'Not decided',
   'plan.limit_is': '{limit, number}: the larger of {least, number} and {share} of all.',
   'plan.since': '{fate, select, held {Changed in HR since} other {Changed in HR meanwhile}}',
   'plan.since_unknown':
