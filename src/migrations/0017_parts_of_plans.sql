@@ -46,8 +46,8 @@ comment on column dirsync.planned_work.decision_id is
   'whole plan was.';
 alter table dirsync.planned_work add column odd boolean not null default false;
 comment on column dirsync.planned_work.odd is
-  'True where few rows of the plan have the same reason and changed fields: at most a tenth of the largest such '
-  'group. Known once HR has been read for it (see plan_reading).';
+  'True where few rows of the plan have the same reason and changed fields, or go with those to the same department: at '
+  'most a tenth of the largest such group. Known once HR has been read for it (see plan_reading).';
 alter table dirsync.planned_work add column outcome text;
 comment on column dirsync.planned_work.outcome is
   'What came last of sending it, as attempt.outcome; written within a day after its run has ended.';

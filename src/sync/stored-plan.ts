@@ -33,7 +33,7 @@ export interface PlannedEntity {
   /** As read in the background; null before that. */
   department: string | null
   fields: string[] | null
-  /** Few rows of the plan have the same reason and changed fields. */
+  /** Few rows of the plan have the same reason and changed fields, or go with those to the same department. */
   odd: boolean
   /** The decision about this row, in a plan that is decided in parts; null: there is none yet. */
   decision: { approved: boolean; by: string; at: Date; run: number | null } | null
@@ -59,7 +59,12 @@ export const PlanPart = z.object({
   department: z.string().max(200).optional().describe('Department code, as a whole'),
   enterprise: z.string().max(100).optional().describe('Enterprise code'),
   key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
-  odd: z.enum(['yes']).optional().describe('Only rows whose reason and changed fields are rare in the plan'),
+  odd: z
+    .enum(['yes'])
+    .optional()
+    .describe(
+      'Only rows whose reason and changed fields are rare in the plan, or the department that they go to',
+    ),
 })
 export type PlanPart = z.infer<typeof PlanPart>
 
@@ -413,12 +418,16 @@ const ODD = 10
 async function storeFigures(db: Pool, run: number): Promise<void> {
   await db.query(
     `with alike as materialized (
-       select reason, fields, count(*) as n from dirsync.planned_work
-       where run_id = $1 and reason is not null and fields is not null group by 1, 2
+       select reason, fields, case when 'dept_code' = any (fields) then department end as target, count(*) as n
+       from dirsync.planned_work where run_id = $1 and reason is not null and fields is not null group by 1, 2, 3
+     ), kinds as materialized (
+       select reason, fields, sum(n) as n, max(n) as most from alike group by 1, 2
      )
-     update dirsync.planned_work w set odd = true from alike a
+     update dirsync.planned_work w set odd = true
+     from alike a join kinds k on k.reason = a.reason and k.fields = a.fields
      where w.run_id = $1 and w.reason = a.reason and w.fields = a.fields
-       and a.n * ${ODD} <= (select max(n) from alike)`,
+       and (a.target is null or w.department = a.target)
+       and (k.n * ${ODD} <= (select max(n) from kinds) or a.target is not null and a.n * ${ODD} <= k.most)`,
     [run],
   )
   // How rare a field is decides which index finds it.

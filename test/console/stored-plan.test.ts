@@ -202,6 +202,36 @@ describe('the pages of a held plan', () => {
     expect((await page(next, { odd: 'yes' })).items.map(({ key }) => key)).toEqual(['e11'])
   })
 
+  test('begin with the one who goes elsewhere than the rest', async () => {
+    await place.store.pool.query('delete from dirsync.planned_work')
+    await place.store.pool.query(
+      `insert into dirsync.planned_work (run_id, operation, entity_key, reason, fields, department)
+       select $1, 'update-employee', 'm' || i, 'changed', '{dept_code}', case i when 15 then 'D110' else 'D220' end
+       from generate_series(10, 21) i`,
+      [run],
+    )
+    await place.store.pool.query(
+      `insert into dirsync.plan_reading (run_id, state, after_key) values ($1, 'running', 'z')`,
+      [run],
+    )
+    await read()
+    expect((await page(run, { limit: 2 })).items).toMatchObject([
+      { key: 'm15', odd: true },
+      { key: 'm10', odd: false },
+    ])
+  })
+
+  test('have the old department from memory until it is sent', async () => {
+    await place.store.pool.query(`update dirsync.employee set dept_code = 'D0' where userid = 'e3'`)
+    const moved = async () => (await page(run, { key: 'e3' })).items[0]?.changed
+    expect(await moved()).toContainEqual({ field: 'dept_code', value: 'D1', before: 'D0' })
+    await plant(place.store, 'attempt', {
+      ...{ operation: 'update-employee', entity_key: 'e3', run_id: run, outcome: 'updated', duration_ms: 1 },
+      started_at: new Date(),
+    })
+    expect(await moved()).toContainEqual({ field: 'dept_code', value: 'D1' })
+  })
+
   test('say which rows HR has changed since', async () => {
     await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
     const { items } = await page(run, { key: 'e5' })

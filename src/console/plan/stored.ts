@@ -36,7 +36,7 @@ export const PlanItem = z.object({
           .nullable()
           .optional()
           .describe(
-            'The platform’s value, masked but for names; absent: the platform was not asked, or does not tell',
+            'The platform’s value, masked but for names; a department as it was last seen. Absent: the platform was not asked, or does not tell',
           ),
       }),
     )
@@ -47,7 +47,11 @@ export const PlanItem = z.object({
     .describe(
       'HR has another row by now: what is not sent yet is left to the next plan; null: HR cannot be read',
     ),
-  odd: z.boolean().describe('Few rows of the plan have the same reason and changed fields'),
+  odd: z
+    .boolean()
+    .describe(
+      'Few rows of the plan have the same reason and changed fields, or go with those to the same department',
+    ),
   decision: z
     .object({
       approved: z.boolean(),
@@ -297,9 +301,12 @@ export async function planPage(
 
 function itemOf(entity: PlannedEntity, change: PlannedChange): PlanItem {
   if (change.changedSince) return unread(entity, true)
+  const { deptCode, outcome } = entity
   const changed = Object.entries(change.changed).map(([field, value]) => ({
     field,
     value: maskValue(field as EmployeeField, value),
+    // Once it is sent, the memory has the new one.
+    ...(field === 'dept_code' && deptCode !== null && outcome === null && { before: deptCode }),
   }))
   const hidden = change.broken.map(({ field, value }) => ({ field, value: hideValue(value) }))
   return {

@@ -627,7 +627,11 @@ function changesOf(ask: Ask, plan: PlanResult, item: PlanItem): Words {
   const { t } = ask
   const { changed, changed_since, decision } = item
   const key = { enterpriseCode: item.enterprise_code, userid: item.key }
-  const shown = (value: string | null): Words => (value === null ? t('plan.emptied') : { code: value })
+  const shown = (value: string | null, field: string): Words => {
+    if (value === null) return t('plan.emptied')
+    const { enterpriseCode } = key
+    return [{ code: value }, field === 'dept_code' ? { nameOf: { enterpriseCode, deptCode: value } } : null]
+  }
   const hasValues = plan.hr_error === null && !changed_since
   const changes = joined(
     changed.map(({ field, value, before }): Words => {
@@ -635,8 +639,10 @@ function changesOf(ask: Ask, plan: PlanResult, item: PlanItem): Words {
       if (!hasValues) return name
       // As it stands beside the user id, masked for those who may not read it.
       const now: Words =
-        field === 'name' && value !== null && !isHidden(value) ? { nameOf: key, or: value } : shown(value)
-      return [name, ' ', before === undefined ? null : [shown(before), ' '], '→ ', now]
+        field === 'name' && value !== null && !isHidden(value)
+          ? { nameOf: key, or: value }
+          : shown(value, field)
+      return [name, ' ', before === undefined ? null : [shown(before, field), ' '], '→ ', now]
     }),
     ', ',
   )

@@ -380,6 +380,18 @@ function found(key: string): Words {
   return { to: `/search?q=${encodeURIComponent(key)}`, text: key }
 }
 
+/** An entity of the plan, by its key, behind that of its enterprise where there are several. */
+function example({ kind }: RunDetails, key: string): Words {
+  const [enterpriseCode, code] = /^([^/]*)\/(.*)$/.exec(key)?.slice(1) ?? ['', key]
+  const named = { enterpriseCode: enterpriseCode ?? '', code: code ?? key }
+  return [
+    found(key),
+    kind === 'departments'
+      ? { nameOf: { enterpriseCode: named.enterpriseCode, deptCode: named.code } }
+      : { nameOf: { enterpriseCode: named.enterpriseCode, userid: named.code } },
+  ]
+}
+
 function about(ask: Ask, run: RunDetails): Block {
   const { t } = ask
   const named = run.keys.slice(0, MOST_SHOWN)
@@ -400,7 +412,15 @@ function about(ask: Ask, run: RunDetails): Block {
       [t('runs.checked_at'), run.checked_at && { at: run.checked_at }],
       [t('runs.ended'), run.finished_at && { at: run.finished_at }],
       [t('runs.read'), readText(ask, run)],
-      [t('runs.sample'), isPlan(run) ? joined(run.sample.slice(0, SAMPLES).map(found), ' ') : null],
+      [
+        t('runs.sample'),
+        isPlan(run)
+          ? joined(
+              run.sample.slice(0, SAMPLES).map(key => example(run, key)),
+              ', ',
+            )
+          : null,
+      ],
       [
         t('runs.decided'),
         run.decided_at && [
