@@ -370,8 +370,6 @@ function revalidated(request: FastifyRequest, reply: FastifyReply, payload: unkn
 // The notice that the next page shows about the action just taken
 
 const NOTICE = 'dirsync_notice'
-/** The forms that take something back. */
-const UNDO = /^\/(cases|bulk)\/\d+\/undo$/
 
 function leaveNotice(reply: FastifyReply, notice: Notice): void {
   const text = Buffer.from(JSON.stringify(notice)).toString('base64url')
@@ -389,9 +387,9 @@ function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate):
   if (request.headers['hx-request']) return null
   reply.clearCookie(NOTICE, { path: '/' })
   try {
-    const { key, values, undo } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    const { key, values } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (typeof key !== 'string' || !isTextKey(key)) return null
-    return { text: t(key, Object(values)), undo: UNDO.test(undo) ? undo : null }
+    return t(key, Object(values))
   } catch {
     return null
   }

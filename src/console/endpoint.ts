@@ -40,8 +40,6 @@ type EntryOf<Key> = Key extends `nav.${infer Name}` ? Name : never
 export interface Notice {
   key: TextKey
   values?: TextValues
-  /** Where a form takes the action back. */
-  undo?: string
 }
 
 type Shape = z.ZodObject

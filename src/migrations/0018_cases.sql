@@ -37,13 +37,21 @@ comment on column dirsync.dead_letter_event.before is
   'How the case was before it was ignored, snoozed or assigned, and the version that this gave it, for undo; null '
   'for other steps.';
 
+create function dirsync.undo_time() returns interval
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select interval '10 minutes'
+$$;
+comment on function dirsync.undo_time is 'How long a step of a case, or a bulk action, can be taken back.';
+
 create function dirsync.case_before(d dirsync.dead_letter) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
   select jsonb_build_object('state', d.state, 'next_retry_at', d.next_retry_at, 'snooze_until', d.snooze_until,
-                            'note', d.note, 'assignee', d.assignee, 'version', d.version + 1)
+                            'note', d.note, 'assignee', d.assignee, 'version', d.version + 1,
+                            'gave', d.version + 1)
 $$;
 comment on function dirsync.case_before is
-  'What an undo restores of a case, and the version that the case gets from the step that is about to be taken.';
+  'What an undo restores of a case, and the version that the case gets from the step that is about to be taken: gave '
+  'stays as it was, version moves on when a later step is taken back.';
 
 create or replace function dirsync.set_ignored(id bigint, reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -129,16 +137,24 @@ end $$;
 comment on function dirsync.wake is
   'Ends the snooze of a case early, without trying it again: it is as it was before. Returns its number.';
 
+create function dirsync.last_step(id bigint) returns dirsync.dead_letter_event
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select s from dirsync.dead_letter_event s
+  where s.dead_letter_id = last_step.id and s.before is not null
+  order by s.before ? 'undone', s.id desc limit 1
+$$;
+comment on function dirsync.last_step is
+  'The last ignore, snooze or assignment of a case that was not taken back; if all were, the last of those.';
+
 create function dirsync.undoable(id bigint, out event text, out until timestamptz)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select v.event, v.at + interval '10 minutes'
-  from (select * from dirsync.dead_letter_event s
-        where s.dead_letter_id = undoable.id and s.event <> 'commented' order by s.id desc limit 1) v
+  select v.event, v.at + dirsync.undo_time()
+  from dirsync.last_step(undoable.id) v
   join dirsync.dead_letter d on d.id = v.dead_letter_id
-  where (v.before ->> 'version')::integer = d.version and v.at > now() - interval '10 minutes'
+  where (v.before ->> 'version')::integer = d.version and v.at > now() - dirsync.undo_time()
 $$;
 comment on function dirsync.undoable is
-  'The last step of a case if it can be undone, and until when; null if it cannot, or if anything happened since.';
+  'The last step of a case that can be undone, and until when; null if there is none, or if anything happened since.';
 
 create function dirsync.set_undone(id bigint, within interval) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -151,8 +167,7 @@ begin
   if d.id is null then
     perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;
-  select * into step from dirsync.dead_letter_event v
-  where v.dead_letter_id = set_undone.id and v.before is not null order by v.id desc limit 1;
+  select * into step from dirsync.last_step(d.id);
   if step.id is null or step.at < now() - within then
     perform dirsync.refuse('22023', 'said.nothing_to_undo', jsonb_build_object('case', id));
   end if;
@@ -166,6 +181,12 @@ begin
   set state = was.state, next_retry_at = was.next_retry_at, snooze_until = was.snooze_until, note = was.note,
       assignee = was.assignee, version = d.version + 1
   where c.id = d.id;
+  -- The step before it, if nothing came between them, is now the last one: the case is as that one has left it.
+  update dirsync.dead_letter_event v
+  set before = v.before || jsonb_build_object('version', d.version + 1)
+  where v.dead_letter_id = d.id and v.id < step.id and v.before is not null and not v.before ? 'undone'
+    and (v.before ->> 'version')::integer = (step.before ->> 'gave')::integer - 1;
+  update dirsync.dead_letter_event v set before = v.before || '{"undone": true}' where v.id = step.id;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
   values (id, dirsync.actor(), 'undone', step.event);
   return step.event;
@@ -178,7 +199,7 @@ create function dirsync.undo(id bigint) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform dirsync.note_command('undo', null, jsonb_build_object('id', id), id);
-  return dirsync.set_undone(id, interval '10 minutes');
+  return dirsync.set_undone(id, dirsync.undo_time());
 end $$;
 comment on function dirsync.undo is
   'Takes back the last ignore, snooze or assignment of a case, within ten minutes and if nothing happened to it '
@@ -206,16 +227,22 @@ begin
       jsonb_build_object('id', id, 'name', undone.requested_by, 'time', dirsync.moment(undone.created_at)));
   end if;
   if bulk.action not in ('ignore', 'snooze', 'assign') or bulk.done = 0 or bulk.finished_at is null
-     or bulk.finished_at < now() - interval '10 minutes' then
+     or bulk.finished_at < now() - dirsync.undo_time() then
     perform dirsync.refuse('22023', 'said.no_bulk_undo', jsonb_build_object('id', id));
   end if;
   perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', bulk.done));
   insert into dirsync.bulk_action (action, state, total, actor, confirmed_at, undoes)
   values ('undo', 'requested', bulk.done, bulk_undo.actor, now(), bulk.id)
   returning * into undone;
-  -- The version that the undone action gave each case: one that has another one has changed since.
+  -- The version that the undone action gave each case, or a later one that took back what came after it: one that has
+  -- another version has changed since.
   insert into dirsync.bulk_item (bulk_id, dead_letter_id, version)
-  select undone.id, i.dead_letter_id, i.version + 1 from dirsync.bulk_item i
+  select undone.id, i.dead_letter_id,
+         coalesce((select (v.before ->> 'version')::integer from dirsync.dead_letter_event v
+                   where v.dead_letter_id = i.dead_letter_id and (v.before ->> 'gave')::integer = i.version + 1
+                     and not v.before ? 'undone'),
+                  i.version + 1)
+  from dirsync.bulk_item i
   where i.bulk_id = bulk.id and i.outcome = 'done';
   perform pg_notify('dirsync', 'bulk');
   return undone.id;

@@ -133,8 +133,8 @@ export class Commands {
   }
 
   /** Takes back the last ignore, snooze or assignment of a case, if nothing happened to it since. Returns which it was. */
-  undo(id: number): Promise<UndoableStep> {
-    return this.#ask('select dirsync.undo($1)', [id])
+  undo(id: number, expectedVersion?: number): Promise<UndoableStep> {
+    return this.#decide(id, expectedVersion, 'select dirsync.undo($1)', [id])
   }
 
   /** @param assignee who takes care of the case; null: unassigned */
@@ -281,7 +281,7 @@ export class Commands {
     })
   }
 
-  #decide(id: number, version: number | undefined, sql: string, values: unknown[]): Promise<number> {
+  #decide<T = number>(id: number, version: number | undefined, sql: string, values: unknown[]): Promise<T> {
     return this.#do(async client => {
       await expectVersion(client, id, version)
       return scalar(client, sql, values)

@@ -183,6 +183,8 @@ describe('/api/v1', () => {
     expect(late.statusCode).toBe(409)
     expect(late.json().detail).toContain('snooze ended')
     await post(`/api/v1/cases/${id}/ignore`, { reason: 'agreed' })
+    // A second click on the same page takes no earlier step back.
+    expect((await post(`/api/v1/cases/${id}/undo`, { version: 1 })).statusCode).toBe(409)
     expect((await post(`/api/v1/cases/${id}/undo`)).json()).toEqual({ id, undone: 'ignored' })
     expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
   })

@@ -166,6 +166,22 @@ describe('an action', () => {
     expect(await readBulk(store.pool, id)).toMatchObject({ undone_by: undone, undoable_until: null })
   })
 
+  test('is undone also after a later one was', async () => {
+    const ids = await plantCases(2)
+    const carryOut = async (request: BulkRequest) => {
+      const { id } = await preview(request)
+      await start(id)
+      await ended(id)
+      return id
+    }
+    run()
+    const ignored = await carryOut({ of: { ids }, action: 'ignore', reason: 'shared' })
+    const assigned = await carryOut({ of: { ids }, action: 'assign', assignee: 'li' })
+    for (const id of [assigned, ignored])
+      expect(await ended(await undoBulk(store.pool, LI, id))).toMatchObject({ done: 2, skipped: 0 })
+    for (const id of ids) expect(await caseOf(store, id)).toMatchObject({ state: 'open', assignee: null })
+  })
+
   test('that is confirmed is recorded first, and then done to every case in the name of the person who confirmed it', async () => {
     const ids = await plantCases(3)
     const { id } = await previewBulk(store.pool, LI, { of: ALL, action: 'ignore', reason: 'shared phones' })

@@ -344,6 +344,31 @@ describe('undo', () => {
     await expect(call('undo($1)', id)).rejects.toMatchObject({ code: 'DS409' })
   })
 
+  test('takes back one step after the other, the latest that can be', async () => {
+    const id = await fail(store)
+    const before = await step(id)
+    await call(`ignore($1, 'agreed')`, id)
+    await call(`assign($1, 'mei')`, id)
+    await call(`assign($1, 'li')`, id)
+    for (const event of ['assigned', 'assigned', 'ignored']) {
+      expect(await store.value('select event from dirsync.undoable($1)', [id])).toBe(event)
+      expect(await call('undo($1)', id)).toBe(event)
+    }
+    expect(await step(id)).toEqual(before)
+    expect(await store.value('select event from dirsync.undoable($1)', [id])).toBeNull()
+    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: 'DS409' })
+  })
+
+  test('of a later step leaves an earlier one alone if anything happened between them', async () => {
+    const id = await fail(store)
+    await call(`snooze($1, now() + interval '1 day')`, id)
+    await fail(store)
+    await call(`assign($1, 'mei')`, id)
+    expect(await call('undo($1)', id)).toBe('assigned')
+    expect(await store.value('select event from dirsync.undoable($1)', [id])).toBeNull()
+    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: 'DS409' })
+  })
+
   test('is refused once anything has happened, and after ten minutes; what happened is said', async () => {
     const id = await fail(store)
     await expect(call('undo($1)', id)).rejects.toMatchObject({ code: '22023' })

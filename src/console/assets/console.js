@@ -229,7 +229,7 @@ document.addEventListener('click', event => {
 })
 
 // Notices: one that is there from the start is not said aloud, so it is put in anew. It goes after a while, unless it
-// is in use or offers to undo something.
+// is in use.
 const FLASH_MS = 10_000
 
 function flash(notice) {
@@ -244,7 +244,7 @@ function flash(notice) {
   setTimeout(() => place.append(notice), 100)
   const leave = () =>
     notice.matches(':hover, :focus-within') || document.hidden ? setTimeout(leave, 1000) : notice.remove()
-  if (!notice.querySelector('form')) setTimeout(leave, FLASH_MS)
+  setTimeout(leave, FLASH_MS)
 }
 
 document.addEventListener('change', event => {

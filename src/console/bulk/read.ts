@@ -41,9 +41,9 @@ export interface Bulk {
 const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
   requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version, undoes,
   (select u.id from dirsync.bulk_action u where u.undoes = bulk_action.id) as undone_by,
-  (select bulk_action.finished_at + interval '10 minutes'
+  (select bulk_action.finished_at + dirsync.undo_time()
    where action in ('ignore', 'snooze', 'assign') and done > 0
-     and bulk_action.finished_at > now() - interval '10 minutes'
+     and bulk_action.finished_at > now() - dirsync.undo_time()
      and not exists (select from dirsync.bulk_action u where u.undoes = bulk_action.id)) as undoable_until`
 
 /** Null if there is no such action (any more). */

@@ -138,6 +138,7 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
     to: to('undo'),
     label: t('cases.undo', { what: story.undoable ? t(`event.${story.undoable.event}`) : '' }),
     role,
+    fields: [seen],
   })
   return [
     ...(story.undoable ? [undo] : []),

@@ -120,7 +120,7 @@ export const CSV_COLUMNS = DeadLetter.keyof().options
 const MOST_DEPARTMENTS = 500
 
 /** The departments that are known, to choose one from, with their names as far as HR tells them; empty if they are too many. */
-export async function knownDepartments(
+export async function departmentChoices(
   pool: Pool,
   people: Pick<People, 'departments'> | null,
 ): Promise<{ value: string; text: string }[]> {

@@ -19,10 +19,10 @@ import {
   CaseGroups,
   CaseList,
   CSV_COLUMNS,
+  departmentChoices,
   FilterInput,
   filterFor,
   filterOf,
-  knownDepartments,
   ListInput,
   orderOf,
   presentCategories,
@@ -90,7 +90,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
         const people = services.config.CONSOLE_NAMES ? (services.people ?? null) : null
         const [departments, categories, users, views, display, { items: groups }] = await Promise.all([
-          knownDepartments(pool, people),
+          departmentChoices(pool, people),
           presentCategories(pool),
           assignableUsers(pool),
           listViews(pool, ask),
@@ -216,8 +216,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
           await ask.commands.snooze(id, until, input.reason ?? null, input.version)
           return { id, state: 'snoozed', until }
         }),
-      next: (ask, { id, until }) =>
-        undoable(told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' })),
+      next: (ask, { id, until }) => told(id, 'cases.snoozed', { until: until ? timeText(ask, until) : '' }),
     }),
     wake: action({
       ...decide('wake', 'End the snooze of a case early, without trying it again', { version }),
@@ -232,12 +231,12 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     undo: action({
       ...decide(
         'undo',
-        'Take back the last ignore, snooze or assignment of a case, within ten minutes and if nothing happened since',
-        {},
+        'Take back the last ignore, snooze or assignment of a case, within ten minutes and if nothing happened since; then the one before it',
+        { version },
       ),
       result: Done.extend({ undone: z.enum(UNDOABLE_STEPS) }),
-      run: (ask, { params: { id } }) =>
-        decided(pool, ask, id, async () => ({ id, undone: await ask.commands.undo(id) })),
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => ({ id, undone: await ask.commands.undo(id, input.version) })),
       next: (ask, { id, undone }) => told(id, 'cases.undone', { what: ask.t(`event.${undone}`) }),
     }),
     ignore: action({
@@ -252,7 +251,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
           await ask.commands.ignore(id, input.reason, input.version)
           return { id, state: 'ignored', until: null }
         }),
-      next: (_ask, { id }) => undoable(told(id, 'cases.ignored')),
+      next: (_ask, { id }) => told(id, 'cases.ignored'),
     }),
     assign: action({
       ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
@@ -264,11 +263,9 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
           return { id, assignee, told: await howTold(services, ask, assignee) }
         }),
       next: (ask, { id, assignee, told: how }) =>
-        undoable(
-          assignee === null
-            ? told(id, 'cases.unassigned')
-            : told(id, 'cases.assigned', { assignee, told: toldText(ask, assignee, how) || 'none' }),
-        ),
+        assignee === null
+          ? told(id, 'cases.unassigned')
+          : told(id, 'cases.assigned', { assignee, told: toldText(ask, assignee, how) || 'none' }),
     }),
     comment: action({
       ...decide('comment', 'Add a comment to the story of a case', { text: commentText }),
@@ -291,11 +288,6 @@ type DoneKey = Extract<
 
 function told(id: number, key: DoneKey, values: Record<string, string> = {}) {
   return { to: `/cases/${id}`, notice: { key, values: { id: String(id), ...values } } }
-}
-
-/** The same with a button that takes it back. */
-function undoable({ to, notice }: ReturnType<typeof told>) {
-  return { to, notice: { ...notice, undo: `${to}/undo` } }
 }
 
 /**

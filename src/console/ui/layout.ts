@@ -21,7 +21,7 @@ export interface Frame {
   /** Why work stands still, if it does. */
   bar: SafeHtml
   /** Shown once, about the action just taken. */
-  notice: { text: string; undo: string | null } | null
+  notice: string | null
   version: string
 }
 
@@ -72,13 +72,8 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
   )
 }
 
-/** A notice; one that offers to undo something stays until it is dismissed. */
-function flash({ t }: Ask, { text, undo }: NonNullable<Frame['notice']>): SafeHtml {
-  return html`<div class="notice" data-flash><span>${text}</span>${
-    undo === null
-      ? ''
-      : html` <form method="post" action="${undo}"><button>${t('common.undo')}</button></form>`
-  }<button type="button" class="dismiss" aria-label="${t('common.dismiss')}" hidden>×</button></div>`
+function flash({ t }: Ask, text: string): SafeHtml {
+  return html`<div class="notice" data-flash><span>${text}</span><button type="button" class="dismiss" aria-label="${t('common.dismiss')}" hidden>×</button></div>`
 }
 
 /** Where a page below a screen belongs: the screen, and what the page is a part of. Its title follows. */

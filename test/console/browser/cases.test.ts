@@ -231,7 +231,7 @@ test('the list follows what happens; ticks stay with their cases, and the focus 
   expect(await isSame(page)).toBe(true)
 })
 
-test('what was ignored by mistake is undone from the notice, and a snooze is ended', async () => {
+test('what was ignored by mistake is undone from the head of the page, which alone offers it, and a snooze is ended', async () => {
   const [id] = await plant(1, { prefix: 'undo-' })
   const page = await visit(browser, service.url, { role: 'reviewer' })
   await page.goto(`/cases/${id}`)
@@ -240,7 +240,8 @@ test('what was ignored by mistake is undone from the notice, and a snooze is end
   await page.getByRole('button', { name: 'Ignore' }).click()
   await page.getByText(`Case ${id} is closed as accepted.`).waitFor()
   await screenshot(page, 'case-undo')
-  await page.getByRole('button', { name: 'Undo', exact: true }).click()
+  expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(1)
+  await page.getByRole('button', { name: 'Undo (ignored)' }).click()
   await page.getByText(`Case ${id} is as it was before. Undone: ignored.`).waitFor()
   await page.locator('.head .state').getByText('open').waitFor()
   await page.locator('summary', { hasText: 'Snooze' }).click()
@@ -264,7 +265,7 @@ test('columns and density are kept per user; a view is saved, shared by its link
     await choice.getByLabel(name, { exact: true }).uncheck()
   await choice.getByLabel('Last failure').check()
   await choice.getByLabel('Rows close together').check()
-  await choice.getByRole('button', { name: 'Columns' }).click()
+  await choice.getByRole('button', { name: 'Apply' }).click()
   await page.locator('#list .compact').waitFor()
   const chosen = ['', 'Key', 'Cause', 'State', 'Last failure', 'Assignee']
   expect(await heads()).toEqual(chosen)
