@@ -89,7 +89,7 @@ function aboutPart(command: Command): Command {
     .option('--enterprise <code>', 'only rows of this enterprise')
     .option(
       '--odd <yes>',
-      'only rows whose reason and changed fields are rare in the plan',
+      'only rows whose reason and changed fields are rare in the plan, or the department that they go to',
       oneOf('--odd', ['yes']),
     )
     .option('--employee <id...>', 'only these: user ids, or enterprise/userid; for departments their codes')

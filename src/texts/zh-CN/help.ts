@@ -74,8 +74,8 @@ export const help: Readonly<Record<string, string>> = {
     'HR_SOURCES 中的一个人事系统；有多个时 --mapping 必须指定',
   'a field that changes, or breaks a rule': '有变更或不合规则的字段',
   'enterprise code': '企业代码',
-  'of a plan that is decided in parts: rows with this decision, or with none yet':
-    '分批审批的计划：审批结果为此项的行，或尚未审批的行（open）',
+  'of a plan that is decided in parts: rows with this decision, with none yet, or all. Default: all; of a page of one that is held: none yet':
+    '分批审批的计划：审批结果为此项的行、尚未审批的行（open）或全部（all）。默认为全部；任务仍待审批时，页面只列尚未审批的行',
   'not part of the move': '不属于这次调动',
   'with the number of a run: ask the platform for its values of the rows that are listed':
     '与任务编号同用：向平台查询所列各行的现有值',
@@ -119,7 +119,8 @@ export const help: Readonly<Record<string, string>> = {
   'only rows in which this field changes': '只含此字段有变更的行',
   'only rows of this department': '只含此部门的行',
   'only rows of this enterprise': '只含此企业的行',
-  'only rows whose reason and changed fields are rare in the plan': '只含与众不同的行',
+  'only rows whose reason and changed fields are rare in the plan, or the department that they go to':
+    '只含与众不同的行',
   'only these: user ids, or enterprise/userid; for departments their codes':
     '只含这些：员工 ID，或“企业/员工 ID”；部门则为部门编号',
   'number of the run': '任务编号',
