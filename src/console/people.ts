@@ -1,9 +1,10 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { Searched } from '../hr/server.ts'
-import type { HrEmployeeRow } from '../hr/source.ts'
+import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
 import type { Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
+import { type Said, saidBy } from '../texts/message.ts'
 import { BoundedLine, BusyError } from './bounded-line.ts'
 import { Readings } from './readings.ts'
 
@@ -24,12 +25,18 @@ export interface DepartmentKey {
   deptCode: string
 }
 
+/** Why HR was not searched: it did not answer in time, others are searching it, or it refused, with its reason. */
+interface SearchTrouble {
+  hr: 'away' | 'busy' | 'failed'
+  reason: Said | null
+}
+
 /** What a search has found in HR. */
 interface FoundInHr {
   employees: (EmployeeKey & { by: Searched })[]
   departments: DepartmentKey[]
-  /** false: an HR system did not answer in time. */
-  isComplete: boolean
+  /** Why an HR system was left out; null: none was. */
+  trouble: SearchTrouble | null
 }
 
 /** Looks at one thing in one HR system. */
@@ -120,7 +127,7 @@ export class People {
     viewer: string,
     limit: number,
   ): Promise<FoundInHr> {
-    const found: FoundInHr = { employees: [], departments: [], isComplete: true }
+    const found: FoundInHr = { employees: [], departments: [], trouble: null }
     const line = this.#searching.get(viewer) ?? new BoundedLine(1, 1)
     this.#searching.set(viewer, line)
     const options = { limit, timeoutMs: SEARCH_MS }
@@ -144,7 +151,7 @@ export class People {
             found.departments.push(...departments.filter(isOwn))
           } catch (error) {
             this.#logger.debug({ source: source.name, error }, 'HR could not be searched')
-            found.isComplete = false
+            found.trouble = troubleOf(error)
           }
         }),
       )
@@ -152,7 +159,7 @@ export class People {
       await line.run(search)
     } catch (error) {
       if (!(error instanceof BusyError)) throw error
-      found.isComplete = false
+      found.trouble = { hr: 'busy', reason: null }
     }
     return found
   }
@@ -178,6 +185,11 @@ export class People {
     )
     return new Map(answers.flat())
   }
+}
+
+function troubleOf(error: unknown): SearchTrouble {
+  if (error instanceof BusyError) return { hr: 'busy', reason: null }
+  return isOfHr(error) ? { hr: 'failed', reason: saidBy(error) } : { hr: 'away', reason: null }
 }
 
 /** A department's key, as names of departments are found by. */

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { snoozeEnd } from '../../src/console/cases/input.ts'
 import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
@@ -54,6 +54,48 @@ describe('an unknown filter', () => {
   test('an address without a number is not found', async () => {
     expect((await get('/api/v1/cases/abc')).json()).toMatchObject({ status: 404, code: 'not_found' })
     expect((await get('/api/v1/cases/abc')).body).not.toContain('NaN')
+  })
+})
+
+describe('a list without cases', () => {
+  const see = async (path: string, language = 'en') =>
+    (await console.browse('viewer', 'GET', path, undefined, { 'accept-language': language })).body
+  const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
+  afterEach(async () => {
+    await console.pool.query(
+      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run',
+    )
+  })
+
+  test('does not say that everything has arrived before HR was ever read', async () => {
+    for (const path of ['/cases', '/cases/groups']) {
+      expect(await see(path), path).toContain('dirsync has never read HR')
+      expect(await see(path), path).not.toContain('has arrived')
+    }
+    expect(await see('/cases', 'zh-CN')).toContain('尚未读取过人事系统')
+  })
+
+  test.each([
+    ['', 'Everything that dirsync had to send has arrived.', '已全部送达'],
+    [work, 'Changes still wait to be sent.', '等待发送'],
+    [`update dirsync.sync_run set state = 'held'`, 'changes wait for a decision', '等待审批后发送'],
+    [
+      `insert into dirsync.halt (scope, category, message, remedy, raised_by) values ('*', 'paused', '[]', '[]', 'a test')`,
+      'All calls are paused',
+      '已暂停',
+    ],
+    [
+      `insert into dirsync.halt (scope, category, message, remedy, raised_by) values ('E1', 'credentials', '[]', '[]', 'a test')`,
+      'Work is halted',
+      '已停止',
+    ],
+  ])('once HR was read, and then %j, says “%s”', async (then, english, chinese) => {
+    await console.pool.query(
+      `insert into dirsync.sync_run (kind, state, planned_at, requested_by) values ('full', 'done', now(), 'a test')`,
+    )
+    if (then) await console.pool.query(then)
+    expect(await see('/cases')).toContain(english)
+    expect(await see('/cases', 'zh-CN')).toContain(chinese)
   })
 })
 

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deletionCandidates, departmentTree } from '../../src/console/departments/read.ts'
+import { SAMPLE } from '../../src/trial/environment.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
 
 const store = new StoreUnderTest()
+const unmapped = new ConsoleUnderTest()
+const mapped = new ConsoleUnderTest(() => ({ HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql ?? '' }))
 const HOUR = 3_600_000
 
 beforeEach(async () => {
@@ -59,4 +63,23 @@ describe('the tree of departments', () => {
 test('candidates for deletion are those closed or missing and not deleted, the soonest first', async () => {
   const found = await deletionCandidates(store.pool, 24 * HOUR)
   expect(found.map(({ dept_code }) => dept_code)).toEqual(['A3', 'A2'])
+})
+
+describe('the page before any department was read', () => {
+  const see = async (console: ConsoleUnderTest) =>
+    (await console.browse('viewer', 'GET', '/departments')).body
+
+  test('says that departments are not mapped, not that HR has closed none', async () => {
+    const body = await see(unmapped)
+    expect(body).not.toContain('HR has closed no department')
+    expect(body).toContain('Departments are not mapped, so dirsync does not know what HR has closed.')
+    expect(body).toContain('Without HR_DEPARTMENTS_SQL no run reads departments.')
+  })
+
+  test('says that none was read yet', async () => {
+    const body = await see(mapped)
+    expect(body).not.toContain('HR has closed no department')
+    expect(body).toContain('dirsync has not read any department yet')
+    expect(body).toContain('A run of departments reads them from HR.')
+  })
 })

@@ -148,3 +148,14 @@ test('while HR does not answer, that is said, and keys are found', async () => {
   expect(found).toMatchObject({ hr: 'away', departments: [{ dept_code: 'D%1' }] })
   await locking.query('rollback')
 })
+
+test('that HR cannot be searched says why, not that it took too long', async () => {
+  await console.pool.query('alter table public.staff rename to staff_elsewhere')
+  onTestFinished(async () => {
+    await console.pool.query('alter table public.staff_elsewhere rename to staff')
+  })
+  expect(await search('Person')).toMatchObject({ hr: 'failed', hr_failure: expect.stringContaining('staff') })
+  const { body } = await console.browse('reviewer', 'GET', '/search?q=Person')
+  expect(body).toContain('HR could not be searched')
+  expect(body).not.toContain('did not answer in time')
+})

@@ -24,6 +24,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
+import type { Arrival } from './arrival.ts'
 import { BULK_ACTIONS, SNOOZE_PERIODS } from './input.ts'
 import {
   caseTabs,
@@ -62,7 +63,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { items, count, input, groups, display } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const list = html`${ask.may('reviewer') && items.length > 0 ? actForm(ask, listed) : ''}
-    ${live(ask, 'list', ['cases'], drawBlocks(ask, casesShown(ask, listed, input, display).blocks))}`
+    ${live(ask, 'list', topicsOf(items), drawBlocks(ask, casesShown(ask, listed, input, display).blocks))}`
   const counted = html`<span class="soft">${countText(ask, listed, input)}${
     isFiltered || count === 0
       ? ''
@@ -82,7 +83,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
           ask,
           'causes',
           ['cases'],
-          section(t('cases.causes'), groupTable(ask, groups.slice(0, CAUSES_ABOVE)), {
+          section(t('cases.causes'), groupTable(ask, groups.slice(0, CAUSES_ABOVE), null), {
             aside:
               groups.length > CAUSES_ABOVE
                 ? html`<a href="/cases/groups">${t('cases.all_causes', { count: groups.length })}</a>`
@@ -170,13 +171,18 @@ function displayForm(ask: Ask, { input, display }: Listed): SafeHtml {
 }
 
 /** All causes with what to do about each. */
-export function groupsBody(ask: Ask, groups: Group[]): SafeHtml {
+export function groupsBody(ask: Ask, groups: Group[], arrival: Arrival | null): SafeHtml {
   return html`${head(ask.t('cases.title'))}
   ${caseTabs(ask, 'groups')}
-  ${live(ask, 'causes', ['cases'], groupTable(ask, groups))}`
+  ${live(ask, 'causes', topicsOf(groups), groupTable(ask, groups, arrival))}`
 }
 
-function groupTable(ask: Ask, groups: Group[]): SafeHtml {
+/** An empty list says whether all has arrived. */
+function topicsOf(rows: readonly unknown[]): string[] {
+  return rows.length === 0 ? ['cases', 'work', 'runs', 'halts'] : ['cases']
+}
+
+function groupTable(ask: Ask, groups: Group[], arrival: Arrival | null): SafeHtml {
   const { t } = ask
   return table(
     groups,
@@ -199,7 +205,7 @@ function groupTable(ask: Ask, groups: Group[]): SafeHtml {
     ],
     {
       caption: t('cases.causes'),
-      empty: empty(t('cases.none'), t('cases.none_todo')),
+      empty: empty(t('cases.none'), arrival ? t(`cases.none_todo.${arrival}`) : ''),
       href: ({ category, platform_code }) =>
         `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`,
     },
@@ -221,7 +227,7 @@ export function casesShown(
   display: Display | null = null,
 ): Shown {
   const { t } = ask
-  const { items } = result
+  const { items, arrival } = result
   const chosen = columnsOf(input, display)
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const [first] = items
@@ -241,7 +247,7 @@ export function casesShown(
           caption: t('cases.tab_list'),
           compact: display?.compact === true,
           empty: isFiltered ? t('cases.none_match') : t('cases.none'),
-          todo: isFiltered ? t('cases.none_match_todo') : t('cases.none_todo'),
+          todo: isFiltered ? t('cases.none_match_todo') : arrival ? t(`cases.none_todo.${arrival}`) : '',
           to: ({ id }) => `/cases/${id}`,
           ...(ask.may('reviewer')
             ? {

@@ -5,6 +5,7 @@ import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import { type DepartmentKey, departmentText, type People } from '../people.ts'
 import { rangeOf } from '../range.ts'
+import { Arrival, readArrival } from './arrival.ts'
 import { DeadLetter } from './dead-letter.ts'
 import {
   CASE_ORDERS,
@@ -60,6 +61,9 @@ export const CaseList = z.object({
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
   count: z.int().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
+  arrival: Arrival.nullable().describe(
+    'Without filters and cases: whether all has arrived, or what keeps it: HR was never read, …; else null',
+  ),
 })
 export type CaseList = z.infer<typeof CaseList>
 
@@ -96,7 +100,8 @@ export async function readCaseList(pool: Pool, ask: Ask, input: ListInput): Prom
     listCasesPage(pool, filter, { after, limit, order: orderOf(input) }),
     countCases(pool, filter),
   ])
-  return { ...page, ...counted }
+  const isEmpty = page.items.length === 0 && Object.keys(filter).length === 0
+  return { ...page, ...counted, arrival: isEmpty ? await readArrival(pool) : null }
 }
 
 export async function readCaseGroups(pool: Pool): Promise<CaseGroups> {

@@ -11,6 +11,7 @@ import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
+import { readArrival } from './arrival.ts'
 import { caseShown } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
 import { casesShown, groupsBody, listBody } from './list-view.ts'
@@ -158,9 +159,9 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       summary: 'Unresolved cases by cause: category and code of the platform',
       result: CaseGroups,
       run: () => readCaseGroups(pool),
-      page: (ask, result) => ({
+      page: async (ask, { items }) => ({
         title: ask.t('cases.tab_groups'),
-        body: groupsBody(ask, result.items),
+        body: groupsBody(ask, items, items.length === 0 ? await readArrival(pool) : null),
       }),
     }),
     csv: download({

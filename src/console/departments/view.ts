@@ -99,7 +99,7 @@ function itself(
 
 function candidates(
   ask: Ask,
-  { candidates: rows, grace_hours, enterprises: all }: DepartmentsResult,
+  { candidates: rows, grace_hours, enterprises: all, has_mapping }: DepartmentsResult,
 ): SafeHtml {
   const { t } = ask
   const columns: Column<Department>[] = [
@@ -138,7 +138,16 @@ function candidates(
       t('departments.candidates'),
       table(rows, columns, {
         caption: t('departments.candidates'),
-        empty: empty(t('departments.no_candidates')),
+        // What HR has closed is known only of departments that were read.
+        empty: empty(
+          t(
+            all.length > 0
+              ? 'departments.no_candidates'
+              : has_mapping
+                ? 'departments.no_candidates.unread'
+                : 'departments.no_candidates.unmapped',
+          ),
+        ),
         href: row => departmentPath(row.enterprise_code, row.dept_code),
       }),
       { aside: t('departments.grace', { hours: grace_hours }) },
@@ -158,7 +167,7 @@ function timeLeft(ask: Ask, row: Department): Part {
   return state('busy', t('departments.next_run'))
 }
 
-function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
+function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHtml {
   const { t } = ask
   const columns: Column<Department>[] = [
     {
@@ -191,7 +200,10 @@ function level(ask: Ask, { items, way }: DepartmentsResult): SafeHtml {
     empty:
       way.length > 0
         ? empty(t('departments.none_below'))
-        : empty(t('departments.none'), t('departments.none.remedy')),
+        : empty(
+            t('departments.none'),
+            t(has_mapping ? 'departments.none.remedy' : 'departments.none.unmapped'),
+          ),
     href: row => departmentPath(row.enterprise_code, row.dept_code),
   })
 }

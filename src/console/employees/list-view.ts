@@ -1,9 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { beginning } from '../../lib/text.ts'
+import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import type { Block } from '../shown.ts'
 import {
-  alert,
   empty,
   figure,
   filters,
@@ -89,7 +90,7 @@ export function employeesBody(
       ? ''
       : html`<p>${t('employees.of_department', { department: beginning(asked.department, 80) })}</p>`
   }
-  ${result.hr === 'away' ? alert('warn', t('search.hr_away')) : ''}
+  ${drawBlocks(ask, hrTrouble(ask, result))}
   ${table(
     result.items,
     [
@@ -158,4 +159,13 @@ function noEmployees({ t, language }: Ask, { q, department }: Listed, status: st
     return empty(t('employees.nobody_stands', { status: textOr(language, `status.${status}`, status) }))
   if (department !== undefined) return empty(t('employees.nobody_in_department'))
   return empty(t('overview.nobody'), t('overview.nobody.remedy'))
+}
+
+/** Why HR was not searched, if it should have been. */
+export function hrTrouble(
+  { t, language }: Ask,
+  { hr, hr_failure: why }: Pick<EmployeesResult, 'hr' | 'hr_failure'>,
+): Block[] {
+  if (hr === 'asked' || hr === 'not_asked') return []
+  return [{ notice: 'warn', title: t(`search.hr_${hr}`), what: why && inLanguage(language, why) }]
 }

@@ -12,7 +12,7 @@ import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
-import { findPeople, HrSearch } from './search.ts'
+import { findPeople, HrFailure, HrSearch } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
 
@@ -39,6 +39,7 @@ export const EmployeesResult = z.object({
   items: z.array(ListedEmployee),
   next: z.string().nullable(),
   hr: HrSearch,
+  hr_failure: HrFailure,
 })
 export type EmployeesResult = z.infer<typeof EmployeesResult>
 
@@ -55,12 +56,13 @@ export async function readEmployees(
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const found = async (text: string) => {
-    const { employees: items, hr } = await findPeople(services, ask, text, limit)
-    return { items, hr, next: null }
+    const { employees: items, hr, hr_failure } = await findPeople(services, ask, text, limit)
+    return { items, hr, hr_failure, next: null }
   }
   const listed = async () => ({
     ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),
     hr: 'not_asked' as const,
+    hr_failure: null,
   })
   const [counts, page] = await Promise.all([
     countStatuses(services.pool),

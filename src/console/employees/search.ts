@@ -6,6 +6,8 @@ import type { Pool } from '../../lib/database.ts'
 import { lowerAscii } from '../../lib/text.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { employeeStatus } from '../../sync/figures.ts'
+import { SaidText } from '../../texts/failures.ts'
+import type { Said } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import type { DepartmentKey, People } from '../people.ts'
@@ -21,16 +23,19 @@ export type FoundEmployee = z.infer<typeof FoundEmployee>
 
 /** What came of asking HR. */
 export const HrSearch = z
-  .enum(['asked', 'away', 'not_asked'])
+  .enum(['asked', 'away', 'busy', 'failed', 'not_asked'])
   .describe(
-    'away: HR did not answer in time; not_asked: found without it; viewers have it asked for departments alone',
+    'away: HR did not answer in time; busy: too many are searching it; failed: it cannot be searched, `hr_failure` says ' +
+      'why; not_asked: found without it; viewers have it asked for departments alone',
   )
+export const HrFailure = SaidText.nullable().describe('Why HR cannot be searched')
 
 /** What HR has by the text, besides what dirsync knows itself. */
 interface Found {
   employees: FoundEmployee[]
   departments: DepartmentKey[]
   hr: z.infer<typeof HrSearch>
+  hr_failure: Said | null
 }
 
 /**
@@ -50,18 +55,24 @@ export async function findPeople(
     ({ userid, found_by }) => lowerAscii(userid) === lowerAscii(wanted) || found_by === 'openid',
   )
   const columns = columnsOf(wanted)
-  if (isKnown || columns.length === 0) return { employees: own, departments: [], hr: 'not_asked' }
+  if (isKnown || columns.length === 0)
+    return { employees: own, departments: [], hr: 'not_asked', hr_failure: null }
   // Names of departments stand on every page, those of people do not.
   const by = mayAs(ask.viewer.role, 'reviewer') ? columns : []
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
-  const { employees, departments, isComplete } = await people.search(
+  const { employees, departments, trouble } = await people.search(
     wanted,
     by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
     ask.viewer.name,
     limit,
   )
   const found = employees.length === 0 ? own : await searchEmployees(pool, wanted, { limit, inHr: employees })
-  return { employees: found, departments, hr: isComplete ? 'asked' : 'away' }
+  return {
+    employees: found,
+    departments,
+    hr: trouble?.hr ?? 'asked',
+    hr_failure: trouble?.reason ?? null,
+  }
 }
 
 /** The columns that a text may be the beginning of. A single letter would be that of half a company. */

@@ -3,7 +3,7 @@ import { likeBeginning } from '../../hr/rows.ts'
 import type { Pool } from '../../lib/database.ts'
 import { lowerAscii } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
-import { FoundEmployee, findPeople, HrSearch } from '../employees/search.ts'
+import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
 import type { DepartmentKey, People } from '../people.ts'
 
 /** Everything that a search text may refer to. */
@@ -43,6 +43,7 @@ export const SearchResult = z.object({
     }),
   ),
   hr: HrSearch,
+  hr_failure: HrFailure,
 })
 export type SearchResult = z.infer<typeof SearchResult>
 
@@ -60,6 +61,7 @@ const NOTHING: SearchResult = {
   employees: [],
   departments: [],
   hr: 'not_asked',
+  hr_failure: null,
 }
 
 /**
@@ -100,11 +102,19 @@ export async function searchEverything(
     ),
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
-      ? { employees: [], departments: [], hr: 'not_asked' as const }
+      ? { employees: [], departments: [], hr: 'not_asked' as const, hr_failure: null }
       : findPeople(services, ask, wanted, limit),
   ])
   const departments = await searchDepartments(pool, wanted, found.departments, limit)
-  return { cases, codes, runs, departments, employees: found.employees, hr: found.hr }
+  return {
+    cases,
+    codes,
+    runs,
+    departments,
+    employees: found.employees,
+    hr: found.hr,
+    hr_failure: found.hr_failure,
+  }
 }
 
 /** Departments whose code begins with the text, and those that HR has by that name. */

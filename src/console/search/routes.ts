@@ -5,7 +5,7 @@ import { beginning } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
-import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
+import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
@@ -75,7 +75,7 @@ function addresses({ cases, codes, runs, employees, departments }: SearchResult)
 
 function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   const { t } = ask
-  const { cases, codes, runs, employees, departments, hr } = found
+  const { cases, codes, runs, employees, departments } = found
   const isNothing = addresses(found).length === 0
   const group = <Row>(
     caption: string,
@@ -90,7 +90,7 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   return {
     title: q === '' || isNothing ? t('search.title') : t('search.found', { text: beginning(q, 80) }),
     blocks: [
-      ...(hr === 'away' ? [{ notice: 'warn', title: t('search.hr_away') } as const] : []),
+      ...hrTrouble(ask, found),
       ...(isNothing ? nothing(ask, q) : []),
       ...group(t('nav.employees'), employees, toEmployee, [
         {

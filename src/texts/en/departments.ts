@@ -25,13 +25,18 @@ export const departments = {
   'departments.grace':
     'a department is kept for {hours, plural, one {# hour} other {# hours}} after HR closed it',
   'departments.no_candidates': 'HR has closed no department that is still on the platform.',
+  'departments.no_candidates.unread':
+    'dirsync has not read any department yet, so it does not know what HR has closed.',
+  'departments.no_candidates.unmapped':
+    'Departments are not mapped, so dirsync does not know what HR has closed.',
   'departments.time_left': 'Goes',
   'departments.refused': 'refused',
   'departments.kept_by_employees': 'kept while it has employees',
   'departments.kept_by_children': 'kept while it has departments below it',
   'departments.next_run': 'with the next run',
   'departments.none': 'No department is known.',
-  'departments.none.remedy': 'The first run of departments reads them from HR.',
+  'departments.none.remedy': 'A run of departments reads them from HR.',
+  'departments.none.unmapped': 'Without HR_DEPARTMENTS_SQL no run reads departments.',
   'departments.none_below': 'No department is below this one.',
   // What a run would do.
   'departments.run': 'Delete departments',

@@ -10,6 +10,10 @@ export const search = {
     'Search for a case (#17), a run (run 12), a trace id or a code of the platform, an employee by the beginning of the user id or by the whole open id, or a department by the beginning of its code or name. Reviewers can also search by names and numbers of people that HR has.',
   'search.hr_away':
     'HR did not answer in time: people and departments are found by their keys alone. Try again, or type a user id.',
+  'search.hr_busy':
+    'HR is busy with other searches: people and departments are found by their keys alone. Try again, or type a user id.',
+  'search.hr_failed':
+    'HR could not be searched: people and departments are found by their keys alone. Type a user id until that is mended.',
   'search.found_by': 'Found by',
   'search.by.userid': 'user id',
   'search.by.case': 'case',
