@@ -59,6 +59,14 @@ function expectedOf({ filter, expected }: z.output<typeof PartBody>): number | u
   return filter && expected
 }
 
+/** The address of a page of a plan. */
+function planAddress(run: number, input: z.output<typeof PlanQuery>): string {
+  const query = Object.entries(input).flatMap(([name, value]) =>
+    value === undefined || value === null ? [] : [[name, String(value)] as [string, string]],
+  )
+  return `/runs/${run}/plan?${new URLSearchParams(query)}`
+}
+
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
 export function plan(services: PlanServices & Pick<Services, 'config'>) {
   const { pool, hr, config } = services
@@ -106,7 +114,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       looks: 'explain',
       result: PlanResult,
       run: (_ask, { params, input }) => askedPlan(services, params.id, input),
-      page: (ask, result, { input }) => pageOf(ask, planShown(ask, result, input, config)),
+      page(ask, result, { params, input }) {
+        // It shows one moment, so nothing on it follows what happens; the next page of the list is the plan's.
+        const { topics: _, ...shown } = planShown(ask, result, input, config)
+        return pageOf({ ...ask, url: planAddress(params.id, input) }, shown)
+      },
     }),
     approvePart: action({
       path: '/runs/:id/approve-part',

@@ -236,6 +236,12 @@ test('filtered, ticked and approved in part, with old values from the platform; 
   await page.waitForURL(/plan\/ask/)
   const asked = await page.locator('tr', { hasText: 'e0003' }).locator('code').allInnerTexts()
   expect(asked).toEqual([expect.stringMatching(/^e\*+@/), 'e***@parts.example'])
+  // What happens then does not take the answer away, nor ask for it again.
+  await company.db.query(`select dirsync.pause('a test looks')`)
+  await page.locator('.state-bar').getByText('a test looks').waitFor()
+  expect(await page.locator('[hx-get*="/plan/ask"], a[href*="/plan/ask"]').count()).toBe(0)
+  expect(await page.getByText('This page cannot be updated').isVisible()).toBe(false)
+  await company.db.query('select dirsync.resume()')
   await screenshot(page, 'plan-asked')
   await page.goto(`/runs/${run}/plan?department=D3`)
   await page.getByRole('checkbox', { name: 'Tick e0003' }).check()
