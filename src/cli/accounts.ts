@@ -4,6 +4,7 @@ import { FailedError } from './failure.ts'
 import { say } from './language.ts'
 import {
   ASKED_BY_PERSON,
+  amountText,
   ENTERPRISE,
   enterpriseFlag,
   type LookUpOptions,
@@ -49,7 +50,7 @@ async function accounts(account: string | undefined, options: LookUpOptions): Pr
       of: row => stateText('product_category', row.product_category),
       gives: true,
     },
-    { title: columnTitle('balance'), of: row => row.balance, align: 'right' },
+    { title: columnTitle('balance'), of: row => amountText(row.balance), align: 'right' },
     { title: columnTitle('status'), of: row => stateText('account_status', row.status) },
   ])
   const subs = found.flatMap(account => (account.sub_limits ?? []).map(sub => ({ ...sub, of: account.name })))

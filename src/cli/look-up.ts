@@ -2,6 +2,7 @@ import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
 import { message } from '../texts/message.ts'
+import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -149,6 +150,11 @@ export function stateText(list: PlatformList, value: number | string | null): st
   if (value === null) return null
   const meaning = textOr(shellLanguage(), `${list}.${value}`, '')
   return meaning === '' ? String(value) : `${value} ${meaning}`
+}
+
+/** An amount of money, or of points where the asset is points. */
+export function amountText(text: string | null, asset: string | null = null): string | null {
+  return text === null ? null : moneyText(shellLanguage(), text, asset)
 }
 
 /** Prints how many rows were shown, and whether there are more. */

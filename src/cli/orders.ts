@@ -6,6 +6,7 @@ import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import {
   ASKED_BY_PERSON,
+  amountText,
   ENTERPRISE,
   enterpriseFlag,
   firstOf,
@@ -157,8 +158,12 @@ function printOrders(orders: PaymentOrder[]): void {
     { title: columnTitle('created'), of: row => shortTime(row.create_time) },
     { title: columnTitle('user'), of: row => row.userid, gives: true },
     { title: columnTitle('subject'), of: row => row.subject, gives: true, spare: true },
-    { title: columnTitle('paid'), of: row => row.pay_amount, align: 'right' },
-    { title: columnTitle('refunded'), of: row => row.refund_amount, align: 'right' },
+    { title: columnTitle('paid'), of: row => amountText(row.pay_amount, row.assetCode), align: 'right' },
+    {
+      title: columnTitle('refunded'),
+      of: row => amountText(row.refund_amount, row.assetCode),
+      align: 'right',
+    },
     { title: columnTitle('asset'), of: row => row.assetCode, spare: true },
     { title: columnTitle('status'), of: row => stateText('payment_order_status', row.status), gives: true },
   ])
@@ -172,9 +177,9 @@ function printOrder(order: PaymentOrderDetail): void {
     ['user', order.userid],
     ['payer', order.payer_name],
     ['subject', order.subject],
-    ['total', order.total_amount],
-    ['paid', order.pay_amount],
-    ['refunded', order.refund_amount],
+    ['total', amountText(order.total_amount, order.assetCode)],
+    ['paid', amountText(order.pay_amount, order.assetCode)],
+    ['refunded', amountText(order.refund_amount, order.assetCode)],
     ['asset', stateText('asset_code', order.assetCode)],
     ['order', order.out_trade_no],
     ['created', longTime(order.create_time)],
@@ -190,18 +195,19 @@ function printOrder(order: PaymentOrderDetail): void {
     ['type', stateText('trade_type', mall.trade_type)],
     ['trade_status', stateText('trade_status', mall.trade_status)],
     ['buyer', mall.buyer_name],
-    ['price', mall.order_price],
-    ['shipping_fee', mall.logistics_amount],
+    ['price', amountText(mall.order_price, order.assetCode)],
+    ['shipping_fee', amountText(mall.logistics_amount, order.assetCode)],
     ['buyer_message', mall.remark],
     ['closed_because', mall.cancel_order_reason_desc],
   ])
-  for (const [i, delivery] of (mall.order_list ?? []).entries()) printDelivery(delivery, i + 1)
+  for (const [i, delivery] of (mall.order_list ?? []).entries())
+    printDelivery(delivery, i + 1, order.assetCode)
 }
 
 type Mall = NonNullable<PaymentOrderDetail['commerce_order_detail']>
 type Delivery = NonNullable<Mall['order_list']>[number]
 
-function printDelivery(delivery: Delivery, number: number): void {
+function printDelivery(delivery: Delivery, number: number, asset: string | null): void {
   printTitle(say('shell.title.delivery', { number: String(number) }))
   printNamedFacts([
     ['status', stateText('order_status', delivery.order_status)],
@@ -209,8 +215,8 @@ function printDelivery(delivery: Delivery, number: number): void {
     ['recipient', delivery.delivery_name],
     ['phone', delivery.delivery_phone],
     ['address', delivery.address],
-    ['price', delivery.order_price],
-    ['shipping_fee', delivery.logistics_amount],
+    ['price', amountText(delivery.order_price, asset)],
+    ['shipping_fee', amountText(delivery.logistics_amount, asset)],
     ['deal', longTime(delivery.time_created)],
     ['shipped', longTime(delivery.time_delivery)],
     ['ship_until', longTime(delivery.time_delivery_end)],
@@ -224,8 +230,8 @@ function printDelivery(delivery: Delivery, number: number): void {
     { title: columnTitle('goods'), of: row => row.product_title ?? row.spu_name, gives: true },
     { title: columnTitle('spec'), of: row => row.sku_category ?? row.sku_name, gives: true },
     { title: columnTitle('count'), of: row => row.purchase_num, align: 'right' },
-    { title: columnTitle('price'), of: row => row.current_price, align: 'right' },
-    { title: columnTitle('deal_price'), of: row => row.deal_price, align: 'right' },
+    { title: columnTitle('price'), of: row => amountText(row.current_price, asset), align: 'right' },
+    { title: columnTitle('deal_price'), of: row => amountText(row.deal_price, asset), align: 'right' },
   ])
 }
 
@@ -242,8 +248,8 @@ function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
   printNamedFacts([
     ['status', stateText('order_record_status', record.status)],
     ['reason', record.reason],
-    ['paid', record.pay_amount],
-    ['refunded', record.refund_amount],
+    ['paid', amountText(record.pay_amount)],
+    ['refunded', amountText(record.refund_amount)],
     ['paid_at', longTime(record.pay_time)],
     ['refunded_at', longTime(record.refund_time)],
   ])

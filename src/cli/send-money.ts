@@ -18,7 +18,7 @@ import { message } from '../texts/message.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
 import { said, say } from './language.ts'
-import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
+import { ASKED_BY_PERSON, amountText, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
 import { factLines, factsOf, type NamedFact, print, printJson } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
@@ -44,9 +44,9 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
       return [
         ['order', refund.outerTradeNo],
-        ['paid', known?.pay_amount ?? say('shell.not_told')],
-        ['refunded_before', before ?? say('shell.not_told')],
-        ['this_refund', refund.refundAmount],
+        ['paid', amountText(known?.pay_amount ?? null) ?? say('shell.not_told')],
+        ['refunded_before', amountText(before) ?? say('shell.not_told')],
+        ['this_refund', amountText(refund.refundAmount)],
         ['note', exceeds ? say('shell.exceeds') : null],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
@@ -57,7 +57,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     send: sendRefund,
     facts: ({ outerTradeNo, refundAmount }, { receipt }) => [
       ['order', outerTradeNo],
-      ['amount', refundAmount],
+      ['amount', amountText(refundAmount)],
       ['trade', receipt],
     ],
     document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
@@ -103,7 +103,7 @@ export function sendTopUpRequest(
     operation: topUpApply,
     summary: application => [
       ['account', application.account_openid],
-      ['amount', application.amount],
+      ['amount', amountText(application.amount)],
       ['number', application.external_code],
       ['although_open', althoughOpen.join(', ')],
       ['payment', stateText('service_provider', Number(application.service_provider))],
@@ -115,7 +115,7 @@ export function sendTopUpRequest(
     send: (deps, application, options) => sendTopUp(deps, application, { ...options, althoughOpen }),
     facts: ({ account_openid, amount }, { receipt }) => [
       ['account', account_openid],
-      ['amount', amount],
+      ['amount', amountText(amount)],
       ['application', receipt],
     ],
     document: ({ account_openid, amount }, { number, receipt }) => ({

@@ -76,7 +76,7 @@ test('payment orders of some days are listed with what their states mean', async
   const list = await dirsync('orders', 'list', '--from', '2024-11-03', '--to', '2024-11-03')
   expect(list).toMatchObject({ code: 0, stderr: '' })
   expect(list.stdout).toMatch(/TRADE NO +CREATED +USER +PAID +REFUNDED +STATUS\n/)
-  expect(list.stdout).toMatch(/8000000000000125 +2024-11-03 +e10172 +126\.10 +0\.00 +3 payment completed\n/)
+  expect(list.stdout).toMatch(/8000000000000125 +2024-11-03 +e10172 +126\.10 points +0 points +3 payment com/)
   expect(list.stdout).toContain('5 in all.')
   expect(wideLines(list.stdout)).toEqual([])
 })
@@ -115,7 +115,7 @@ test('a payment order is shown down to its goods; an unknown state is shown as i
   expect(shown.stdout).toMatch(/created +2024-11-01 23:30:00\n/)
   expect(shown.stdout).toMatch(/activity +2 group-buy order\n/)
   expect(shown.stdout).toMatch(/Delivery 1\n +status +7 shipped, awaiting receipt\n/)
-  expect(shown.stdout).toMatch(/K1 +Tea +– +10 +9\.90 +8\.80\n/)
+  expect(shown.stdout).toMatch(/K1 +Tea +– +10 +9\.90 points +8\.80 points\n/)
   const missing = await dirsync('orders', 'show', '8000000000009999')
   expect(missing.code).toBe(1)
   expect(missing.stderr).toMatch(/enterprise\/consume\/get failed\n +code +1000220120/)
@@ -123,7 +123,7 @@ test('a payment order is shown down to its goods; an unknown state is shown as i
 
 test("a merchant's order is shown by its record", async () => {
   const record = await dirsync('orders', 'record', 'test-application-7')
-  expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
+  expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +CN¥8\.10\n/)
   expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(
     /--outer_trade_no must begin with the application id/,
   )
@@ -131,8 +131,8 @@ test("a merchant's order is shown by its record", async () => {
 
 test('limit accounts come with balances and sub-accounts', async () => {
   const accounts = await dirsync('accounts')
-  expect(accounts.stdout).toMatch(/b{32} +Canteen +2 staff lunch +1234567\.80 +1 valid\n/)
-  expect(accounts.stdout).toMatch(/Other +107 +0\.00 +1 valid/)
+  expect(accounts.stdout).toMatch(/b{32} +Canteen +2 staff .*CN¥1,234,567\.80 +1 valid\n/)
+  expect(accounts.stdout).toMatch(/Other +107 +CN¥0\.00 +1 valid/)
   expect(accounts.stdout).toMatch(
     /Sub-accounts\n +ID +NAME +OF +STATUS\n +17 +Night shift +Canteen +2 invalid\n/,
   )

@@ -92,7 +92,7 @@ test.concurrent('a refund is sent with --yes, and its number is never sent again
   const accepted = await dirsync(...refund(0, '--number', number, '--yes'))
   expect(accepted).toMatchObject({ code: 0, stderr: '' })
   expect(accepted.stdout).toMatch(
-    /^Refund test-applicationR-once is accepted\.\n +order +test-app.*\n +amount +12\.50$/m,
+    /^Refund test-applicationR-once is accepted\.\n +order +test-app.*\n +amount +CN¥12\.50$/m,
   )
   const again = await dirsync(...refund(0, '--number', number, '--yes'))
   expect(again.code).toBe(1)
@@ -199,7 +199,7 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
 
   const list = await dirsync('refund', 'list', '--state', 'unknown')
   expect(list.stdout).toMatch(
-    /NUMBER .*AMOUNT +STATE +SENT\n[\s\S]*test-applicationR-lost .* 12\.50 +unknown/,
+    /NUMBER .*AMOUNT +STATE +SENT\n[\s\S]*test-applicationR-lost .* CN¥12\.50 +unknown/,
   )
   expect(wideLines(list.stdout)).toEqual([])
   const status = await dirsync('status')
@@ -236,7 +236,7 @@ describe('a top-up', () => {
     expect(external_code).toMatch(/^test-applicationT\d{14}[0-9A-Z]{8}$/)
     expect(await journal('topup', external_code)).toMatchObject([{ state: 'accepted', apply_charge_openid }])
     expect((await dirsync(...topUp('--number', external_code))).stderr).toMatch(/was sent before/)
-    expect((await dirsync('topup', 'list')).stdout).toMatch(/ +5,000\.00 +accepted/)
+    expect((await dirsync('topup', 'list')).stdout).toMatch(/ +CN¥5,000\.00 +accepted/)
   })
 
   test.concurrent('of unknown outcome waits for a person', async () => {
@@ -293,7 +293,7 @@ describe('at a terminal', { tags: 'script' }, () => {
     const { code, screen } = await terminal.ended
     expect(code).toBe(1)
     expect(screen).toMatch(
-      /order +test-application-0005\r\n +paid +100\.00\r\n +refunded before +0\.00\r\n +this refund +150/,
+      /order +test-application-0005\r\n +paid +CN¥100\.00\r\n +refunded before +CN¥0\.00\r\n +this refund +CN¥150\.00/,
     )
     expect(screen).toMatch(/more than is left of the order/)
     expect(screen).toContain(deployment.settings.PLATFORM_BASE_URL)

@@ -5,7 +5,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { itemOf } from '../cases/parts.ts'
 import { type Block, joined, tableOf, term, type Words } from '../shown.ts'
-import { duration, section } from '../ui/parts.ts'
+import { amount, duration, section } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import type { EmployeeResult } from './query.ts'
@@ -174,7 +174,8 @@ function attemptsOf(ask: Ask, attempts: EmployeeResult['attempts']): Block {
   return { section: t('employees.attempts'), aside: t('employees.latest', { count: 10 }), blocks: [table] }
 }
 
-function ordersOf({ t }: Ask, orders: EmployeeResult['payment_orders']): Block {
+function ordersOf(ask: Ask, orders: EmployeeResult['payment_orders']): Block {
+  const { t } = ask
   const table = tableOf(
     orders,
     [
@@ -190,8 +191,16 @@ function ordersOf({ t }: Ask, orders: EmployeeResult['payment_orders']): Block {
         title: t('employees.state'),
         of: ({ status }) => (status === null ? null : term('payment_order_status', String(status))),
       },
-      { title: t('employees.paid'), kind: 'number', of: ({ pay_amount }) => pay_amount },
-      { title: t('employees.refunded'), kind: 'number', of: ({ refund_amount }) => refund_amount },
+      {
+        title: t('employees.paid'),
+        kind: 'number',
+        of: ({ pay_amount, asset_code }) => amount(ask, pay_amount, asset_code),
+      },
+      {
+        title: t('employees.refunded'),
+        kind: 'number',
+        of: ({ refund_amount, asset_code }) => amount(ask, refund_amount, asset_code),
+      },
     ],
     { caption: t('employees.orders') },
   )

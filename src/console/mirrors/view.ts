@@ -253,12 +253,20 @@ export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
       cell: ({ userid, enterprise_code }) => employeeLink(ask, enterprise_code, userid),
     },
     { title: ask.t('mirrors.subject'), kind: 'spare', cell: ({ subject }) => subject && words(subject) },
-    { title: ask.t('mirrors.total'), kind: 'number', cell: ({ total_amount }) => amount(ask, total_amount) },
-    { title: ask.t('mirrors.paid'), kind: 'number', cell: ({ pay_amount }) => amount(ask, pay_amount) },
+    {
+      title: ask.t('mirrors.total'),
+      kind: 'number',
+      cell: ({ total_amount, asset_code }) => amount(ask, total_amount, asset_code),
+    },
+    {
+      title: ask.t('mirrors.paid'),
+      kind: 'number',
+      cell: ({ pay_amount, asset_code }) => amount(ask, pay_amount, asset_code),
+    },
     {
       title: ask.t('mirrors.refunded'),
       kind: 'number',
-      cell: ({ refund_amount }) => amount(ask, refund_amount),
+      cell: ({ refund_amount, asset_code }) => amount(ask, refund_amount, asset_code),
     },
     {
       title: ask.t('mirrors.asset'),

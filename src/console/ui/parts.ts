@@ -3,6 +3,7 @@ import { shortened } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { durationText, numbers, percentText } from '../../texts/figures.ts'
 import { changed, type Said } from '../../texts/message.ts'
+import { moneyText } from '../../texts/money-text.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
 import type { Ask, Refused, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
@@ -98,11 +99,13 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
-/** An amount of money, with both decimals. Takes the database's decimal text, so that no digit is lost. */
-export function amount({ language }: Pick<Taste, 'language'>, text: string | null): string {
-  if (text === null) return '–'
-  const decimals = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const
-  return new Intl.NumberFormat(language, decimals).format(text as `${number}`)
+/** An amount of money, or of points where the asset is points. */
+export function amount(
+  { language }: Pick<Taste, 'language'>,
+  text: string | null,
+  asset: string | null = null,
+): string {
+  return text === null ? '–' : moneyText(language, text, asset)
 }
 
 /** A share of 0 to 1 in percent. It never rounds up to 100 % or down to 0 %. */

@@ -14,6 +14,7 @@ export const money = {
     'The platform offers no query for top-ups. Ask its support, then record the answer. Do not send a top-up again by hand.',
   'money.show_them': 'Show them',
   'money.state': 'State',
+  'money.points': '{amount} {count, plural, one {point} other {points}}',
   'money.number': 'Number',
   'money.order': 'Order',
   'money.account': 'Account',

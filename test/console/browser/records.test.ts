@@ -180,7 +180,9 @@ describe('mirrors', () => {
     await page.getByText(/Run \d+ reads it/).waitFor()
     // Without a reload.
     await page.getByText('T000000000000003').waitFor()
-    expect(await page.locator('tbody tr').first().locator('td.number').first().textContent()).toBe('1,012.50')
+    expect(await page.locator('tbody tr').first().locator('td.number').first().textContent()).toBe(
+      '1,012.50 points',
+    )
     expect(await page.title()).toContain('Payment orders')
     await page.getByLabel('Employee', { exact: true }).fill('e0002')
     await page.getByRole('button', { name: 'Apply' }).click()
@@ -193,7 +195,7 @@ describe('mirrors', () => {
     await page.getByText('Nothing matches these filters.').waitFor()
     await page.goto('/mirrors/accounts')
     await page.getByRole('button', { name: 'Read again' }).click()
-    await page.getByText('80,000.00').waitFor()
+    await page.getByText('CN¥80,000.00').waitFor()
     expect(await page.title()).toContain('Limit accounts')
     await page.goto('/mirrors')
     await page
