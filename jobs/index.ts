@@ -15,8 +15,11 @@ export interface JobContext {
   logger: Logger
   /** The mirrors that are switched on. */
   mirrors: readonly Mirror[]
-  /** Requests a run of the kind, unless one is waiting or in progress; while one is held, HR is checked again. */
-  requestRun(kind: RunKind): Promise<void>
+  /**
+   * Requests a run of the kind, unless one is waiting or in progress; while one is held, HR is checked again.
+   * @returns the runs that will do the work
+   */
+  requestRun(kind: RunKind): Promise<number[]>
 }
 
 export interface CronJob {
@@ -26,7 +29,9 @@ export interface CronJob {
   does: string
   /** Default cron expression, in the time zone of the process; six fields begin with seconds. */
   schedule: string
-  run(context: JobContext): Promise<void>
+  /** @returns the runs that it requested or joined, if it is about runs */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most jobs are not about runs, and return nothing
+  run(context: JobContext): Promise<readonly number[] | void>
 }
 
 /** Every cron job: what it does, and when. */
@@ -64,7 +69,8 @@ export const CRON_JOBS: readonly CronJob[] = [
     schedule: '*/10 * * * * *',
     async run({ pool }) {
       await endLostRetries(pool)
-      await requestDueRetries(pool)
+      const run = await requestDueRetries(pool)
+      return run === null ? [] : [run]
     },
   },
   {
@@ -97,7 +103,7 @@ function mirror(kind: Mirror, rows: string, schedule: string): CronJob {
     does: `reads ${rows} again, if MIRRORS lists ${kind}`,
     schedule,
     async run({ mirrors, requestRun }) {
-      if (mirrors.includes(kind)) await requestRun(kind)
+      return mirrors.includes(kind) ? requestRun(kind) : []
     },
   }
 }

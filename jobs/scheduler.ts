@@ -201,11 +201,11 @@ export class CronScheduler {
   /** Runs a job whose tick was claimed. */
   async #run(job: CronJob, due: Date): Promise<void> {
     const { pool, logger, context } = this.#options
-    const error = await failureOf(() => job.run(context))
+    const { runs, error } = await outcomeOf(() => job.run(context))
     if (error && this.#isNews(job.name, error))
       logger.error({ job: job.name, error }, 'cron job failed; its next tick tries again')
     if (!error) this.#told.delete(job.name)
-    await finishTick(pool, job.name, due, error)
+    await finishTick(pool, job.name, due, runs, error)
   }
 
   /** Whether an error differs from the last logged one of this job, or that was long ago. */
@@ -249,13 +249,14 @@ export class CronScheduler {
   }
 }
 
-/** The error of the work, or null. */
-async function failureOf(work: () => Promise<void>): Promise<string | null> {
+/** The runs that a job requested or joined, and its error, or null. */
+async function outcomeOf(
+  work: () => ReturnType<CronJob['run']>,
+): Promise<{ runs: readonly number[]; error: string | null }> {
   try {
-    await work()
-    return null
+    return { runs: (await work()) ?? [], error: null }
   } catch (reason) {
-    return reason instanceof Error ? reason.message : String(reason)
+    return { runs: [], error: reason instanceof Error ? reason.message : String(reason) }
   }
 }
 
@@ -359,9 +360,15 @@ async function claimRequests(
   return rows
 }
 
-async function finishTick(db: Pool, job: string, dueAt: Date, error: string | null): Promise<void> {
+async function finishTick(
+  db: Pool,
+  job: string,
+  dueAt: Date,
+  runs: readonly number[],
+  error: string | null,
+): Promise<void> {
   await db.query(
-    `update dirsync.job_tick set finished_at = now(), error = $3 where job = $1 and due_at = $2`,
-    [job, dueAt, error],
+    `update dirsync.job_tick set finished_at = now(), run_ids = $3, error = $4 where job = $1 and due_at = $2`,
+    [job, dueAt, runs, error],
   )
 }

@@ -470,9 +470,7 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
       feeder,
       logger,
       mirrors: config.MIRRORS,
-      async requestRun(kind) {
-        await requestScheduledRun(pool, kind, 'cron', logger)
-      },
+      requestRun: kind => requestScheduledRun(pool, kind, 'cron', logger),
     },
     processId: entry.id,
     logger,

@@ -6,6 +6,7 @@ import { CronScheduler } from '../../jobs/scheduler.ts'
 import { listSchedules, type Schedule } from '../../src/console/schedules/query.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { Commands } from '../../src/sync/commands.ts'
+import { requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 const EVERY_SECOND = '* * * * * *'
@@ -29,7 +30,7 @@ beforeEach(async () => {
 })
 
 /** A scheduler as a process of its own would have it, woken as `main.ts` does. */
-async function scheduler(schedule: string, run: () => Promise<void>, name = 'a-job'): Promise<CronScheduler> {
+async function scheduler(schedule: string, run: CronJob['run'], name = 'a-job'): Promise<CronScheduler> {
   const job: CronJob = { name, does: 'is scheduled', schedule, run }
   const created = new CronScheduler({
     pool: database.pool,
@@ -183,6 +184,22 @@ describe('a job that is run now', () => {
     const { ticks } = await scheduleWhere(({ ticks }) => Boolean(ticks[0]?.finished_at))
     expect(ticks).toMatchObject([{ error: null }])
   })
+})
+
+test('a tick tells which run it requested, or found under way, while there is that run', async () => {
+  await scheduler(YEARLY, () => requestScheduledRun(database.pool, 'full', 'cron', SILENT))
+  const tick = async () => {
+    const at = await commands.runSchedule('a-job')
+    const { ticks } = await scheduleWhere(({ ticks: [latest] }) =>
+      Boolean(latest?.finished_at && latest.due_at.getTime() === at.getTime()),
+    )
+    return ticks.map(({ runs }) => runs)
+  }
+  const [[run = 0] = []] = await tick()
+  expect(run).toBeGreaterThan(0)
+  expect(await tick()).toEqual([[run], [run]])
+  await database.pool.query('delete from dirsync.sync_run where id = $1', [run])
+  expect((await theSchedule()).ticks.map(({ runs }) => runs)).toEqual([[], []])
 })
 
 test('schedules are told in plain words of both languages, the next one first', async () => {

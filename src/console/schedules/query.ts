@@ -13,6 +13,11 @@ export const Tick = z.object({
   skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
   requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),
   missed: z.boolean().describe('It came late, because no scheduler was running when it was due'),
+  runs: z
+    .array(z.int())
+    .describe(
+      'The runs that it requested, or found under way, of which each source of HR has its own; without pruned ones',
+    ),
 })
 export type Tick = z.infer<typeof Tick>
 
@@ -53,7 +58,8 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
     ),
     db.query<Tick & { job: string }>(
       `select t.job, t.due_at, t.claimed_at, t.finished_at, t.error, t.skipped, t.requested_by,
-              t.requested_by is null and t.claimed_at > t.due_at + interval '1 minute' as missed
+              t.requested_by is null and t.claimed_at > t.due_at + interval '1 minute' as missed,
+              to_jsonb(array(select r.id from dirsync.sync_run r where r.id = any (t.run_ids) order by r.id)) as runs
        from dirsync.job_schedule s
        cross join lateral (select * from dirsync.job_tick k
                            where k.job = s.job order by k.due_at desc limit $1) t

@@ -166,6 +166,7 @@ function tickTable(ask: Ask, ticks: readonly Tick[]): Block {
       { title: t('schedules.due'), of: ({ due_at }) => ({ at: due_at }) },
       { title: t('schedules.outcome'), of: tick => tickState(ask, tick) },
       { title: t('schedules.took'), kind: 'number', of: tick => tookText(ask, tick) },
+      { title: t('schedules.led_to'), of: tick => runsOf(ask, tick) },
       {
         title: t('schedules.remark'),
         of: ({ error, skipped, requested_by, missed }) => {
@@ -193,7 +194,13 @@ function nextTick({ t, now }: Ask, { paused_at, run_requested_at, overdue, next_
 /** The result of the latest tick, with its error. */
 function latestTick(ask: Ask, tick: Tick): Words {
   const error = tick.error === null ? null : { foreign: tick.error }
-  return joined([tickState(ask, tick), { soft: { since: tick.claimed_at } }, error], ' ')
+  return joined([tickState(ask, tick), { soft: { since: tick.claimed_at } }, runsOf(ask, tick), error], ' ')
+}
+
+/** Where the tick's work can be followed. */
+function runsOf({ t }: Ask, { runs }: Tick): Words {
+  const links = runs.map(run => ({ to: `/runs/${run}`, text: t('schedules.run_of', { run: String(run) }) }))
+  return joined(links, ' ')
 }
 
 const OUTCOMES: Record<ReturnType<typeof outcomeOf>, Tone> = {

@@ -27,6 +27,8 @@ export const schedules = {
   'schedules.due': 'Due',
   'schedules.outcome': 'Outcome',
   'schedules.took': 'Took',
+  'schedules.led_to': 'Led to',
+  'schedules.run_of': 'run {run}',
   'schedules.remark': 'Remark',
   'schedules.tick.done': 'done',
   'schedules.tick.failed': 'failed',

@@ -29,6 +29,8 @@ export const schedules = {
   'schedules.due': '应触发时间',
   'schedules.outcome': '结果',
   'schedules.took': '耗时',
+  'schedules.led_to': '对应同步任务',
+  'schedules.run_of': '第 {run} 号同步任务',
   'schedules.remark': '说明',
   'schedules.tick.done': '已完成',
   'schedules.tick.failed': '失败',

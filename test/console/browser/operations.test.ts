@@ -116,6 +116,22 @@ describe('schedules', () => {
     await screenshot(page, 'schedules-job')
   })
 
+  test('a tick leads to the run that it requested', async () => {
+    const page = await visit(browser, service.url, { role: 'operator' })
+    await page.goto('/schedules?job=openids')
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByRole('cell', { name: 'done' }).first().waitFor()
+    await screenshot(page, 'schedules-run')
+    await page.locator('table a[href^="/runs/"]').first().click()
+    await page.waitForURL(/\/runs\/\d+$/)
+    const [run] = (
+      await company.db.query<{ id: number }>(
+        `select max(id) as id from dirsync.sync_run where kind = 'openids'`,
+      )
+    ).rows
+    expect(page.url()).toMatch(new RegExp(`/runs/${run?.id}$`))
+  })
+
   test('pausing says what it means before, and why it was done after; then it is resumed', async () => {
     const page = await visit(browser, service.url, { role: 'operator' })
     await page.goto('/schedules?job=full-resync')

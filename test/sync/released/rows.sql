@@ -13,9 +13,11 @@ insert into dirsync.hr_source (name, position, kind, address, enterprise_codes, 
 values ('north', 1, 'postgres', 'postgres://hr.example/north', '{E910}', '2026-11-20 09:00:00+00');
 insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, in_force_since, time_zone)
 values ('prune', '0 3 * * *', '2026-11-24 03:00:00+00', 86400, '2026-11-20 09:00:00+00', 'UTC');
-insert into dirsync.job_tick (job, due_at, claimed_by, claimed_at, finished_at)
+insert into dirsync.job_tick (job, due_at, claimed_by, claimed_at, finished_at, run_ids)
 values ('prune', '2026-11-23 03:00:00+00', '0b2f6d0e-2222-4222-8222-000000000001',
-        '2026-11-23 03:00:00+00', '2026-11-23 03:00:01+00');
+        '2026-11-23 03:00:00+00', '2026-11-23 03:00:01+00', '{}'),
+       ('full-resync', '2026-11-23 02:00:00+00', '0b2f6d0e-2222-4222-8222-000000000001',
+        '2026-11-23 02:00:00+00', '2026-11-23 02:00:01+00', '{5}');
 insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, fields, departments, decided_by, decided_at, why)
 select max(id), false, '{"department": "D9"}', 1, '{"changed": 1}', '{"mobile": 1}',
        '[{"enterprise_code": "", "department": "D9", "n": 1}]', 'sample (console:mei)',
