@@ -297,8 +297,15 @@ const FORMATS = {
     value == null ? '–' : value.toLocaleString(language, { maximumFractionDigits: 1 }),
 }
 
+/** An address of what happened between two moments, in seconds. */
+function between(path, from, to) {
+  const moment = seconds => `${new Date(seconds * 1000).toISOString().slice(0, 16)}Z`
+  const [page, part] = path.split('#')
+  return `${page}?from=${moment(from)}&to=${moment(to)}${part ? `#${part}` : ''}`
+}
+
 function draw(plot) {
-  const { x, series, unit, language, zone, time } = JSON.parse(plot.dataset.curve)
+  const { x, series, unit, page, step, list, language, zone, time } = JSON.parse(plot.dataset.curve)
   // Nothing to draw yet; the sentence below says so.
   if (x.length < 2 || series.every(({ values }) => values.every(value => value == null))) return
   const style = getComputedStyle(document.documentElement)
@@ -337,13 +344,23 @@ function draw(plot) {
     ticks: { show: false },
     font: `11px ${style.fontFamily}`,
   }
-  new uPlot(
+  const drawn = new uPlot(
     {
       // The plot is hidden, and has no width, until there is something in it.
       width: plot.parentElement.clientWidth || 400,
       height: 150,
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
-      cursor: { points: { size: 6 } },
+      cursor: { points: { size: 6 }, drag: { setScale: false, dist: 5 } },
+      hooks: {
+        // What is selected becomes the range of the page, in whole steps and at least two of them, which make a line.
+        setSelect: [
+          ({ select, posToVal }) => {
+            const first = Math.floor(posToVal(select.left, 'x') / step) * step
+            const last = Math.ceil(posToVal(select.left + select.width, 'x') / step) * step
+            location.assign(between(page, first, Math.max(last, first + 2 * step)))
+          },
+        ],
+      },
       scales: {
         y: {
           range: (_, min, max) =>
@@ -376,6 +393,16 @@ function draw(plot) {
     [x, ...series.map(({ values }) => values)],
     plot,
   )
+  if (list) {
+    drawn.over.classList.add('leads')
+    drawn.over.addEventListener('click', () => {
+      const at = x[drawn.cursor.idx]
+      if (at !== undefined) location.assign(between(list, at, at + step))
+    })
+  }
+  // With a finger neither is possible.
+  for (const hint of document.querySelectorAll('[data-curve-hint]'))
+    hint.hidden = !matchMedia('(pointer: fine)').matches
 }
 
 function start() {

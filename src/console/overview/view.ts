@@ -14,7 +14,7 @@ import { inSource } from '../state.ts'
 import {
   actionForm,
   bar,
-  curve,
+  curves,
   figure,
   filters,
   percent,
@@ -138,7 +138,7 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
 export function overviewCurves(
   ask: Ask,
   input: z.output<typeof HistorySpan>,
-  { x, in_sync, open_cases, pending, calls }: HistoryResult,
+  { step, x, in_sync, open_cases, pending, calls }: HistoryResult,
 ): SafeHtml {
   const { t } = ask
   // The columns are recorded together, every five minutes.
@@ -154,39 +154,49 @@ export function overviewCurves(
   return section(
     t('overview.history'),
     html`${tabs(t('overview.history'), [
-      { href: '/overview?span=24h', text: t('overview.last_24h'), current: span === '24h' },
-      { href: '/overview?span=30d', text: t('overview.last_30d'), current: span === '30d' },
-    ])}${filters(ask, '/overview', rangeFields(ask, t('overview.history'), input))}<div class="columns">
-      ${curve(ask, {
-        title: t('overview.in_sync'),
-        x,
-        series: [{ name: t('overview.in_sync'), values: in_sync }],
-        unit: 'percent',
-        summary: share === null ? none : t('overview.share_at', { share: percent(ask, share), time: at }),
-      })}
-      ${curve(ask, {
-        title: t('overview.cases_and_work'),
-        x,
-        series: [
-          { name: t('overview.unresolved_cases'), values: open_cases },
-          { name: t('overview.pending'), values: pending },
-        ],
-        summary:
-          cases === null || waiting === null
-            ? none
-            : t('overview.cases_at', { cases, pending: waiting, time: at }),
-      })}
-      ${curve(ask, {
-        title: t('overview.calls_per_minute'),
-        x,
-        series: [
-          { name: t('overview.calls'), values: perMinute },
-          { name: t('overview.refused'), values: refused },
-        ],
-        unit: 'per_second',
-        summary: t('overview.most_calls', { most: Math.ceil(Math.max(0, ...perMinute)) }),
-      })}
-    </div>`,
+      { href: '/overview?span=24h#history', text: t('overview.last_24h'), current: span === '24h' },
+      { href: '/overview?span=30d#history', text: t('overview.last_30d'), current: span === '30d' },
+    ])}${filters(ask, '/overview', rangeFields(ask, t('overview.history'), input))}${curves(
+      ask,
+      {
+        page: '/overview#history',
+        step,
+        given: { from: input.from, to: input.to },
+        list: { href: '/runs', text: t('overview.runs_then'), hint: t('overview.curve_hint') },
+      },
+      [
+        {
+          title: t('overview.in_sync'),
+          x,
+          series: [{ name: t('overview.in_sync'), values: in_sync }],
+          unit: 'percent',
+          summary: share === null ? none : t('overview.share_at', { share: percent(ask, share), time: at }),
+        },
+        {
+          title: t('overview.cases_and_work'),
+          x,
+          series: [
+            { name: t('overview.unresolved_cases'), values: open_cases },
+            { name: t('overview.pending'), values: pending },
+          ],
+          summary:
+            cases === null || waiting === null
+              ? none
+              : t('overview.cases_at', { cases, pending: waiting, time: at }),
+        },
+        {
+          title: t('overview.calls_per_minute'),
+          x,
+          series: [
+            { name: t('overview.calls'), values: perMinute },
+            { name: t('overview.refused'), values: refused },
+          ],
+          unit: 'per_second',
+          summary: t('overview.most_calls', { most: Math.ceil(Math.max(0, ...perMinute)) }),
+        },
+      ],
+    )}`,
+    { id: 'history' },
   )
 }
 

@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { HaltReport, listHalts } from '../halts/query.ts'
+import { RANGE } from '../range.ts'
 import { readPlatform } from './read.ts'
+
+/** Of the curves on the page. */
+export const PlatformSpan = z.object(RANGE)
 
 const Operation = z.object({
   operation: z.string(),

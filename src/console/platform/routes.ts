@@ -5,11 +5,12 @@ import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import { readHistory } from '../overview/history.ts'
 import { Problem } from '../problem.ts'
+import { rangeOf } from '../range.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { drawBlocks, pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
-import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
+import { PlatformResult, PlatformSpan, readPlatformPage, versionOf } from './query.ts'
 import { askTokenState, TokenState } from './read.ts'
 import { platformCurves, platformShown, tokenVerdict } from './view.ts'
 
@@ -41,12 +42,18 @@ export const screen: Screen = {
 /** The platform, and how fast it is called. */
 function platform(services: Services): Endpoint[] {
   const { pool } = services
-  const pageWith = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
-    const history = await readHistory(pool, { from: new Date(ask.now.getTime() - DAY_MS), to: ask.now })
+  const pageWith = async (
+    ask: Ask,
+    result: PlatformResult,
+    token: TokenState | null,
+    input: z.output<typeof PlatformSpan> = {},
+  ): Promise<Page> => {
+    const { from, to = ask.now } = rangeOf(ask, input)
+    const history = await readHistory(pool, { from: from ?? new Date(to.getTime() - DAY_MS), to })
     // Refreshes of page parts use the page's own address, even when the page answers a form.
     const page = pageOf({ ...ask, url: '/platform' }, platformShown(ask, result))
     const verdict = token === null ? '' : drawBlocks(ask, [tokenVerdict(ask, token)])
-    return { ...page, body: html`${verdict}${page.body}${platformCurves(ask, history)}` }
+    return { ...page, body: html`${verdict}${page.body}${platformCurves(ask, input, history)}` }
   }
   return [
     read({
@@ -54,9 +61,10 @@ function platform(services: Services): Endpoint[] {
       tag: 'platform',
       role: 'viewer',
       summary: 'How fast the platform is called, whether it accepts that, and the access token',
+      query: PlatformSpan,
       result: PlatformResult,
       run: () => readPlatformPage(pool),
-      page: (ask, result) => pageWith(ask, result, null),
+      page: (ask, result, { input }) => pageWith(ask, result, null, input),
     }),
     action({
       path: '/platform/rate',

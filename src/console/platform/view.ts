@@ -1,24 +1,34 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { z } from 'zod'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltNotice } from '../halts/view.ts'
 import type { History } from '../overview/history.ts'
+import { rangeFields } from '../range.ts'
 import { type Block, type NoticeBlock, type Shown, type TileBlock, tableOf, type Words } from '../shown.ts'
 import {
   actionForm,
   bar,
-  curve,
+  curves,
   duration,
   figure,
+  filters,
   percent,
   reasonField,
   section,
   type Tone,
 } from '../ui/parts.ts'
 import { untilFields } from '../until.ts'
-import { type Hindrance, hindrancesOf, type PlatformResult, totalsOf, versionOf } from './query.ts'
+import {
+  type Hindrance,
+  hindrancesOf,
+  type PlatformResult,
+  type PlatformSpan,
+  totalsOf,
+  versionOf,
+} from './query.ts'
 import type { TokenState } from './read.ts'
 
 type Pace = PlatformResult['pace']
@@ -307,35 +317,44 @@ function latency(ask: Ask, ms: number): string {
   }).format(ms)
 }
 
-/** The last 24 hours. */
-export function platformCurves(ask: Ask, { x, calls }: History): SafeHtml {
+/** The last 24 hours, or what is between two moments. */
+export function platformCurves(
+  ask: Ask,
+  input: z.output<typeof PlatformSpan>,
+  { step, x, calls }: History,
+): SafeHtml {
   const { t } = ask
+  const isWhole = input.from === undefined && input.to === undefined
   const sum = (of: 'per_minute' | 'refused_per_minute') =>
     x.map((_, i) => calls.reduce((total, operation) => total + (operation[of][i] ?? 0), 0))
   const perMinute = sum('per_minute')
   const refused = sum('refused_per_minute')
   return section(
     t('platform.history'),
-    html`<div class="columns">
-      ${curve(ask, {
-        title: t('platform.calls_per_minute'),
-        x,
-        series: calls.slice(0, MOST_CURVES).map(({ operation, per_minute }) => ({
-          name: operationText(ask, operation),
-          values: per_minute,
-        })),
-        unit: 'per_second',
-        summary: t('platform.most', { most: Math.ceil(Math.max(0, ...perMinute)) }),
-      })}
-      ${curve(ask, {
-        title: t('platform.refused_per_minute'),
-        x,
-        series: [{ name: t('platform.rate_limited'), values: refused }],
-        unit: 'per_second',
-        summary: t('platform.most', { most: Math.ceil(Math.max(0, ...refused)) }),
-      })}
-    </div>`,
-    { aside: t('overview.last_24h') },
+    html`${filters(ask, '/platform', rangeFields(ask, t('platform.history'), input))}${curves(
+      ask,
+      { page: '/platform#history', step, given: input },
+      [
+        {
+          title: t('platform.calls_per_minute'),
+          x,
+          series: calls.slice(0, MOST_CURVES).map(({ operation, per_minute }) => ({
+            name: operationText(ask, operation),
+            values: per_minute,
+          })),
+          unit: 'per_second',
+          summary: t('platform.most', { most: Math.ceil(Math.max(0, ...perMinute)) }),
+        },
+        {
+          title: t('platform.refused_per_minute'),
+          x,
+          series: [{ name: t('platform.rate_limited'), values: refused }],
+          unit: 'per_second',
+          summary: t('platform.most', { most: Math.ceil(Math.max(0, ...refused)) }),
+        },
+      ],
+    )}`,
+    { id: 'history', ...(isWhole ? { aside: t('overview.last_24h') } : {}) },
   )
 }
 

@@ -502,28 +502,53 @@ export function maskedText(t: Translate, value: string): string {
   return count === undefined ? value : `**** ${t('common.characters', { count: Number(count) })}`
 }
 
-/**
- * A curve that uPlot draws from data in the page. The table below it holds the same figures, for screen readers too.
- * @param options.x seconds since 1970
- */
-export function curve(
+interface Curve {
+  title: string
+  /** Seconds since 1970. */
+  x: readonly number[]
+  series: readonly { name: string; values: readonly (number | null)[] }[]
+  unit?: 'percent' | 'count' | 'per_second'
+  /** Text below the curve: the latest value, or that there is no data yet. */
+  summary: string
+}
+
+/** What a part of curves leads to. */
+interface Selection {
+  /** The page of the curves: its `from` and `to` are what is selected. */
+  page: string
+  /** Seconds between two points. */
+  step: number
+  /** The range that the page shows; empty: its usual one. */
+  given: { from?: string | undefined; to?: string | undefined }
+  /** The list of what happened at a point, by `from` and `to` as well. */
+  list?: { href: string; text: string; hint: string }
+}
+
+/** Curves side by side. What can be done by mouse can be done by the links below them and the page's filter. */
+export function curves(ask: Ask, selection: Selection, items: readonly Curve[]): SafeHtml {
+  const { page, given, list } = selection
+  const range = new URLSearchParams(
+    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+  const hint = list ? list.hint : ask.t('common.curve_hint')
+  return html`<div class="columns">${items.map(item => curve(ask, item, selection))}</div>
+    <p class="summary"><span data-curve-hint hidden>${hint}</span>${
+      range.size === 0
+        ? ''
+        : html` ${list ? html`<a href="${list.href}?${String(range)}">${list.text}</a> · ` : ''}<a href="${page}">${ask.t('common.curve_back')}</a>`
+    }</p>`
+}
+
+/** A curve that uPlot draws from data in the page. The sentence below it has the latest figures, for screen readers too. */
+function curve(
   ask: Ask,
-  options: {
-    title: string
-    x: readonly number[]
-    series: readonly { name: string; values: readonly (number | null)[] }[]
-    unit?: 'percent' | 'count' | 'per_second'
-    /** Text below the curve: the latest value, or that there is no data yet. */
-    summary: string
-  },
+  { title, x, series, unit = 'count', summary }: Curve,
+  selection: Selection,
 ): SafeHtml {
   const data = JSON.stringify({
-    x: options.x,
-    series: options.series,
-    unit: options.unit ?? 'count',
-    language: ask.language,
-    zone: ask.zone,
-    time: ask.t('common.time'),
+    ...{ x, series, unit },
+    ...{ page: selection.page, step: selection.step, list: selection.list?.href },
+    ...{ language: ask.language, zone: ask.zone, time: ask.t('common.time') },
   })
-  return html`<figure class="curve"><figcaption>${options.title}</figcaption><div class="plot" role="img" aria-label="${options.summary}" data-curve="${data}"></div><p class="summary">${options.summary}</p></figure>`
+  return html`<figure class="curve"><figcaption>${title}</figcaption><div class="plot" role="img" aria-label="${summary}" data-curve="${data}"></div><p class="summary">${summary}</p></figure>`
 }

@@ -52,6 +52,9 @@ export const overview = {
   'overview.history': 'History',
   'overview.last_24h': '24 hours',
   'overview.last_30d': '30 days',
+  'overview.curve_hint':
+    'Drag across a curve to see that time alone; click on it for the runs of that moment.',
+  'overview.runs_then': 'Runs requested in this time',
   'overview.no_history': 'Nothing has been recorded yet. A point is added every five minutes.',
   'overview.share_at': '{share} at {time}',
   'overview.cases_and_work': 'unresolved cases, and entries to be sent',

@@ -52,6 +52,8 @@ export const overview = {
   'overview.history': '历史曲线',
   'overview.last_24h': '24 小时',
   'overview.last_30d': '30 天',
+  'overview.curve_hint': '在曲线上拖动，可只看所选时段；点击曲线，可查看当时的同步任务。',
+  'overview.runs_then': '该时段发起的同步任务',
   'overview.no_history': '尚无记录；每五分钟增加一个点。',
   'overview.share_at': '{time} 为 {share}',
   'overview.cases_and_work': '未解决项与待发送',

@@ -71,6 +71,60 @@ test('what moves is shown without a reload', async () => {
   await page.getByText('All employees are in sync').waitFor()
 })
 
+/** The state of the last 24 hours, a point every five minutes. */
+const DAY = `
+  insert into dirsync.status_history
+    (at, in_sync, awaiting_activation, dead_lettered, halted, waiting, open_cases, cases, pending,
+     oldest_pending_seconds, is_halted)
+  select to_timestamp(floor(extract(epoch from now()) / 300) * 300) - i * interval '5 minutes',
+         30 - i % 7, 0, 0, 0, 0, '{}', i % 7, i % 5, 0, false
+  from generate_series(0, 287) i on conflict do nothing`
+
+test('a part of a curve is selected by mouse, is in the address, and leads back; a click leads to runs', async () => {
+  await company.db.query(DAY)
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/overview')
+  await page.getByText('Drag across a curve').waitFor()
+  const plot = page.locator('.curve .u-over').first()
+  const select = async () => {
+    await plot.scrollIntoViewIfNeeded()
+    const { x = 0, y = 0, width = 0 } = (await plot.boundingBox()) ?? {}
+    await page.mouse.move(x + width / 4, y + 20)
+    await page.mouse.down()
+    await page.mouse.move(x + width / 2, y + 40, { steps: 4 })
+    await page.mouse.up()
+  }
+  await select()
+  await page.waitForURL(/\/overview\?from=\d{4}-.*Z&to=.*Z#history$/)
+  const shown = new URL(page.url()).searchParams
+  const hours = (Date.parse(shown.get('to') ?? '') - Date.parse(shown.get('from') ?? '')) / 3_600_000
+  expect(hours).toBeGreaterThan(5.9)
+  expect(hours).toBeLessThan(6.3)
+  expect(await page.getByLabel('History from').inputValue()).toMatch(/T/)
+  await plot.waitFor()
+  await screenshot(page, 'overview-zoomed')
+
+  await plot.click()
+  await page.waitForURL(/\/runs\?from=.*Z&to=.*Z$/)
+  expect(await page.getByLabel('Requested from').inputValue()).toMatch(/T/)
+  await page.goBack()
+  await page.getByRole('link', { name: 'Back to the last 24 hours' }).click()
+  await page.waitForURL(/\/overview#history$/)
+
+  const plain = await visit(browser, service.url, { role: 'viewer', javaScript: false })
+  await plain.goto(`/overview?${shown}`)
+  expect(await plain.getByText('Drag across a curve').isVisible()).toBe(false)
+  await plain.getByRole('link', { name: 'Runs requested in this time' }).click()
+  await plain.waitForURL(/\/runs\?from=/)
+
+  await page.goto('/platform')
+  await page.getByText('Drag across a curve').waitFor()
+  await select()
+  await page.waitForURL(/\/platform\?from=.*Z&to=.*Z#history$/)
+  await page.getByRole('link', { name: 'Back to the last 24 hours' }).click()
+  await page.waitForURL(/\/platform#history$/)
+})
+
 test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', async language => {
   const page = await visit(browser, service.url, { language })
   await expectPagesAccessible(page, [
