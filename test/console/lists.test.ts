@@ -218,3 +218,33 @@ test.each([
   const answer = await console.ask('admin', 'GET', `/api/v1${address}`)
   expect(answer.json()).toMatchObject({ status: 422, detail })
 })
+
+describe('a range of moments', () => {
+  const HOUR = { from: '2026-11-01T01:00Z', to: '2026-11-01T02:00Z' }
+  const query = String(new URLSearchParams(HOUR))
+
+  test('narrows dry runs and bulk actions, whose pages have its fields and keep it', async () => {
+    const dryRuns = await console.ask('viewer', 'GET', `/api/v1/mapping/dry-runs?${query}`)
+    expect(dryRuns.json().items).toHaveLength(3)
+    await console.pool.query(`
+      insert into dirsync.bulk_action (action, state, total, created_at, confirmed_at)
+        select 'retry', 'done', 1, at, at from unnest(array['2026-11-01 01:30Z', '2026-11-01 02:00Z']::timestamptz[]) at`)
+    const bulk = await console.ask('viewer', 'GET', `/api/v1/bulk?${query}`)
+    expect(bulk.json().items).toHaveLength(1)
+    for (const path of ['/mapping/dry-runs', '/bulk', '/platform']) {
+      const page = (await console.browse('viewer', 'GET', `${path}?${query}`)).body
+      expect(page, path).toMatch(/name="from"[^>]*value="2026-11-01T|value="2026-11-01T[^>]*name="from"/)
+      expect((await console.browse('viewer', 'GET', `${path}?from=yesterday`)).statusCode, path).toBe(422)
+    }
+  })
+
+  test('is that of the curves of the platform', async () => {
+    await console.pool.query(`
+      insert into dirsync.call_minute
+      values ('2026-11-01 01:30Z', 'employee/get', 700, 0, 0, 0, 0, 0)`)
+    const busiest = async (url: string) =>
+      Number(/at most (\d+) a minute/.exec((await console.browse('viewer', 'GET', url)).body)?.[1])
+    expect(await busiest(`/platform?${query}`)).toBeGreaterThan(0)
+    expect(await busiest('/platform')).toBe(0)
+  })
+})

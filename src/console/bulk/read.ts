@@ -53,10 +53,17 @@ export async function readBulk(db: Pool, id: number): Promise<Bulk | null> {
 }
 
 /** The latest actions that were confirmed, newest first. */
-export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
+export async function listBulk(
+  db: Pool,
+  limit: number,
+  { from, to }: { from?: Date | undefined; to?: Date | undefined } = {},
+): Promise<Bulk[]> {
   const { rows } = await db.query<Bulk>(
-    `select ${COLUMNS} from dirsync.bulk_action where confirmed_at is not null order by id desc limit $1`,
-    [limit],
+    `select ${COLUMNS} from dirsync.bulk_action
+     where confirmed_at is not null and ($2::timestamptz is null or confirmed_at >= $2)
+       and ($3::timestamptz is null or confirmed_at < $3)
+     order by id desc limit $1`,
+    [limit, from ?? null, to ?? null],
   )
   return rows
 }

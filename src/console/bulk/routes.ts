@@ -6,6 +6,7 @@ import type { Ask } from '../ask.ts'
 import { howTold } from '../cases/told.ts'
 import { action, listOf, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { RANGE, rangeOf } from '../range.ts'
 import type { Services } from '../services.ts'
 import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
 import { bulkResults, listBulk, readBulk } from './read.ts'
@@ -66,11 +67,15 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
       tag: 'cases',
       role: 'viewer',
       summary: 'The latest actions on many cases, newest first',
+      query: z.object(RANGE),
       result: listOf(BulkRow),
-      run: async () => ({ items: (await listBulk(pool, LATEST)).map(bulkRow), next: null }),
-      page: (ask, { items }) => ({
+      run: async (ask, { input }) => ({
+        items: (await listBulk(pool, LATEST, rangeOf(ask, input))).map(bulkRow),
+        next: null,
+      }),
+      page: (ask, { items }, { input }) => ({
         title: ask.t('bulk.title'),
-        body: bulkListBody(ask, items),
+        body: bulkListBody(ask, items, input),
       }),
     }),
     one: read({

@@ -6,6 +6,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseTabs, categoryName, fieldName, keyWords, operationName, short } from '../cases/parts.ts'
 import { toldText } from '../cases/told.ts'
+import { rangeFields } from '../range.ts'
 import {
   actionForm,
   alert,
@@ -13,6 +14,7 @@ import {
   empty,
   facts,
   figure,
+  filters,
   head,
   live,
   type Part,
@@ -31,10 +33,15 @@ import { type BulkPage, type BulkRow, OUTCOMES } from './query.ts'
 
 // The list
 
-export function bulkListBody(ask: Ask, actions: readonly BulkRow[]): SafeHtml {
+export function bulkListBody(
+  ask: Ask,
+  actions: readonly BulkRow[],
+  range: Parameters<typeof rangeFields>[2],
+): SafeHtml {
   const { t } = ask
   return html`${head(t('cases.title'))}
   ${caseTabs(ask, 'bulk')}
+  ${filters(ask, '/bulk', rangeFields(ask, t('bulk.when'), range))}
   ${live(
     ask,
     'actions',

@@ -7,12 +7,14 @@ import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { rangeFields } from '../range.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import {
   actionForm,
   alert,
   duration,
   empty,
+  filters,
   foreign,
   head,
   live,
@@ -57,14 +59,16 @@ export function dryRunsBody(
   { items, next }: DryRunsResult,
   given: Given,
   mistake: Mistake | null,
+  range: Parameters<typeof rangeFields>[2],
 ): SafeHtml {
   const { t, language } = ask
   return html`${head(t('mapping.dry_runs'))}
   <p><a href="/mapping">${t('mapping.back')}</a></p>
   ${mistake ? mistakeAlert(ask, given.text, mistake) : ''}
   ${selectForm(ask, given)}
+  ${filters(ask, '/mapping/dry-runs', rangeFields(ask, t('mapping.asked_for'), range))}
   ${live(
-    ask.url === '/mapping/dry-runs' ? ask : { ...ask, url: '/mapping/dry-runs' },
+    /^\/mapping\/dry-runs(?:\?|$)/.test(ask.url) ? ask : { ...ask, url: '/mapping/dry-runs' },
     'dry-runs',
     ['dry_runs'],
     section(

@@ -4,9 +4,11 @@ import type { NamedSource } from '../../hr/sources.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
+import type { Ask } from '../ask.ts'
 import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { RANGE, rangeOf } from '../range.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
 import { readMappingPage, type TriedEmployee } from './read.ts'
@@ -100,15 +102,16 @@ export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult
 
 // Dry runs
 
-export const DryRunsQuery = SourceQuery.extend({ cursor, limit: pageSize })
+export const DryRunsQuery = SourceQuery.extend({ ...RANGE, cursor, limit: pageSize })
 export const DryRunsResult = listOf(DryRunLine)
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
 export async function readDryRuns(
   { pool }: Services,
+  ask: Ask,
   query: z.output<typeof DryRunsQuery>,
 ): Promise<DryRunsResult> {
-  return listDryRuns(pool, { after: query.cursor, limit: query.limit })
+  return listDryRuns(pool, { after: query.cursor, limit: query.limit, ...rangeOf(ask, query) })
 }
 
 export const DryRunParams = z.object({ id: rowNumber })

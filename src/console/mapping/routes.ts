@@ -88,7 +88,7 @@ function mapping(services: Services): Endpoint[] {
       summary: 'Dry runs of other SELECTs, the latest first',
       query: DryRunsQuery,
       result: DryRunsResult,
-      run: (_ask, { input }) => readDryRuns(services, input),
+      run: (ask, { input }) => readDryRuns(services, ask, input),
       page: async (ask, result, { input }) => {
         const source = sourceOf(services, input.source)
         return dryRunsPage(
@@ -96,6 +96,7 @@ function mapping(services: Services): Endpoint[] {
           result,
           { text: await todaysSelect(source), source: source.name, sources: namesOf(services) },
           null,
+          input,
         )
       },
     }),
@@ -112,7 +113,7 @@ function mapping(services: Services): Endpoint[] {
       refused: async (ask, problem, { input }) => {
         const { reason, place } =
           problem.cause instanceof MappingError ? problem.cause : { reason: problem.said, place: null }
-        const dryRuns = await readDryRuns(services, { limit: 20 })
+        const dryRuns = await readDryRuns(services, ask, { limit: 20 })
         const given = { text: input.mapping, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })
       },
@@ -171,9 +172,10 @@ function dryRunsPage(
   result: DryRunsResult,
   given: Parameters<typeof dryRunsBody>[2],
   mistake: Parameters<typeof dryRunsBody>[3],
+  range: Parameters<typeof dryRunsBody>[4] = {},
 ) {
   return {
     title: ask.t('mapping.dry_runs'),
-    body: dryRunsBody(ask, result, given, mistake),
+    body: dryRunsBody(ask, result, given, mistake, range),
   }
 }
