@@ -177,8 +177,8 @@ export const help: Readonly<Record<string, string>> = {
   'that failed first within this time: 12h, 3d, 2w': '首次失败距今不超过：12h、3d、2w',
   'with this text in a comment, or in the reason of an ignore or snooze':
     '备注、忽略或暂缓的原因中含有此文字',
-  '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key. With resolved or ignored cases those by the latest failure alone':
-    '`latest`、`earliest`：按最近一次失败；`oldest`（使用 `olderThan` 时的默认值）、`newest`：按首次失败；`most`、`fewest`：按失败次数；`key`、`key_backwards`：按键值。含已解决或已忽略的异常项时，只能按最近一次失败排序',
+  '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key; `state`, `cause`, `assignee`, `next_try` and the same with `_backwards`. With resolved or ignored cases those by the latest failure alone':
+    '`latest`、`earliest`：按最近一次失败；`oldest`（使用 `olderThan` 时的默认值）、`newest`：按首次失败；`most`、`fewest`：按失败次数；`key`、`key_backwards`：按键值；`state`、`cause`、`assignee`、`next_try` 及其加 `_backwards` 的反序：按状态、原因、处理人、下次尝试。含已解决或已忽略的异常项时，只能按最近一次失败排序',
   'that failed first or last in this run': '首次或最近一次在此任务中失败的',
   'that failed first so long ago: 12h, 3d, 2w': '首次失败距今已有这么久：12h、3d、2w',
   'that wait for a change of this key': '等待此键值变更的',

@@ -12,7 +12,7 @@ export const money = {
   'money.unknown_todo.topups': '平台不提供充值结果查询。请向平台核实后登记。请勿手动重发。',
   'money.show_them': '查看',
   'money.state': '状态',
-  'money.points': '{amount} 积分',
+  'money.points': '{amount} {count, plural, other {积分}}',
   'money.number': '编号',
   'money.order': '订单',
   'money.account': '账户',
