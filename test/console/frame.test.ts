@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { heartbeat } from '../../src/sync/process.ts'
@@ -172,6 +172,25 @@ describe('input that is refused', () => {
     expect(statusCode).toBe(200)
     expect(body).not.toContain('aria-invalid')
   })
+})
+
+test('runs that failed for the same reason are one notice on the overview', async () => {
+  await console.pool.query(`
+    insert into dirsync.sync_run (kind, state, message, finished_at, requested_by) values
+      ('full', 'failed', '{"key": "said.hr_away"}', now(), 'a test'),
+      ('changes', 'failed', '{"key": "said.hr_away"}', now(), 'a test'),
+      ('departments', 'failed', '{"key": "said.no_such_account", "values": {"command": "x"}}', now(), 'a test')`)
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.sync_run')
+  })
+  const body = await see('viewer', '/overview')
+  const notices = [...body.matchAll(/<div class="alert warn".*?<\/strong>/gs)].map(([text]) =>
+    text.replaceAll(/<[^>]+>/g, ''),
+  )
+  expect(notices.filter(text => text.includes('failed'))).toEqual([
+    expect.stringMatching(/^Run \d+ failed\.$/),
+    expect.stringMatching(/^Runs \d+ and \d+ failed for the same reason\.$/),
+  ])
 })
 
 test('an enterprise whose user ids the platform does not know says so, with the likeliest cause', async () => {

@@ -156,7 +156,7 @@ export type Todo =
   | { what: 'unknown'; people: UnknownPeople }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
-  | { what: 'failed'; run: OverviewResult['latest_runs'][number] }
+  | { what: 'failed'; runs: [ListedRun, ...ListedRun[]] }
   | { what: 'alerts'; alerts: OverviewResult['alerts'] }
   | { what: 'cases'; count: number }
 
@@ -184,8 +184,15 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...latest_runs
       .filter(({ state }) => state === 'source_suspect')
       .map(run => ({ what: 'suspect', run }) as const),
-    ...latest_runs.filter(({ state }) => state === 'failed').map(run => ({ what: 'failed', run }) as const),
+    ...failedTogether(latest_runs).map(runs => ({ what: 'failed', runs }) as const),
     ...(lesser.length > 0 ? [{ what: 'alerts', alerts: lesser } as const] : []),
     ...(cases > 0 ? [{ what: 'cases', count: cases } as const] : []),
   ]
+}
+
+/** Failed runs by HR source and reason: one cause needs one remedy. */
+function failedTogether(runs: readonly ListedRun[]): [ListedRun, ...ListedRun[]][] {
+  const failed = runs.filter(({ state }) => state === 'failed')
+  const groups = Map.groupBy(failed, ({ hr_source, message }) => JSON.stringify([hr_source, message]))
+  return [...groups.values()].flatMap(([first, ...others]) => (first ? [[first, ...others]] : []))
 }

@@ -9,7 +9,7 @@ import { haltNotice } from '../halts/view.ts'
 import { holdoffNotice } from '../platform/view.ts'
 import { rangeFields } from '../range.ts'
 import { runColumns } from '../runs/list-view.ts'
-import { type Block, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
+import { type Block, joined, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
 import { inSource } from '../state.ts'
 import {
   actionForm,
@@ -218,11 +218,32 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
         title: inSource(todo.run, t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 })),
         todo: { to: `/runs/${todo.run.id}/plan`, text: t('overview.held.remedy') },
       }
-    case 'suspect':
-    case 'failed':
+    case 'failed': {
+      const [run] = todo.runs
+      const ids = todo.runs.map(({ id }) => id)
+      const what = runMessage(ask.language, run)
+      if (ids.length === 1)
+        return {
+          notice: 'warn',
+          title: inSource(run, t('overview.failed', { run: run.id })),
+          what,
+          todo: { to: `/runs/${run.id}`, text: t('common.details') },
+        }
+      const runs = new Intl.ListFormat(ask.language).format(ids.map(String))
       return {
         notice: 'warn',
-        title: inSource(todo.run, t(`overview.${todo.what}`, { run: todo.run.id })),
+        title: inSource(run, t('overview.failed_alike', { runs })),
+        what,
+        todo: joined(
+          ids.map(id => ({ to: `/runs/${id}`, text: t('setup.to.run', { run: String(id) }) })),
+          ', ',
+        ),
+      }
+    }
+    case 'suspect':
+      return {
+        notice: 'warn',
+        title: inSource(todo.run, t('overview.suspect', { run: todo.run.id })),
         what: runMessage(ask.language, todo.run),
         todo: { to: `/runs/${todo.run.id}`, text: t('common.details') },
       }
@@ -257,8 +278,9 @@ function commandsOf(todo: Todo): string[] {
     case 'held':
       return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
     case 'suspect':
-    case 'failed':
       return [`runs ${todo.run.id}`]
+    case 'failed':
+      return todo.runs.map(({ id }) => `runs ${id}`)
     case 'alerts':
       return ['alerts']
     case 'cases':

@@ -15,6 +15,7 @@ export const overview = {
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
   'overview.failed': 'Run {run} failed.',
+  'overview.failed_alike': 'Runs {runs} failed for the same reason.',
   'overview.alerts.separator': '; ',
   'overview.alerts.more': 'and {count, number} more',
   'overview.alerts.see': 'See these alerts, and what to do',

@@ -15,6 +15,7 @@ export const overview = {
   'overview.held.remedy': '查看计划后批准或驳回',
   'overview.suspect': '同步任务 {run} 发现人事数据可疑，未发送任何数据。',
   'overview.failed': '同步任务 {run} 失败。',
+  'overview.failed_alike': '同步任务 {runs} 因同一原因失败。',
   'overview.alerts.separator': '；',
   'overview.alerts.more': '另有 {count, number} 条',
   'overview.alerts.see': '查看告警与处理建议',
