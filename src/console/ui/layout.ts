@@ -113,7 +113,7 @@ export function preferenceForm({ t, language, theme }: BareTaste): SafeHtml {
     <label>${t('common.theme')} <select name="theme">${THEMES.map(name =>
       option(name, t(`common.theme_${name}`), theme),
     )}</select></label>
-    <button>${t('common.apply')}</button>
+    <button>${t('common.apply_preferences')}</button>
   </form>`
 }
 

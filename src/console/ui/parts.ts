@@ -193,6 +193,9 @@ export interface Sort {
   is: 'ascending' | 'descending' | null
 }
 
+/** Columns that fit a phone beside each other. */
+const MOST_ON_PHONE = 2
+
 /**
  * A table. Rows with a link can be reached by keyboard (j, k, Enter).
  * @param options.href where a row leads
@@ -215,7 +218,9 @@ export function table<Row>(
 ): SafeHtml {
   if (rows.length === 0) return options.empty
   const { href, tick } = options
-  return html`<div class="scroll${options.compact ? ' compact' : ''}" tabindex="0" role="region" aria-label="${options.caption}"><table${href ? html` data-rows` : ''}>
+  // On a phone the rows of a list with more columns than fit become blocks.
+  const isStacked = columns.filter(({ kind }) => kind !== 'spare').length > MOST_ON_PHONE
+  return html`<div class="scroll${options.compact ? ' compact' : ''}" tabindex="0" role="region" aria-label="${options.caption}"><table${isStacked ? html` class="stacked"` : ''}${href ? html` data-rows` : ''}>
     <caption>${options.caption}</caption>
     <thead><tr>${
       tick
@@ -238,9 +243,10 @@ export function table<Row>(
                 : html`<input type="checkbox" name="${tick.name}" value="${ticked}" form="${tick.form}" aria-label="${tick.label} ${ticked}">`
             }</td>`
           : ''
-      }${columns.map(({ cell, kind }) => {
-        const content = cell(row) ?? '–'
-        return html`<td class="${kind ?? ''}">${href && kind === 'main' ? html`<a href="${href(row)}">${content}</a>` : content}</td>`
+      }${columns.map(({ title, cell, kind = '' }) => {
+        const given = cell(row)
+        const content = given ?? '–'
+        return html`<td class="${given === null ? `${kind} nothing` : kind}" data-label="${title}">${href && kind === 'main' ? html`<a href="${href(row)}">${content}</a>` : content}</td>`
       })}</tr>`
     })}</tbody>
   </table></div>`
@@ -468,7 +474,7 @@ export function copyLine(t: Translate, name: string, line: string): SafeHtml {
 
 /** A small button beside an identifier that copies it; not there without JavaScript. */
 export function copyButton({ t }: Pick<Taste, 't'>, text: string | number): SafeHtml {
-  return html`<button type="button" class="copy" data-copy="${text}" data-copied="✓" aria-label="${t('common.copy_it', { text: String(text) })}" title="${t('common.copy')}" hidden>⧉</button>`
+  return html`<button type="button" class="copy" data-copy="${text}" data-copied="✓" aria-label="${t('common.copy_it', { text: String(text) })}" title="${t('common.copy')}" hidden></button>`
 }
 
 /** An identifier, such as a user id, a code or a trace id. */

@@ -23,6 +23,7 @@ export const common = {
   'common.apply': 'Apply',
   'common.curve_hint': 'Drag across a curve to see that time alone.',
   'common.curve_back': 'Back to the last 24 hours',
+  'common.apply_preferences': 'Apply',
   'common.clear': 'Clear',
   'common.reason': 'Reason',
   'common.reason_hint': 'It is recorded in the audit with your name.',

@@ -154,6 +154,48 @@ test('a form that is refused keeps what was typed, and says beside the field wha
   await page.getByRole('button', { name: 'Lift it now' }).first().waitFor()
 })
 
+test('on a phone the rows of a list stand below each other, each value under its label, without JavaScript', async () => {
+  for (const language of LANGUAGES) {
+    const page = await visit(browser, service.url, { ...PHONE, language, javaScript: false })
+    for (const path of ['/runs', '/schedules', '/overview', '/alerts', '/halts']) {
+      await page.goto(path)
+      await page.locator('h1').waitFor()
+      await expectFitsPhone(page)
+      const wide = await page
+        .locator('.scroll')
+        .evaluateAll(boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).length)
+      expect(wide, path).toBe(0)
+      await screenshot(page, `stacked-${path.slice(1)}-${language}`)
+    }
+    await page.goto('/runs')
+    const cell = page.locator('tbody td:has(.state)').first()
+    expect(await cell.getAttribute('data-label')).toBe(language === 'en-US' ? 'State' : '状态')
+    const [here, next] = [await cell.boundingBox(), await cell.locator('+ td').boundingBox()]
+    expect(next?.y).toBeGreaterThanOrEqual((here?.y ?? 0) + (here?.height ?? 0))
+    expect((await cell.locator('.state').boundingBox())?.height).toBeLessThan(30)
+  }
+})
+
+test('language and colours are applied, and lists are searched, as one says it in Chinese', async () => {
+  const page = await visit(browser, service.url, { language: 'zh-CN' })
+  await page.goto('/runs')
+  expect(await page.locator('.preferences button').textContent()).toBe('应用')
+  expect(await page.locator('form.filters button').first().textContent()).toBe('查询')
+})
+
+test('the sign to copy needs no rare character, and what is refused is listed within its box', async () => {
+  const page = await visit(browser, service.url)
+  await page.goto('/employees/e0001')
+  const copy = page.getByRole('button', { name: 'Copy e0001' })
+  expect(await copy.textContent()).toBe('')
+  expect((await copy.boundingBox())?.width).toBeGreaterThan(16)
+  await page.goto('/cases?olderThan=never')
+  const [item, box] = [page.locator('.alert li').first(), page.locator('.alert').first()]
+  const [inner, outer] = [await item.boundingBox(), await box.boundingBox()]
+  // The sign of a list stands left of its items.
+  expect((inner?.x ?? 0) - (outer?.x ?? 0)).toBeGreaterThan(28)
+})
+
 test('an identifier is copied by keyboard, and without JavaScript nothing offers to', async () => {
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
