@@ -28,6 +28,7 @@ import {
   PASSWORD,
   PHONE,
   screenshot,
+  tabTo,
   userOf,
   visit,
 } from './browser.ts'
@@ -217,6 +218,28 @@ describe('a channel', () => {
     await button('night').click()
     await page.getByRole('heading', { name: 'Too many requests' }).waitFor()
   })
+})
+
+test('by keys alone, an alert is taken over, and says by whom', async () => {
+  await judged(database.pool)
+  await plantChannel(database.pool, 'ops')
+  await plantAlert(database.pool, 'held_run')
+  const page = await visit(browser, console.url, { role: 'operator' })
+  await page.goto('/alerts')
+  const card = page.locator('.alert', { hasText: 'is waiting for a decision' })
+  await tabTo(page, card.locator('summary', { hasText: 'Take it over' }))
+  await page.keyboard.press('Enter')
+  await tabTo(page, card.getByLabel('Reason').first())
+  await page.keyboard.type('I ask the department')
+  await tabTo(page, card.getByRole('button', { name: 'Take it over' }))
+  await page.keyboard.press('Enter')
+  await page.getByText('You have taken it over').waitFor()
+  await card.getByText('I ask the department').waitFor()
+  expect(await card.getByText('Take it over').count()).toBe(0)
+  const { rows } = await database.pool.query(
+    `select acknowledged_by from dirsync.alert where state = 'firing'`,
+  )
+  expect(rows).toEqual([{ acknowledged_by: expect.stringContaining(userOf('operator')) }])
 })
 
 describe('muting', () => {

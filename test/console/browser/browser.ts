@@ -1,7 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, expect, onTestFinished } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
@@ -166,6 +166,20 @@ export async function expectPagesFitPhone(page: Page, paths: readonly string[]):
 export async function expectFitsPhone(page: Page): Promise<void> {
   const width = await page.evaluate('document.documentElement.scrollWidth')
   expect(width, page.url()).toBeLessThanOrEqual(PHONE.width)
+}
+
+/** More of them are on no page of a test. */
+const MOST_STOPS = 300
+
+/** Goes on with Tab until the element has the focus, as people do without a mouse. */
+export async function tabTo(page: Page, element: Locator): Promise<void> {
+  await element.waitFor()
+  const hasFocus = (found: unknown) => (found as { matches(selector: string): boolean }).matches(':focus')
+  for (let stops = 0; stops < MOST_STOPS; stops++) {
+    await page.keyboard.press('Tab')
+    if (await element.evaluate(hasFocus)) return
+  }
+  throw new Error(`Tab does not come to ${element}`)
 }
 
 /** Remembers that no other page was loaded since. */

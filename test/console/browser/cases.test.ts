@@ -14,6 +14,7 @@ import {
   PHONE,
   screenshot,
   startConsoleService,
+  tabTo,
   userOf,
   visit,
 } from './browser.ts'
@@ -92,6 +93,25 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
   await page.getByText('There is nothing left to do.').waitFor()
   expect((await company.onPlatform()).get('e0001')?.mobile).toBe('19911112222')
   await screenshot(page, 'case-resolved')
+})
+
+test('by keys alone, a case is found, retried, and resolved', async () => {
+  await company.hr.query('update person set mobile = $1 where userid = $2', [person(4).mobile, 'e0003'])
+  await company.run('changes')
+  const { rows } = await company.db.query<{ id: number }>(
+    `select id from dirsync.dead_letter where entity_key = 'e0003'`,
+  )
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases')
+  await page.keyboard.press('/')
+  await page.keyboard.type(`#${rows[0]?.id}`)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: `Case ${rows[0]?.id}` }).waitFor()
+  await company.hr.query('update person set mobile = $1 where userid = $2', ['19911113333', 'e0003'])
+  await tabTo(page, page.getByRole('button', { name: 'Retry' }))
+  await page.keyboard.press('Enter')
+  await page.locator('.head .state.ok').getByText('resolved').waitFor()
+  expect((await company.onPlatform()).get('e0003')?.mobile).toBe('19911113333')
 })
 
 test('keys go through the cases and tick one; ignoring is not sent before it has a reason', async () => {

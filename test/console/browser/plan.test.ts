@@ -13,6 +13,7 @@ import {
   PHONE,
   screenshot,
   startConsoleService,
+  tabTo,
   visit,
 } from './browser.ts'
 
@@ -310,4 +311,18 @@ test('filtered, ticked and approved in part, with old values from the platform; 
       `/runs/${run}/plan`,
       `/runs/${run}`,
     ])
+})
+
+test('by keys alone, a row is ticked and approved, and the rest stays held', async () => {
+  const run = await hold('keys.example', 10, 19)
+  const before = await lastCall()
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto(`/runs/${run}/plan`)
+  await tabTo(page, page.getByRole('checkbox', { name: 'Tick e0013' }))
+  await page.keyboard.press('Space')
+  await tabTo(page, page.getByRole('button', { name: 'Approve these' }))
+  await page.keyboard.press('Enter')
+  await page.getByText(/1 row is approved and sent by run \d+; the rest stays held/).waitFor()
+  await until(async () => (await sentSince(before, 'keys.example')).length === 1 || null)
+  expect(await sentSince(before, 'keys.example')).toEqual(['e0013'])
 })
