@@ -150,7 +150,10 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     async send(request, reply, ask, page, current) {
       const notice = takeNotice(request, reply, ask.t)
       const [frame, body] = await Promise.all([
-        readFrame(services, ask, { notice, version: options.version, current }),
+        readFrame(services, ask, {
+          ...{ notice, version: options.version },
+          current: page.isEverywhere ? null : current,
+        }),
         names?.put(ask, page.body, current) ?? page.body,
       ])
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, { ...page, body }, frame)))

@@ -30,6 +30,8 @@ export function isApi({ url }: FastifyRequest): boolean {
 export interface Page {
   title: string
   body: SafeHtml
+  /** It is reached from every page, and belongs to no screen. */
+  isEverywhere?: true
 }
 
 /** An entry of the navigation: `nav.` and its name are a text of the catalogue. */

@@ -143,7 +143,6 @@ export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]
     aside: stateOf(t, user),
     actions: userActions(ask, user),
     blocks: [
-      { text: { to: '/access', text: t('access.back') } },
       {
         facts: [
           [t('access.role'), [term('role', user.role), ': ', t(`access.may.${user.role}`)]],
@@ -246,10 +245,7 @@ export function addedShown(ask: Ask, added: { user: string; role: AccessRole; ur
   if (url !== null) return linkShown(ask, { user, url })
   const what = t('access.user_added', { name: user, role: t(`role.${added.role}`) })
   return accessPage(ask, 'users', {
-    blocks: [
-      { notice: 'info', title: what, what: t('access.tell_password') },
-      { text: { to: '/access', text: t('access.back') } },
-    ],
+    blocks: [{ notice: 'info', title: what, what: t('access.tell_password') }],
   })
 }
 

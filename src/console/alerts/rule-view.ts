@@ -20,7 +20,6 @@ export function ruleShown(ask: Ask, result: RuleResult): Shown {
     actions: mutes.some(({ subject }) => subject === null) ? [] : [muteForm(ask, rule)],
     topics: ['alerts'],
     blocks: [
-      { text: { to: '/alerts', text: t('alerts.rule.back') } },
       ...mutes.map(mute => muteNotice(ask, mute)),
       ...firing.map(each => alertCard(ask, each, { isOnRulePage: true })),
       ...(alerts.length === 0 ? [{ text: { tone: 'ok', text: t('alerts.rule.none_now') } } as const] : []),

@@ -85,8 +85,7 @@ export function operationBody(ask: Ask, operation: ApiOperation, origin: string)
     }
     ${body ? section(t('api.body'), fieldsTable(ask, t('api.body'), body)) : ''}
     ${answer ? section(t('api.answer'), fieldsTable(ask, t('api.answer'), answer)) : ''}
-    ${section(t('api.example'), copyable(t, example(operation, origin, body)))}
-    <p><a href="/api">${t('api.back')}</a></p>`
+    ${section(t('api.example'), copyable(t, example(operation, origin, body)))}`
 }
 
 type Schema = Readonly<Record<string, unknown>>

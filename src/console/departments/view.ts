@@ -239,7 +239,6 @@ export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
   const { t, language } = ask
   const { total, count, held, deletions, unread } = result
   return html`${head(t('departments.run'))}
-  <p><a href="/departments">${t('departments.back')}</a></p>
   <div class="stack">
     <p>${t('departments.would_delete', { count, total })}</p>
     ${unread.map(message => alert('warn', t('departments.left_out'), inLanguage(language, message)))}

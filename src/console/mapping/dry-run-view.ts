@@ -63,7 +63,6 @@ export function dryRunsBody(
 ): SafeHtml {
   const { t, language } = ask
   return html`${head(t('mapping.dry_runs'))}
-  <p><a href="/mapping">${t('mapping.back')}</a></p>
   ${mistake ? mistakeAlert(ask, given.text, mistake) : ''}
   ${selectForm(ask, given)}
   ${filters(ask, '/mapping/dry-runs', rangeFields(ask, t('mapping.asked_for'), range))}

@@ -102,7 +102,6 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
     actions: jobActions(ask, schedule),
     topics: ['schedules', 'processes'],
     blocks: [
-      { text: { to: '/schedules', text: t('schedules.back') } },
       ...noScheduler(ask, schedulerAlive),
       ...(paused_at === null
         ? []

@@ -47,7 +47,7 @@ export function search(services: Services): Endpoint[] {
         if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
         const [only, ...others] = addresses(found)
         if (only && others.length === 0) return { to: only }
-        return pageOf(ask, searchShown(ask, found, input.q))
+        return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
       },
     }),
   ]

@@ -65,7 +65,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
         <div class="flashes" role="status">${frame.notice === null ? '' : flash(ask, frame.notice)}</div>
-        ${frame.current === null ? '' : crumbs(ask, frame.current)}
+        ${frame.current === null ? '' : crumbs(ask, frame.current, page.title)}
         ${ask.refused ? refusedNotice(ask, ask.refused) : ''}
         ${page.body}
       </main>`,
@@ -76,14 +76,18 @@ function flash({ t }: Ask, text: string): SafeHtml {
   return html`<div class="notice" data-flash><span>${text}</span><button type="button" class="dismiss" aria-label="${t('common.dismiss')}" hidden>×</button></div>`
 }
 
-/** Where a page below a screen belongs: the screen, and what the page is a part of. Its title follows. */
-function crumbs({ t, url }: Ask, current: NavEntry): SafeHtml {
+/** Of a screen's own address: it shows one thing of its list. */
+const ONE = /[?&](job|operation)=./
+
+/** Where a page below a screen belongs: the screen, what the page is a part of, and the page. */
+function crumbs({ t, url }: Ask, current: NavEntry, title: string): SafeHtml {
   const [path = ''] = url.split('?')
-  if (path === `/${current}`) return html``
+  if (path === `/${current}` && !ONE.test(url)) return html``
   const [, parent, id] = /^\/(\w+)\/(\d+)\/./.exec(path) ?? []
   return html`<nav class="crumbs" aria-label="${t('common.crumbs')}"><ol>
     <li><a href="/${current}">${t(`nav.${current}`)}</a></li>
     ${id === undefined ? '' : html`<li><a href="/${parent}/${id}">${id}</a></li>`}
+    <li aria-current="page"><bdi>${title}</bdi></li>
   </ol></nav>`
 }
 

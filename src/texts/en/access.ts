@@ -26,7 +26,6 @@ export const access = {
   'access.added_by': 'Added by',
   'access.disabled_at': 'Disabled',
   'access.actions': 'Actions',
-  'access.back': 'All users',
   'access.back_to': 'Back to {name}',
   'access.add_user': 'Add a user',
   'access.name_hint': 'Letters, digits and . _ @ + -, such as anna or anna@example.com',

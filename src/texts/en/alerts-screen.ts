@@ -101,7 +101,6 @@ export const alertsScreen = {
   'alerts.rule.lately': 'Recently',
   'alerts.rule.none_lately': 'No alert of this rule in the last 180 days.',
   'alerts.rule.all': 'All of this rule',
-  'alerts.rule.back': 'All alerts',
   'alerts.mute': 'Mute',
   'alerts.mute_rule': 'Mute a rule',
   'alerts.mute.meaning':

@@ -27,7 +27,6 @@ export const api = {
   'api.body': 'Body (JSON)',
   'api.answer': 'Answer (JSON)',
   'api.example': 'Example',
-  'api.back': 'All operations',
   'api.status': 'Status',
   'api.problem_code': 'Code',
   'api.problems': 'Problems',

@@ -88,7 +88,7 @@ export const common = {
   'error.back': 'Back to the overview',
   'error.back_there': 'Back to where you were',
   'error.not_found': 'Page not found',
-  'error.not_found.remedy': 'It may have been removed. Search for it on the overview.',
+  'error.not_found.remedy': 'It may have been removed. Search for it above.',
   'error.forbidden': 'Your role does not allow this',
   'error.forbidden.remedy': 'You need the role {role}. Ask an administrator of this deployment.',
   'error.out_of_scope': 'This token is limited to something else',

@@ -40,7 +40,6 @@ export const departments = {
   'departments.none_below': 'No department is below this one.',
   // What a run would do.
   'departments.run': 'Delete departments',
-  'departments.back': 'Back to the departments',
   'departments.would_delete':
     'HR was read just now. A run would delete {count, plural, =0 {nothing} one {# department} other {# departments}} of {total, number}.',
   'departments.would_delete_nothing': 'There is nothing to delete now.',

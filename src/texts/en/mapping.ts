@@ -31,7 +31,6 @@ export const mapping = {
   'mapping.rule': 'Breaks a rule',
   // Dry runs.
   'mapping.dry_runs': 'Try another SELECT',
-  'mapping.back': 'Back to the mapping',
   'mapping.all_dry_runs': 'All dry runs',
   'mapping.latest_dry_runs': 'Dry runs',
   'mapping.kept_for': 'kept for 30 days',

@@ -12,7 +12,6 @@ export const schedules = {
   'schedules.are_paused': 'Paused by a person: {jobs}.',
   'schedules.none': 'No scheduler has ever run here.',
   'schedules.none.remedy': 'Start one with `dirsync start --roles scheduler`.',
-  'schedules.back': 'All cron jobs',
   'schedules.job': 'Cron job',
   'schedules.when': 'When',
   'schedules.when_in_zone': '{words} ({zone})',

@@ -28,7 +28,6 @@ export const access = {
   'access.added_by': '添加人',
   'access.disabled_at': '停用时间',
   'access.actions': '操作',
-  'access.back': '所有用户',
   'access.back_to': '返回 {name}',
   'access.add_user': '添加用户',
   'access.name_hint': '字母、数字和 . _ @ + -，例如 anna 或 anna@example.com',

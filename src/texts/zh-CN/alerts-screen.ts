@@ -98,7 +98,6 @@ export const alertsScreen = {
   'alerts.rule.lately': '近期',
   'alerts.rule.none_lately': '最近 180 天该规则没有告警。',
   'alerts.rule.all': '该规则的全部历史',
-  'alerts.rule.back': '全部告警',
   'alerts.mute': '静默',
   'alerts.mute_rule': '静默规则',
   'alerts.mute.meaning':

@@ -27,7 +27,6 @@ export const api = {
   'api.body': '请求体（JSON）',
   'api.answer': '响应（JSON）',
   'api.example': '示例',
-  'api.back': '全部操作',
   'api.status': '状态码',
   'api.problem_code': '代码',
   'api.problems': '错误类型',

@@ -89,7 +89,7 @@ export const common = {
   'error.back': '返回概览',
   'error.back_there': '返回刚才的页面',
   'error.not_found': '页面不存在',
-  'error.not_found.remedy': '它可能已被删除。请返回概览搜索。',
+  'error.not_found.remedy': '它可能已被删除。请在上方搜索。',
   'error.forbidden': '您的角色无权执行此操作',
   'error.forbidden.remedy': '需要“{role}”角色，请联系本部署的管理员。',
   'error.out_of_scope': '此令牌的使用范围不包括这项操作',

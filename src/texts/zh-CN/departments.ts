@@ -39,7 +39,6 @@ export const departments = {
   'departments.none_below': '没有下级部门。',
   // What a run would do.
   'departments.run': '删除部门',
-  'departments.back': '返回部门',
   'departments.would_delete':
     '已读取人事系统。共 {total, number} 个部门，现在将删除 {count, plural, other {#}} 个。',
   'departments.would_delete_nothing': '现在没有需要删除的部门。',

@@ -32,7 +32,6 @@ export const mapping = {
   'mapping.rule': '不符合的规则',
   // Dry runs.
   'mapping.dry_runs': '试算其他 SELECT',
-  'mapping.back': '返回字段映射',
   'mapping.all_dry_runs': '全部试算',
   'mapping.latest_dry_runs': '试算',
   'mapping.kept_for': '保留 30 天',

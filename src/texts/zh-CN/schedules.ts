@@ -14,7 +14,6 @@ export const schedules = {
   'schedules.are_paused': '已被人工暂停：{jobs}。',
   'schedules.none': '这里从未运行过调度进程。',
   'schedules.none.remedy': '请运行 `dirsync start --roles scheduler`。',
-  'schedules.back': '全部定时任务',
   'schedules.job': '定时任务',
   'schedules.when': '执行时间',
   'schedules.when_in_zone': '{words}（{zone}）',

@@ -24,6 +24,9 @@ const browser = duringFile(openBrowser)
 
 beforeAll(async () => {
   await company.run('full')
+  await company.db.query(
+    `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', '*/5 * * * *', now())`,
+  )
 })
 
 const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent.trim()')
@@ -127,12 +130,28 @@ test('a page below a screen says where it belongs, and an error keeps the naviga
   const page = await visit(browser, service.url, { role: 'viewer' })
   await page.goto('/runs/1')
   const trail = page.getByRole('navigation', { name: 'Where you are' })
-  expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs'])
+  expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs', 'Run 1: full'])
   await trail.getByRole('link', { name: 'Runs' }).click()
   await page.waitForURL(/\/runs$/)
   expect(await trail.count()).toBe(0)
+  const trails = [
+    ['/runs/1/plan', ['Runs', '1', 'Plan of run 1']],
+    ['/schedules?job=sync-changes', ['Schedules', 'Send what changed in HR']],
+    ['/api?operation=postRuns', ['API', 'POST /api/v1/runs']],
+    ['/mapping/dry-runs', ['Mapping', 'Try another SELECT']],
+  ] as const
+  for (const [path, items] of trails) {
+    await page.goto(path)
+    expect(await trail.getByRole('listitem').allInnerTexts(), path).toEqual(items)
+    const parent = await trail.getByRole('link').first().getAttribute('href')
+    expect(await page.locator(`main a[href="${parent}"]`).count(), path).toBe(1)
+  }
+  await page.goto('/search?q=nobody')
+  await page.locator('h1').waitFor()
+  expect(await trail.count()).toBe(0)
+  expect(await page.locator('nav [aria-current]').count()).toBe(0)
   await page.goto('/cases/999999')
-  await page.getByText('Page not found').first().waitFor()
+  await page.getByText('Search for it above').waitFor()
   await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Runs' }).click()
   await page.waitForURL(/\/runs$/)
 })
