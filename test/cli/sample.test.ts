@@ -198,7 +198,7 @@ test.concurrent.each([
   [['plan', '9999', '--csv'], 'There is no run 9999.'],
   [
     ['plan', '1', '--csv'],
-    'The plan of run 1 is not stored: only held runs keep theirs, for 30 days after their end.',
+    'The plan of run 1 is not stored: only held runs keep theirs, for 180 days after their end, or 30 if they were never decided.',
   ],
 ])('%j: what is not there fails with one sentence', async (args, sentence) => {
   expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })

@@ -18,10 +18,9 @@ const PACER: PacerSnapshot = {
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 beforeEach(async () => {
-  await database.pool.query(`truncate dirsync.sync_run, dirsync.run_event, dirsync.plan_decision, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
-    dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.pending, dirsync.dead_letter, dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
     dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_message,
-    dirsync.alert_channel`)
+    dirsync.alert_channel cascade`)
 })
 
 async function scrape(app: { inject(url: string): Promise<{ statusCode: number; body: string }> }) {
@@ -196,7 +195,7 @@ test('series that are gone from the database are gone from the next scrape', asy
   await fill()
   await using console = await openApp(database.url)
   expect(seriesOf(await scrape(console.app), 'dirsync_halts')).not.toEqual({})
-  await database.pool.query('truncate dirsync.halt, dirsync.dead_letter, dirsync.dead_letter_event')
+  await database.pool.query('truncate dirsync.halt, dirsync.dead_letter, dirsync.dead_letter_event cascade')
   const all = await scrape(console.app)
   expect(seriesOf(all, 'dirsync_halts')).toEqual({})
   expect(seriesOf(all, 'dirsync_dead_letters')).toEqual({})

@@ -608,7 +608,7 @@ export const saidTexts = {
   'said.no_such_operation': 'there is no operation {text}: there are {names}',
   'said.no_such_run': 'There is no run {run}.',
   'said.plan_not_stored':
-    'The plan of run {run} is not stored: only held runs keep theirs, for 180 days after their end, or 30 where nobody decided.',
+    'The plan of run {run} is not stored: only held runs keep theirs, for 180 days after their end, or 30 if they were never decided.',
   'said.no_such_command': 'there is no command {text}: choose one of {names}',
   'said.no_channel_to_test': 'no channel is set, so no one is told of any alert: set one, such as {example}',
   'said.for_or_until': 'give either --for, such as 4h, or --until, such as 2030-01-31T08:00',
