@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { holdARun, openTrialConsole, planIsRead, type TrialConsole } from './trial-console.ts'
+import type { BrowserContext } from 'playwright-core'
+import { holdARun, openTrialConsole, planIsRead } from './trial-console.ts'
 
 /**
  * `npm run screenshots`: takes docs/images/*.png from the trial after its first sync, with a held run and decisions,
@@ -27,21 +28,24 @@ const pictures: Picture[] = [
   { file: 'employee', path: '/employees/E100~1e10232', both: true },
   { file: 'overview', path: '/overview' },
 ]
-for (const picture of pictures)
-  for (const language of ['en', 'zh-CN'] as const) {
-    await take(trial, picture, language, 'light')
-    if (picture.both) await take(trial, picture, language, 'dark')
+// As a deployment looks that is in use.
+await trial.own.query(`insert into dirsync.setup (ended_by) values ('local') on conflict do nothing`)
+for (const language of ['en', 'zh-CN'] as const) {
+  const context = language === 'en' ? trial.context : await trial.contextIn(language)
+  for (const picture of pictures) {
+    await take(context, picture, language, 'light')
+    if (picture.both) await take(context, picture, language, 'dark')
   }
+}
 
 async function take(
-  { context }: TrialConsole,
+  context: BrowserContext,
   { file, path }: Picture,
   language: 'en' | 'zh-CN',
   colorScheme: 'light' | 'dark',
 ): Promise<void> {
   const page = await context.newPage()
   await page.emulateMedia({ colorScheme })
-  if (language !== 'en') await page.setExtraHTTPHeaders({ 'accept-language': language })
   await page.goto(path)
   // The list has one row only, so the picture shows the page behind it.
   if (/[?]key=/.test(path)) await page.locator('tbody a[href^="/cases/"]').first().click()

@@ -15,6 +15,8 @@ export interface TrialConsole extends AsyncDisposable {
   readonly browser: Browser
   /** Signed in as an administrator. */
   readonly context: BrowserContext
+  /** The same for a reader of another language. */
+  contextIn(locale: string): Promise<BrowserContext>
   /** HR, which the trial itself can only read. */
   readonly hr: pg.Client
   readonly own: pg.Client
@@ -53,19 +55,17 @@ export async function openTrialConsole(options: {
     browser => browser.close(),
   )
   const { width, height, scale } = options
-  const context = await browser.newContext({
-    viewport: { width, height },
-    deviceScaleFactor: scale,
-    baseURL: origin,
-    locale: 'en-GB',
-  })
+  const settings = { viewport: { width, height }, deviceScaleFactor: scale, baseURL: origin }
+  const context = await browser.newContext({ ...settings, locale: 'en-GB' })
   const page = await context.newPage()
   await page.goto(pathname + search)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL(/overview/)
   await page.close()
   const stack = opened.move()
-  return { browser, context, hr, own, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  const contextIn = async (locale: string) =>
+    browser.newContext({ ...settings, locale, storageState: await context.storageState() })
+  return { browser, context, contextIn, hr, own, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 async function lineOf(

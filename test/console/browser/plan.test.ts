@@ -320,7 +320,7 @@ test('by keys alone, a row is ticked and approved, and the rest stays held', asy
   await page.goto(`/runs/${run}/plan`)
   await tabTo(page, page.getByRole('checkbox', { name: 'Tick e0013' }))
   await page.keyboard.press('Space')
-  await tabTo(page, page.getByRole('button', { name: 'Approve these' }))
+  await tabTo(page, page.getByRole('button', { name: 'Approve ticked rows' }))
   await page.keyboard.press('Enter')
   await page.getByText(/1 row is approved and sent by run \d+; the rest stays held/).waitFor()
   await until(async () => (await sentSince(before, 'keys.example')).length === 1 || null)

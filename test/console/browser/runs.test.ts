@@ -126,7 +126,7 @@ test('a run is cancelled with a reason, and the second who tries is told by whom
   await page.getByText('not on a Friday').first().waitFor()
   await screenshot(page, 'run-cancelled')
   await second.getByRole('button', { name: 'Cancel the run' }).click()
-  await second.getByText('It has changed since you looked').waitFor()
+  await second.getByRole('heading', { name: 'It has changed since you looked' }).waitFor()
   await second.getByText(`run ${run} was cancelled by`).waitFor()
 })
 
