@@ -1,0 +1,156 @@
+import { registerHooks } from 'node:module'
+import type pg from 'pg'
+
+/**
+ * Defects to put back, one at a time: what the engine once did wrong, or would do wrong without one of its safeguards. Each
+ * must be found by the simulation; that is the simulation's own test.
+ */
+export interface Defect {
+  name: string
+  /** What it is that the engine does wrong then. */
+  what: string
+  /** A text of a file of `src/`, or of a function of schema `dirsync`, and what stands there instead. */
+  file?: string
+  function?: string
+  from: string
+  to: string
+}
+
+export const DEFECTS: readonly Defect[] = [
+  {
+    name: 'cancel-forgets-unknown',
+    what: 'Cancelling a run forgets that an update may have had its effect although no answer came.',
+    function: 'take_back',
+    from: 't.sent_unknown',
+    to: 'false',
+  },
+  {
+    name: 'swap-is-named',
+    what: 'Retrying one case sends the rest of its swap past every plan.',
+    file: 'sync/retries.ts',
+    from: 'bool_or(id in (select id from listed)) as named',
+    to: 'true as named',
+  },
+  {
+    name: 'retrying-for-ever',
+    what: 'A case whose work was taken back is retried for ever.',
+    function: 'end_lost_retries',
+    from: "where d.state = 'retrying'",
+    to: "where d.state = 'retrying' and false",
+  },
+  {
+    name: 'no-lock',
+    what: 'Two processes work on one employee at once.',
+    file: 'lib/session-locks.ts',
+    from: 'rows[i]?.locked ? connection : null',
+    to: 'connection',
+  },
+  {
+    name: 'lost-lock-unnoticed',
+    what: 'A process that has lost its locks goes on.',
+    file: 'lib/session-locks.ts',
+    from: 'for (const held of locks) held.abort(lostReason())',
+    to: '',
+  },
+  {
+    name: 'no-fence',
+    what: 'The outcome of an execution that was overtaken counts.',
+    file: 'sync/settlement.ts',
+    from: 'where p.execution = s.execution',
+    to: 'where true',
+  },
+  {
+    name: 'request-lost',
+    what: 'What is requested while an older request is carried out is forgotten with that one.',
+    file: 'sync/settlement.ts',
+    from: 's.done and p.version = s.version as done',
+    to: 's.done as done',
+  },
+  {
+    name: 'sends-any-row',
+    what: 'A worker sends whatever HR has when it runs.',
+    file: 'sync/job-processor.ts',
+    from: 'if (claimed.named || hash === claimed.sourceHash) return true',
+    to: 'if (true) return true',
+  },
+  {
+    name: 'unknown-forgotten',
+    what: 'An execution that dies leaves no trace of what it may have sent.',
+    file: 'sync/claim.ts',
+    from: 'sent_unknown = p.sent_unknown or p.starts > 0',
+    to: 'sent_unknown = false',
+  },
+  {
+    name: 'lost-jobs',
+    what: 'Jobs that the queue has lost are never fed again.',
+    file: 'sync/feeder.ts',
+    from: 'if (missing > 0 && this.#missing > 0) {',
+    to: 'if (missing > 1e9) {',
+  },
+  {
+    name: 'orphaned-run',
+    what: 'A run whose planner died is never planned.',
+    file: 'sync/run.ts',
+    from: "where state = 'planning' and finished_at is null and hr_source = $1",
+    to: 'where false and hr_source = $1',
+  },
+  {
+    name: 'cancelled-is-planned',
+    what: 'A run that is cancelled while it is planned is carried out.',
+    file: 'sync/run.ts',
+    from: 'if (rowCount === 0) throw new RunTakenBack(id)\n}\n\n/** The stored plan of',
+    to: '}\n\n/** The stored plan of',
+  },
+  {
+    name: 'approves-what-hr-has-now',
+    what: 'A plan replaces the row of an employee who waits for a decision.',
+    file: 'sync/plan-tables.ts',
+    from: "'(u.run is not null or coalesce(e.rejected and s.hash is not distinct from e.held_hash, false))'",
+    to: "'false'",
+  },
+  {
+    name: 'settled-without-others',
+    what: 'Two outcomes that release each other are written at the same moment.',
+    file: 'sync/settlement.ts',
+    from: "if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')",
+    to: '',
+  },
+  {
+    name: 'clock-put-back',
+    what: 'Work waits for as long as the clock was put back.',
+    file: 'sync/outbox.ts',
+    from: 'where p.ctid = any (array(\n       select q.ctid from generate_series',
+    to: 'where false and p.ctid = any (array(\n       select q.ctid from generate_series',
+  },
+]
+
+/** Has a file of `src/` read with its defect, in this process, before anything has been imported. */
+export function putBackInSource({ file, from, to }: Defect): void {
+  if (file === undefined) return
+  let isThere = false
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context)
+      if (!url.endsWith(`/src/${file}`)) return loaded
+      const source = String(loaded.source)
+      isThere = source.includes(from)
+      if (!isThere)
+        throw new Error(`src/${file} has no "${from}" any more: correct test/simulation/defects.ts`)
+      return { ...loaded, source: source.replace(from, () => to) }
+    },
+  })
+}
+
+/** The same for a function of the schema. */
+export async function putBackInSchema({ function: name, from, to }: Defect, db: pg.Pool): Promise<void> {
+  if (name === undefined) return
+  const { rows } = await db.query<{ definition: string }>(
+    `select pg_get_functiondef(oid) as definition from pg_proc
+     where pronamespace = 'dirsync'::regnamespace and proname = $1`,
+    [name],
+  )
+  const definition = rows[0]?.definition ?? ''
+  if (!definition.includes(from))
+    throw new Error(`dirsync.${name} has no "${from}" any more: correct test/simulation/defects.ts`)
+  await db.query(definition.replaceAll(from, () => to))
+}

@@ -1,0 +1,447 @@
+import fc, { type Scheduler } from 'fast-check'
+import { interceptPostgres, Schedule } from './schedule.ts'
+import type { Found } from './worker.ts'
+import { type Activity, type Person, World } from './world.ts'
+
+/** Something that happens: in HR, on the platform, to a process, by a person, or as time passes. */
+export type Happening =
+  | { what: 'cycle'; process: number }
+  | { what: 'act'; process: number; activity: Activity; times: number }
+  | { what: 'hr'; employee: number; change: 'edit' | 'revert' | 'delete' | 'leave' | 'mobile'; value: number }
+  | { what: 'hr-many'; count: number }
+  | { what: 'platform'; employee: number }
+  | { what: 'run'; kind: 'changes' | 'full' }
+  | { what: 'named'; employee: number }
+  | { what: 'approve' | 'reject' | 'cancel' | 'retry' | 'ignore' | 'snooze' | 'undo'; which: number }
+  | { what: 'approve-part' | 'reject-part'; which: number; employee: number }
+  | { what: 'pause' | 'resume' }
+  | { what: 'fault'; fault: 'lost' | 'reset' | 'unavailable' | 'not_json' | 'wrong_secret' }
+  | { what: 'kill' | 'drop-locks'; process: number }
+  | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
+  | { what: 'time'; seconds: number }
+
+const processIndex = fc.nat(1)
+const employee = fc.nat(4)
+const which = fc.nat(3)
+const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
+
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 14,
+    arbitrary: fc.record({ what: fc.constant('cycle' as const), process: processIndex }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      what: fc.constant('act' as const),
+      process: processIndex,
+      activity: fc.constantFrom<Activity>(
+        'plan',
+        'plan',
+        'feed',
+        'feed',
+        'work',
+        'work',
+        'work',
+        'sweep',
+        'retry',
+        'tidy',
+        'finish',
+      ),
+      times: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      what: fc.constant('hr' as const),
+      employee,
+      change: one('edit', 'edit', 'revert', 'delete', 'leave', 'mobile'),
+      value: fc.nat(5),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('hr-many' as const), count: fc.integer({ min: 3, max: 5 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('platform' as const), employee }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      what: fc.constant('run' as const),
+      kind: one('changes', 'changes', 'changes', 'full'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('named' as const), employee }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: one('approve', 'reject', 'cancel', 'cancel', 'retry', 'ignore', 'snooze', 'undo'),
+      which,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: one('approve-part', 'reject-part'), which, employee }) },
+  { weight: 1, arbitrary: fc.record({ what: one('pause', 'resume') }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('fault' as const),
+      fault: one('lost', 'lost', 'reset', 'unavailable', 'not_json', 'wrong_secret'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: one('kill', 'drop-locks'), process: processIndex }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('queue' as const), loss: one('wiped', 'twice', 'reversed') }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constant('time' as const), seconds: fc.constantFrom(2, 15, 70, 4000) }),
+  },
+)
+
+const HAPPENINGS = fc.array(happening, { minLength: 25, maxLength: 60, size: 'max' })
+
+/** @param own an empty migrated database, @param hr an empty one */
+export async function openWorld(own: string, hr: string): Promise<World> {
+  const database = new URL(own).pathname.slice(1)
+  interceptPostgres(client => client.database === database)
+  const world = new World(own, hr)
+  await world.prepare()
+  return world
+}
+
+/** Plays what a seed stands for. @returns null where nothing is wrong @param shrinks what it takes is looked for, which takes its time */
+export async function playSeed(world: World, seed: number, shrinks: boolean): Promise<Found | null> {
+  let breaches: string[] = []
+  const property = fc.asyncProperty(fc.scheduler(), HAPPENINGS, async (scheduler, happenings) => {
+    const found = await play(world, scheduler, happenings)
+    if (found.length === 0) return
+    breaches = found
+    throw new Error(found.join('\n'))
+  })
+  const { failed, counterexample } = await fc.check(property, { seed, numRuns: 1, endOnFailure: !shrinks })
+  if (!failed || counterexample === null) return null
+  const [scheduler, happenings] = counterexample
+  return { seed, breaches, happenings, order: fc.stringify(scheduler) }
+}
+
+/** What the model knows beside the database. */
+interface Known {
+  /** Rows of HR that each employee has had. */
+  history: Map<string, Person[]>
+  /** Employees whom a person has named: their present row may be sent, whatever a plan saw. */
+  named: Set<string>
+  /** Employees whom someone has changed on the platform, past dirsync. */
+  touched: Set<string>
+  breaches: string[]
+}
+
+/** Plays a scenario in an order that the scheduler chooses, and returns the breaches of what must hold. */
+async function play(world: World, scheduler: Scheduler, happenings: readonly Happening[]): Promise<string[]> {
+  await world.reset()
+  const known: Known = {
+    history: new Map([...world.hr].map(([userid, person]) => [userid, [person]])),
+    named: new Set(),
+    touched: new Set(),
+    breaches: [],
+  }
+  world.platform.onUpdate = (userid, sent) => expectPassed(world, known, userid, sent)
+  await Schedule.during(scheduler, world.waiting, async schedule => {
+    world.schedule(schedule)
+    await schedule.drive(
+      (async () => {
+        const acts: Promise<void>[] = []
+        for (const next of happenings) {
+          await scheduler.schedule(Promise.resolve(), JSON.stringify(next))
+          await happen(world, known, next, acts)
+        }
+        await Promise.all(acts)
+      })(),
+    )
+    world.schedule(undefined)
+  })
+  world.platform.faults.length = 0
+  await expectTrue(world, known)
+  await settleAll(world)
+  await expectAtRest(world, known)
+  return [...known.breaches, ...world.platform.breaches, ...world.errors]
+}
+
+async function happen(world: World, known: Known, next: Happening, acts: Promise<void>[]): Promise<void> {
+  switch (next.what) {
+    case 'act': {
+      const { activity, times } = next
+      for (let time = 0; time < (activity === 'work' ? times : 1); time++) {
+        const process = world.process(next.process)
+        // What a dead process does never ends.
+        acts.push(Promise.race([world.act(process, activity), process.died]))
+      }
+      return
+    }
+    case 'cycle': {
+      const process = world.process(next.process)
+      for (const activity of ['plan', 'feed', 'work', 'work'] as const)
+        acts.push(Promise.race([world.act(process, activity), process.died]))
+      return
+    }
+    case 'hr':
+      return changeHr(world, known, `e${next.employee}`, next.change, next.value)
+    case 'hr-many':
+      for (let i = 0; i < next.count; i++) await changeHr(world, known, `e${i}`, 'edit', 0)
+      return
+    case 'platform': {
+      const held = world.platform.employees.get(`e${next.employee}`)
+      if (held) held.name = 'someone else'
+      known.touched.add(`e${next.employee}`)
+      return
+    }
+    case 'run':
+      await world.requestRun(next.kind)
+      return
+    case 'named':
+      known.named.add(`e${next.employee}`)
+      await person(world, `select dirsync.resync('employees', $1)`, [`e${next.employee}`])
+      return
+    case 'approve':
+    case 'reject': {
+      const run = await pick(
+        world,
+        `select id from dirsync.sync_run where state = 'held' order by id`,
+        next.which,
+      )
+      if (run)
+        await person(world, `select dirsync.${next.what}($1${next.what === 'reject' ? ", 'no'" : ''})`, [run])
+      return
+    }
+    case 'approve-part':
+    case 'reject-part': {
+      const run = await pick(
+        world,
+        `select id from dirsync.sync_run where state = 'held' order by id`,
+        next.which,
+      )
+      const filter = JSON.stringify({ keys: [`e${next.employee}`] })
+      if (run)
+        await person(world, `select dirsync.${next.what.replace('-', '_')}($1, $2, 'why')`, [run, filter])
+      return
+    }
+    case 'cancel': {
+      const run = await pick(
+        world,
+        `select id from dirsync.sync_run where state in ('requested', 'planning', 'running') and cancelled_at is null order by id`,
+        next.which,
+      )
+      if (run) await person(world, `select dirsync.cancel($1, 'why')`, [run])
+      return
+    }
+    case 'retry':
+    case 'ignore':
+    case 'snooze':
+    case 'undo': {
+      const found = await pickRow(
+        world,
+        `select id, entity_key from dirsync.dead_letter where state not in ('resolved') order by id`,
+        next.which,
+      )
+      if (!found) return
+      if (next.what === 'retry') known.named.add(found.entity_key)
+      const more = { retry: '', ignore: `, 'why'`, snooze: `, now() + interval '1 hour', 'why'`, undo: '' }
+      await person(world, `select dirsync.${next.what}($1${more[next.what]})`, [found.id])
+      return
+    }
+    case 'pause':
+      return person(world, `select dirsync.pause('why')`)
+    case 'resume':
+      return person(world, 'select dirsync.resume()')
+    case 'fault':
+      world.platform.faults.push(next.fault)
+      return
+    case 'kill':
+      return world.kill(world.process(next.process))
+    case 'drop-locks':
+      return world.dropLocks(world.process(next.process))
+    case 'queue': {
+      const { jobs } = world.queue
+      if (next.loss === 'wiped') jobs.length = 0
+      if (next.loss === 'twice') jobs.push(...jobs)
+      if (next.loss === 'reversed') jobs.reverse()
+      return
+    }
+    case 'time':
+      await world.pass(next.seconds)
+  }
+}
+
+async function changeHr(
+  world: World,
+  known: Known,
+  userid: string,
+  change: 'edit' | 'revert' | 'delete' | 'leave' | 'mobile',
+  value: number,
+): Promise<void> {
+  const history = known.history.get(userid) ?? []
+  known.history.set(userid, history)
+  const last = history.at(-1) as Person
+  const fresh = world.newPerson(0)
+  const row: Person | null =
+    change === 'delete'
+      ? null
+      : change === 'revert'
+        ? (history[value % history.length] as Person)
+        : change === 'leave'
+          ? { ...last, active: false }
+          : change === 'mobile'
+            ? { ...fresh, mobile: `1380000000${value}` }
+            : { ...fresh, mobile: last.mobile, dept_code: `D${value % 3}` }
+  await world.writePerson(userid, row)
+  if (row) history.push(row)
+}
+
+/** What a person does may be refused, because others were faster. */
+async function person(world: World, statement: string, values: unknown[] = []): Promise<void> {
+  try {
+    await world.observer.query(statement, values)
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (!/^(DS|P0|22|55)/.test(code)) throw error
+  }
+}
+
+async function pick(world: World, statement: string, which: number): Promise<number | undefined> {
+  return (await pickRow(world, statement, which))?.id
+}
+
+async function pickRow(
+  world: World,
+  statement: string,
+  which: number,
+): Promise<{ id: number; entity_key: string } | undefined> {
+  const { rows } = await world.observer.query<{ id: number; entity_key: string }>(statement)
+  return rows[which % Math.max(1, rows.length)]
+}
+
+// What must hold at any moment
+
+/** Law 11: nothing is sent unless a plan has passed it, or a person named the employee. */
+async function expectPassed(
+  world: World,
+  known: Known,
+  userid: string,
+  sent: Partial<Person>,
+): Promise<void> {
+  if (known.named.has(userid)) return
+  const { rows } = await world.observer.query<{ hash: string }>(
+    'select hash from simulated.passed where userid = $1',
+    [userid],
+  )
+  const isPassed = rows.some(({ hash }) => {
+    const row = world.rowOf(userid, hash)
+    return row && Object.entries(sent).every(([field, value]) => row[field as keyof Person] === value)
+  })
+  if (!isPassed)
+    known.breaches.push(`${JSON.stringify(sent)} was sent for ${userid}, which no plan has passed`)
+}
+
+interface Shown {
+  userid: string
+  status: string
+  acknowledged_hash: string | null
+}
+
+/** Law 15: whoever is called in sync is so on the platform. */
+async function expectTrue(world: World, known: Known): Promise<void> {
+  const { rows } = await world.observer.query<Shown>(
+    `select userid, status, acknowledged_hash from dirsync.employee e where status = 'in_sync'`,
+  )
+  for (const { userid, acknowledged_hash } of rows) {
+    const row = world.rowOf(userid, acknowledged_hash)
+    const held = world.platform.employees.get(userid)
+    if (!row || known.touched.has(userid)) continue
+    const differs = held === undefined ? 'everything' : differing(row, held)
+    if (differs) known.breaches.push(`${userid} is called in sync, and differs on the platform in ${differs}`)
+  }
+}
+
+function differing(row: Person, held: Partial<Person>): string {
+  return (['name', 'mobile', 'remark', 'dept_code'] as const)
+    .filter(field => row[field] !== held[field])
+    .join(', ')
+}
+
+// What must hold at rest
+
+/** Rounds after which whatever is left stays for ever. */
+const ROUNDS = 8
+
+/** Ends all trouble, decides what is held, and lets dirsync do its work: a changes run is enough, without a full one. */
+async function settleAll(world: World): Promise<void> {
+  await person(world, 'select dirsync.resume()')
+  await world.pass(4000)
+  await world.requestRun('changes')
+  for (let round = 0; round < ROUNDS; round++) {
+    await world.rest(1)
+    const { rows } = await world.observer.query<{ held: number[] | null; busy: boolean }>(
+      `select (select array_agg(id order by id) from dirsync.sync_run where state = 'held') as held,
+              exists (select from dirsync.pending) or exists (select from dirsync.sync_run where finished_at is null)
+                or exists (select from dirsync.dead_letter where state = 'retrying') as busy`,
+    )
+    for (const id of rows[0]?.held ?? []) await person(world, 'select dirsync.approve($1)', [id])
+    // Cases have had their slow probe by then.
+    if (!rows[0]?.busy && round > 0) break
+    await world.pass(rows[0]?.busy ? 400 : 12 * 24 * 3600)
+  }
+}
+
+async function expectAtRest(world: World, known: Known): Promise<void> {
+  const breach = (what: string) => known.breaches.push(`at rest: ${what}`)
+  const { rows: left } = await world.observer.query(
+    `select operation, entity_key, not_before, attempts, starts, enqueued_at, run_id from dirsync.pending`,
+  )
+  for (const row of left) breach(`work is left: ${JSON.stringify(row)}`)
+  const { rows: runs } = await world.observer.query(
+    `select id, kind, state, undecided, part_of from dirsync.sync_run where finished_at is null`,
+  )
+  for (const row of runs) breach(`a run never ends: ${JSON.stringify(row)}`)
+  const { rows: retrying } = await world.observer.query(
+    `select id, entity_key, category from dirsync.dead_letter where state = 'retrying'`,
+  )
+  for (const row of retrying) breach(`a case is retried for ever: ${JSON.stringify(row)}`)
+  const { rows: tally } = await world.observer.query<{ n: number }>(
+    `select coalesce(sum(n), 0)::int - (select count(*)::int from dirsync.pending) as n from dirsync.tally where source = 'pending'`,
+  )
+  if (tally[0]?.n !== 0) breach(`the tally of the outbox is off by ${tally[0]?.n}`)
+  const { rows: figures } = await world.observer.query(
+    `select id, planned, result -> 'outcomes' as outcomes from dirsync.sync_run
+     where state = 'done' and planned < (select sum(value::int) from jsonb_each_text(result -> 'outcomes'))`,
+  )
+  for (const row of figures) breach(`a run has more outcomes than work: ${JSON.stringify(row)}`)
+
+  const { rows: employees } = await world.observer.query<Shown & { cases: string[] | null }>(
+    `select e.userid, e.status, e.acknowledged_hash,
+            (select array_agg(concat_ws(' ', d.state, d.category, d.field) order by d.id) from dirsync.dead_letter d
+             where d.entity_key = e.userid and d.state <> 'resolved') as cases
+     from dirsync.employee e`,
+  )
+  const shown = new Map(employees.map(row => [row.userid, row]))
+  for (const [userid, row] of world.hr) {
+    const employee = shown.get(userid)
+    const held = world.platform.employees.get(userid) as Person
+    if (!row.active || known.touched.has(userid)) continue
+    if (!employee) breach(`${userid} is not known`)
+    else if (employee.status === 'in_sync') {
+      const differs = differing(row, held)
+      if (differs) breach(`${userid} is called in sync, and differs from HR in ${differs}`)
+      if (employee.cases?.some(text => /^(open|retry|blocked|awaiting)/.test(text)))
+        breach(`${userid} is in sync and has cases: ${employee.cases}`)
+    } else if (employee.status === 'dead_lettered' || employee.status === 'accepted') {
+      const conflict = [...world.platform.employees].some(
+        ([other, { mobile }]) => other !== userid && mobile === row.mobile,
+      )
+      const isIgnored = employee.cases?.some(text => /^(ignored|snoozed)/.test(text))
+      if (!isIgnored && !conflict)
+        breach(`${userid} is ${employee.status} without a cause: ${employee.cases}; ${differing(row, held)}`)
+      if (!employee.cases) breach(`${userid} is ${employee.status} without a case`)
+    } else if (employee.status !== 'rejected') breach(`${userid} is ${employee.status}`)
+  }
+}

@@ -1,0 +1,246 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Scheduler } from 'fast-check'
+import pg from 'pg'
+
+/**
+ * Chooses the order of events. Every statement that a simulated process sends to dirsync's database, every answer of the
+ * platform and every short timer waits until fast-check's scheduler releases it, so that a seed decides what comes first. The
+ * statements run on a real PostgreSQL. One that waits for a lock there is left waiting, and another is released.
+ */
+
+/** A process of dirsync, as far as the order of events is concerned. */
+export interface SimulatedProcess {
+  readonly name: string
+  /** Nothing of a dead process goes on: its statements are never sent, their answers never come. */
+  dead: boolean
+}
+
+const NEVER = new Promise<never>(() => {})
+const current = new AsyncLocalStorage<SimulatedProcess>()
+/** Whose a connection is. */
+const owners = new Map<pg.Client, SimulatedProcess>()
+
+/** The backends that execute what a process sends. @param application of these connections; default: all */
+export function backendsOf(process: SimulatedProcess, application?: string): number[] {
+  return [...owners].flatMap(([client, owner]) => {
+    const { processID, connectionParameters } = client as pg.Client & {
+      processID: number | null
+      connectionParameters: { application_name?: string }
+    }
+    const isMeant = application === undefined || connectionParameters.application_name === application
+    return owner === process && processID !== null && isMeant ? [processID] : []
+  })
+}
+
+/** Timers above this are time-outs of a database that hangs, which none does here. */
+const LONGEST_TIMER_MS = 1000
+
+let schedule: Schedule | undefined
+
+/** Runs code as a process: what it sends from then on is the process's. */
+export function as<T>(process: SimulatedProcess, work: () => Promise<T>): Promise<T> {
+  return current.run(process, work)
+}
+
+export class Schedule {
+  readonly #scheduler: Scheduler
+  /** Statements that were sent and not answered, with the backend that executes them. */
+  readonly #running = new Map<symbol, pg.Client | null>()
+  /** Asks PostgreSQL which backends wait for a lock. */
+  readonly #waiting: (backends: number[]) => Promise<number[]>
+  readonly #last = new WeakMap<pg.Client, Promise<unknown>>()
+
+  private constructor(scheduler: Scheduler, waiting: (backends: number[]) => Promise<number[]>) {
+    this.#scheduler = scheduler
+    this.#waiting = waiting
+  }
+
+  /** While `work` runs, all that is sent by processes waits for its turn. */
+  static async during<T>(
+    scheduler: Scheduler,
+    waiting: (backends: number[]) => Promise<number[]>,
+    work: (schedule: Schedule) => Promise<T>,
+  ): Promise<T> {
+    const mine = new Schedule(scheduler, waiting)
+    schedule = mine
+    try {
+      return await work(mine)
+    } finally {
+      schedule = undefined
+    }
+  }
+
+  /** One step of a process: it begins when its turn comes. */
+  async step<T>(process: SimulatedProcess, label: string, begin: () => Promise<T>): Promise<T> {
+    await this.#scheduler.schedule(Promise.resolve(), `${process.name}: ${label}`)
+    return process.dead ? NEVER : begin()
+  }
+
+  /** The same for a statement, behind those that its connection has been given before. */
+  statement<T>(
+    client: pg.Client,
+    process: SimulatedProcess,
+    label: string,
+    send: () => Promise<T>,
+  ): Promise<T> {
+    const before = this.#last.get(client) ?? Promise.resolve()
+    const mine = before.then(() => this.step(process, label, send))
+    this.#last.set(
+      client,
+      mine.catch(() => {}),
+    )
+    return mine
+  }
+
+  /** Something whose end has to be awaited before the next step. */
+  async track<T>(client: pg.Client | null, begin: () => Promise<T>): Promise<T> {
+    const id = Symbol()
+    this.#running.set(id, client)
+    try {
+      return await begin()
+    } finally {
+      this.#running.delete(id)
+    }
+  }
+
+  /** Releases one step after the other until `work` is over. */
+  async drive(work: Promise<void>): Promise<void> {
+    let isOver = false
+    const over = work.finally(() => {
+      isOver = true
+    })
+    over.catch(() => {}) // it is awaited below
+    for (let idle = 0; ; ) {
+      await this.#settled()
+      // What nobody awaits, such as returning a lock, comes to its end too.
+      if (isOver && this.#scheduler.count() === 0 && this.#running.size === 0) break
+      if (this.#scheduler.count() > 0) {
+        idle = 0
+        await this.#scheduler.waitOne()
+      } else {
+        idle += 1
+        // Each of them is a millisecond and more: PostgreSQL ends a deadlock after one second.
+        if (idle > 5000) throw new Error('stuck: nothing goes on, and nothing can be released')
+        await new Promise(resolve => setImmediate(resolve))
+        await new Promise(resolve => nativeTimeout(resolve, 1))
+      }
+    }
+    await over
+  }
+
+  /** Resolves once all that was released is over or waits for a lock, and what follows from it has been scheduled. */
+  async #settled(): Promise<void> {
+    for (;;) {
+      for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
+      if (this.#running.size === 0) return
+      const before = this.#running.size
+      for (let turn = 0; turn < 20 && this.#running.size === before; turn++)
+        await new Promise(resolve => setImmediate(resolve))
+      if (this.#running.size !== before) continue
+      const backends = [...this.#running.values()].map(client =>
+        client === null ? null : ((client as pg.Client & { processID: number | null }).processID ?? null),
+      )
+      if (backends.includes(null)) {
+        await new Promise(resolve => nativeTimeout(resolve, 1))
+        continue
+      }
+      const waiting = await this.#waiting(backends as number[])
+      if (this.#running.size === before && backends.every(pid => waiting.includes(pid as number))) return
+    }
+  }
+}
+
+const nativeTimeout = globalThis.setTimeout
+
+type Callback = (error: Error | null, result?: unknown) => void
+type AnyQuery = (this: pg.Client, ...given: unknown[]) => unknown
+
+/** Puts the scheduler between processes and PostgreSQL, for the life of this JavaScript process. */
+export function interceptPostgres(isScheduled: (client: pg.Client) => boolean): void {
+  const prototype = pg.Client.prototype as unknown as { query: AnyQuery; connect: AnyQuery }
+  const { query, connect } = prototype
+  prototype.connect = function (this: pg.Client, ...given: unknown[]) {
+    const owner = current.getStore()
+    if (owner) {
+      owners.set(this, owner)
+      this.once('end', () => owners.delete(this))
+    }
+    const callback = given.find(value => typeof value === 'function') as Callback | undefined
+    if (!schedule || !owner) return connect.apply(this, given)
+    const connected = schedule.track(null, () => connect.call(this) as Promise<void>)
+    if (!callback) return connected
+    connected.then(() => callback(null), callback)
+  }
+  prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    const owner = owners.get(this)
+    const [config] = given
+    const isStream = typeof (config as { submit?: unknown } | null)?.submit === 'function'
+    if (!schedule || !owner || isSilent(config)) return query.apply(this, given)
+    if (isStream) {
+      const stream = query.apply(this, given) as NodeJS.EventEmitter
+      if (typeof stream?.once !== 'function') return stream
+      void schedule.track(
+        this,
+        () =>
+          new Promise<void>(resolve => {
+            for (const end of ['close', 'end', 'finish', 'error']) stream.once(end, () => resolve())
+          }),
+      )
+      return stream
+    }
+    const at = given.findIndex(value => typeof value === 'function')
+    const callback = given[at] as Callback | undefined
+    const parameters = at < 0 ? given : given.slice(0, at)
+    const running = schedule
+    const send = () =>
+      running.track(
+        this,
+        () =>
+          new Promise<unknown>((resolve, reject) => {
+            query.call(this, ...parameters, (error: Error | null, result: unknown) =>
+              error ? reject(error) : resolve(result),
+            )
+          }),
+      )
+    const answer = (isScheduled(this) ? running.statement(this, owner, textOf(config), send) : send()).then(
+      result => (owner.dead ? NEVER : result),
+      error => (owner.dead ? NEVER : Promise.reject(error)),
+    )
+    if (!callback) return answer
+    answer.then(result => callback(null, result), callback)
+  }
+  globalThis.setTimeout = Object.assign(
+    (work: (...values: unknown[]) => void, ms = 0, ...values: unknown[]) => {
+      const owner = current.getStore()
+      if (!schedule || !owner || ms > LONGEST_TIMER_MS) return nativeTimeout(work, ms, ...values)
+      const timer = nativeTimeout(() => {}, 0)
+      const mine = { isCleared: false }
+      cleared.set(timer, mine)
+      void schedule
+        .step(owner, `timer of ${ms} ms`, async () => {
+          if (!mine.isCleared) work(...values)
+        })
+        .catch(() => {})
+      return timer
+    },
+    nativeTimeout,
+  ) as typeof setTimeout
+  const nativeClear = globalThis.clearTimeout
+  globalThis.clearTimeout = (timer => {
+    const mine = timer && typeof timer === 'object' ? cleared.get(timer) : undefined
+    if (mine) mine.isCleared = true
+    nativeClear(timer)
+  }) as typeof clearTimeout
+}
+
+const cleared = new WeakMap<object, { isCleared: boolean }>()
+
+/** The pulse of connections that hold locks. */
+function isSilent(config: unknown): boolean {
+  return textOf(config) === 'select'
+}
+
+function textOf(config: unknown): string {
+  const text = typeof config === 'string' ? config : ((config as { text?: string } | null)?.text ?? '')
+  return text.trim().replace(/\s+/g, ' ').slice(0, 60)
+}

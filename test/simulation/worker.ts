@@ -1,0 +1,31 @@
+import { DEFECTS, putBackInSchema, putBackInSource } from './defects.ts'
+import type { Happening } from './scenario.ts'
+
+/** Plays the seeds that its parent sends it, in a process of its own, so that a defect is in nothing else. */
+
+/** A seed that breaks a law, shrunk to what it takes. */
+export interface Found {
+  seed: number
+  breaches: string[]
+  happenings: readonly Happening[]
+  /** What came after what. */
+  order: string
+}
+
+const [own = '', hr = '', name] = process.argv.slice(2)
+const defect = DEFECTS.find(each => each.name === name)
+if (defect) putBackInSource(defect)
+const { openWorld, playSeed } = await import('./scenario.ts')
+const world = await openWorld(own, hr)
+if (defect) await putBackInSchema(defect, world.observer)
+
+process.on('message', async (seed: number | 'end') => {
+  if (seed === 'end') {
+    await world.close()
+    process.disconnect()
+    return
+  }
+  const found = await playSeed(world, seed, defect === undefined)
+  process.send?.(found ?? seed)
+})
+process.send?.('ready')

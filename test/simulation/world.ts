@@ -1,0 +1,418 @@
+import pg from 'pg'
+import { pino } from 'pino'
+import { rowHash } from '../../src/directory/hash.ts'
+import { hrServer } from '../../src/hr/servers.ts'
+import { HrSource } from '../../src/hr/source.ts'
+import { HrSources } from '../../src/hr/sources.ts'
+import { createPool } from '../../src/lib/database.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
+import type { QueuedJob } from '../../src/queue/job.ts'
+import { endLostRetries } from '../../src/sync/cases.ts'
+import { Feeder } from '../../src/sync/feeder.ts'
+import { foldTally } from '../../src/sync/figures.ts'
+import { JobProcessor } from '../../src/sync/job-processor.ts'
+import { detachHalted } from '../../src/sync/outbox.ts'
+import { Planner } from '../../src/sync/planner.ts'
+import { requestDueRetries } from '../../src/sync/retries.ts'
+import { finishRuns } from '../../src/sync/run.ts'
+import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import type { RunLimits } from '../../src/sync/safety.ts'
+import { type Held, SimulatedPlatform } from './platform.ts'
+import { as, backendsOf, type Schedule, type SimulatedProcess } from './schedule.ts'
+
+const SILENT = pino({ level: 'silent' })
+
+/** A row of HR's table. */
+export interface Person extends Held {
+  active: boolean
+}
+
+/** Few rows trip a breaker. */
+const LIMITS: RunLimits = {
+  gate: { maxFewerRows: 60, maxEmptied: 60 },
+  breaker: { count: 2, percent: 10 },
+  maxLeavers: 50,
+  departments: { count: 1, percent: 10 },
+  departmentGraceMs: 3_600_000,
+  readAllEveryMs: 3_600_000,
+}
+
+const EMPLOYEES_SQL = 'select userid, name, mobile, remark, dept_code, active from person'
+
+/** What a process can be told to do once; its loops do all of it again and again. */
+export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
+
+/** A process of dirsync: its connections, its planner, feeder and workers. */
+class Process implements SimulatedProcess {
+  readonly name: string
+  dead = false
+  readonly #death = Promise.withResolvers<void>()
+  readonly died = this.#death.promise
+  readonly pool: pg.Pool
+  readonly locks: SessionLocks
+  readonly hr: HrSources
+  readonly processor: JobProcessor
+  readonly planner: Planner
+  readonly feeder: Feeder
+  /** What it is doing: of each of these but work one at a time. */
+  readonly busy = new Set<Activity>()
+  readonly #source: HrSource
+
+  constructor(name: string, world: World) {
+    this.name = name
+    this.pool = createPool(world.url, { max: 6, name, logger: SILENT })
+    this.pool.on('error', () => {})
+    this.locks = new SessionLocks(world.url, SILENT)
+    this.#source = world.source()
+    this.hr = HrSources.one(this.#source)
+    this.processor = new JobProcessor({
+      pool: this.pool,
+      client: world.platform.client(this),
+      hr: this.hr,
+      locks: this.locks,
+      logger: SILENT,
+      concurrentCalls: 4,
+      limits: LIMITS,
+    })
+    this.planner = new Planner({
+      pool: this.pool,
+      hr: this.hr,
+      source: '',
+      logger: SILENT,
+      limits: LIMITS,
+      sellerAppids: [],
+      ownEnterprise: '',
+    })
+    this.feeder = new Feeder({ pool: this.pool, queue: world.queue, highWater: 100, logger: SILENT })
+  }
+
+  die(): void {
+    this.dead = true
+    this.#death.resolve()
+  }
+
+  async close(): Promise<void> {
+    await this.locks.close()
+    await this.#source.close()
+    await this.pool.end()
+  }
+}
+
+/** A queue that keeps nothing for sure: it may be wiped, and hand a job out twice or late. */
+class SimulatedQueue {
+  readonly jobs: QueuedJob[] = []
+
+  async add(jobs: QueuedJob[]): Promise<void> {
+    for (const job of jobs) if (!this.jobs.some(({ id }) => id === job.id)) this.jobs.push(job)
+  }
+
+  async counts(): Promise<{ total: number }> {
+    return { total: this.jobs.length }
+  }
+}
+
+/** Everything around the engine, and what is known to have happened. */
+export class World {
+  readonly url: string
+  readonly hrUrl: string
+  /** Looks at dirsync's database from outside; its statements are never scheduled. */
+  readonly observer: pg.Pool
+  readonly hrAdmin: pg.Pool
+  readonly platform: SimulatedPlatform
+  readonly queue = new SimulatedQueue()
+  readonly processes: Process[] = []
+  /** Rows that HR has had, by hash. */
+  readonly #rows = new Map<string, Person>()
+  readonly hr = new Map<string, Person>()
+  readonly #watcher: HrSource
+  #versions = 0
+  #started = 0
+  #schedule: Schedule | undefined
+  #tables: string[] = []
+  /** Statements that bring back what every table holds after the first sync. */
+  readonly #snapshot: string[] = []
+  #baseHr: [string, Person][] = []
+  #basePlatform: [string, Held][] = []
+  #shifts: string | undefined
+  /** What an activity failed with although its process lives, and its connections hold. */
+  readonly errors: string[] = []
+
+  constructor(url: string, hrUrl: string) {
+    this.url = url
+    this.hrUrl = hrUrl
+    this.observer = new pg.Pool({ connectionString: url, max: 2 })
+    this.hrAdmin = new pg.Pool({ connectionString: hrUrl, max: 1 })
+    this.platform = new SimulatedPlatform(async (process, label) => {
+      await this.#schedule?.step(process, label, async () => {})
+    })
+    this.#watcher = this.source()
+  }
+
+  source(): HrSource {
+    return new HrSource({
+      server: hrServer(this.hrUrl, SILENT),
+      employeesSql: { file: 'employees.sql', sql: EMPLOYEES_SQL },
+      departmentsSql: null,
+      logger: SILENT,
+    })
+  }
+
+  /** Tables, and a first sync of a few employees, to which each simulation returns. */
+  async prepare(): Promise<void> {
+    await this.hrAdmin.query(`
+      create table person (userid text primary key, name text, mobile text, remark text, dept_code text, active boolean)`)
+    await this.observer.query(`
+      create schema simulated;
+      create table simulated.passed (userid text, hash uuid, primary key (userid, hash));
+      create function simulated.pass() returns trigger language plpgsql as $$
+      begin
+        insert into simulated.passed values (new.userid, new.source_hash) on conflict do nothing;
+        return null;
+      end $$;
+      create trigger passed after insert or update of source_hash on dirsync.employee
+      for each row when (new.source_hash is not null) execute function simulated.pass()`)
+    const { rows } = await this.observer.query<{ name: string }>(
+      `select tablename as name from pg_tables
+       where schemaname = 'dirsync' and tablename not in ('migration', 'text') order by 1`,
+    )
+    this.#tables = rows.map(({ name }) => `dirsync.${name}`)
+    await this.#hireAll()
+    this.platform.reset(this.hr)
+    this.processes.push(new Process('p1', this), new Process('p2', this))
+    this.#started = 2
+    await this.observer.query(`select dirsync.resync('changes')`)
+    await this.rest(3)
+    for (const table of [...this.#tables, 'simulated.passed'])
+      this.#snapshot.push(await insertOf(this.observer, table))
+    this.#baseHr = copyOf(this.hr)
+    this.#basePlatform = copyOf(this.platform.employees)
+  }
+
+  async #hireAll(): Promise<void> {
+    for (let i = 0; i < 5; i++) await this.writePerson(`e${i}`, { ...this.newPerson(i), active: true })
+  }
+
+  newPerson(mobile: number): Person {
+    this.#versions += 1
+    return {
+      name: `n${this.#versions}`,
+      mobile: `1380000000${mobile}`,
+      remark: `v${this.#versions}`,
+      dept_code: 'D0',
+      active: true,
+    }
+  }
+
+  /** HR's row from now on; null: it is gone. */
+  async writePerson(userid: string, person: Person | null): Promise<void> {
+    if (person === null) {
+      await this.hrAdmin.query('delete from person where userid = $1', [userid])
+      this.hr.delete(userid)
+      return
+    }
+    const { name, mobile, remark, dept_code, active } = person
+    await this.hrAdmin.query(
+      `insert into person values ($1, $2, $3, $4, $5, $6)
+       on conflict (userid) do update set (name, mobile, remark, dept_code, active)
+         = (excluded.name, excluded.mobile, excluded.remark, excluded.dept_code, excluded.active)`,
+      [userid, name, mobile, remark, dept_code, active],
+    )
+    this.hr.set(userid, person)
+    const row = (await this.#watcher.lookup([{ enterpriseCode: '', userid }])).values().next().value
+    if (row && row !== 'duplicate') this.#rows.set(`${userid} ${rowHash(Object.keys(row), row)}`, person)
+  }
+
+  /** The row of HR that a hash stands for. */
+  rowOf(userid: string, hash: string | null): Person | undefined {
+    return hash === null ? undefined : this.#rows.get(`${userid} ${hash}`)
+  }
+
+  /** Back to the state after the first sync. */
+  async reset(): Promise<void> {
+    this.queue.jobs.length = 0
+    this.errors.length = 0
+    await this.observer.query(
+      ['set session_replication_role = replica']
+        .concat([...this.#tables, 'simulated.passed'].map(table => `delete from ${table}`))
+        .concat(this.#snapshot.filter(Boolean))
+        .concat('reset session_replication_role')
+        .join(';\n'),
+    )
+    const people = this.#baseHr.map(([userid, person]) => ({ userid, ...person }))
+    await this.hrAdmin.query(
+      `delete from person;
+       insert into person select * from json_populate_recordset(null::person, ${pg.escapeLiteral(JSON.stringify(people))})`,
+    )
+    this.hr.clear()
+    for (const [userid, person] of copyOf(new Map(this.#baseHr))) this.hr.set(userid, person)
+    this.platform.reset(this.#basePlatform)
+  }
+
+  /** Those backends of dirsync's database that wait for a lock. */
+  readonly waiting = async (backends: number[]): Promise<number[]> => {
+    const { rows } = await this.observer.query<{ pid: number }>(
+      'select pid from unnest($1::int[]) as b (pid) where cardinality(pg_blocking_pids(pid)) > 0',
+      [backends],
+    )
+    return rows.map(({ pid }) => pid)
+  }
+
+  schedule(schedule: Schedule | undefined): void {
+    this.#schedule = schedule
+  }
+
+  process(index: number): Process {
+    return this.processes[index % this.processes.length] as Process
+  }
+
+  /** An activity of a process; nothing where it is at it already. */
+  act(process: Process, activity: Activity): Promise<void> {
+    if (process.dead || (activity !== 'work' && process.busy.has(activity))) return Promise.resolve()
+    process.busy.add(activity)
+    return as(process, async () => {
+      try {
+        await this.#do(process, activity)
+      } catch (error) {
+        if (!process.dead && !isConnection(error)) this.errors.push(`${activity}: ${(error as Error).stack}`)
+      } finally {
+        process.busy.delete(activity)
+      }
+    })
+  }
+
+  async #do(process: Process, activity: Activity): Promise<void> {
+    const { pool } = process
+    switch (activity) {
+      case 'plan':
+        await process.planner.planNext(new AbortController().signal)
+        return
+      case 'feed':
+        await process.feeder.feed()
+        await finishRuns(pool)
+        await requestReplan(pool)
+        return
+      case 'finish':
+        await finishRuns(pool)
+        return
+      case 'sweep':
+        await process.feeder.sweep()
+        return
+      case 'retry':
+        await endLostRetries(pool)
+        await requestDueRetries(pool)
+        return
+      case 'tidy':
+        await detachHalted(pool)
+        await foldTally(pool)
+        return
+      case 'work': {
+        const job = this.queue.jobs.shift()
+        if (!job) return
+        try {
+          await process.processor.process(job, new AbortController().signal)
+        } catch (error) {
+          // BullMQ hands a job out again whose worker failed.
+          this.queue.jobs.push(job)
+          throw error
+        }
+      }
+    }
+  }
+
+  /** `kill -9`: nothing of it goes on, and the server frees what it held. Another takes its place. */
+  async kill(process: Process): Promise<void> {
+    process.die()
+    this.platform.forget(process)
+    this.#started += 1
+    this.processes[this.processes.indexOf(process)] = new Process(`p${this.#started}`, this)
+    await this.#cut(backendsOf(process))
+  }
+
+  /** The connection that holds a process's locks drops; the process lives on. */
+  async dropLocks(process: Process): Promise<void> {
+    await this.#cut(backendsOf(process, 'dirsync locks'))
+  }
+
+  async #cut(backends: number[]): Promise<void> {
+    await this.observer.query('select pg_terminate_backend(pid) from unnest($1::int[]) as b (pid)', [
+      backends,
+    ])
+    for (;;) {
+      const { rowCount } = await this.observer.query('select from pg_stat_activity where pid = any ($1)', [
+        backends,
+      ])
+      if (rowCount === 0) return
+    }
+  }
+
+  /** Lets time pass for everything that dirsync has written down. */
+  async pass(seconds: number): Promise<void> {
+    this.#shifts ??= await this.#timeColumns()
+    await this.observer.query(
+      `set session_replication_role = replica;
+       ${this.#shifts.replaceAll('$1', `interval '${seconds} seconds'`)};
+       reset session_replication_role`,
+    )
+  }
+  async #timeColumns(): Promise<string> {
+    const { rows } = await this.observer.query<{ statement: string }>(
+      `select format('update dirsync.%I set %s', c.relname,
+                string_agg(format('%1$I = case when isfinite(%1$I) then %1$I - $1 else %1$I end', a.attname), ', ')) as statement
+       from pg_class c join pg_attribute a on a.attrelid = c.oid
+       where c.relnamespace = 'dirsync'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+         and a.attgenerated = '' and a.atttypid = 'timestamptz'::regtype
+         and c.relname not in ('migration', 'text', 'command', 'call_minute', 'tally')
+       group by c.relname order by 1`,
+    )
+    return rows.map(({ statement }) => statement).join(';\n')
+  }
+
+  /** What all processes together do in quiet: plan, feed, work, retry, until nothing is left. */
+  async rest(rounds: number): Promise<void> {
+    const [process] = this.processes as [Process]
+    for (let round = 0; round < rounds; round++) {
+      for (let more = true; more; )
+        more = await as(process, () => process.planner.planNext(new AbortController().signal))
+      for (const activity of ['sweep', 'sweep', 'retry', 'plan', 'feed'] as const)
+        await this.act(process, activity)
+      while (this.queue.jobs.length > 0) await this.act(process, 'work')
+      await this.act(process, 'tidy')
+      await this.act(process, 'feed')
+    }
+  }
+
+  requestRun(kind: 'changes' | 'full'): Promise<number[]> {
+    return requestScheduledRun(this.observer, kind, 'cron', SILENT)
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.processes) await process.close()
+    await this.#watcher.close()
+    await this.observer.end()
+    await this.hrAdmin.end()
+  }
+}
+
+/** The statement that puts the rows of a table back; empty where it has none. */
+async function insertOf(db: pg.Pool, table: string): Promise<string> {
+  const { rows } = await db.query<{ names: string; content: string | null }>(
+    `select (select string_agg(quote_ident(attname), ', ') from pg_attribute
+             where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped and attgenerated = '') as names,
+            (select json_agg(t)::text from ${table} t) as content`,
+  )
+  const { names, content } = rows[0] ?? { names: '', content: null }
+  return content === null
+    ? ''
+    : `insert into ${table} (${names}) overriding system value
+       select ${names} from json_populate_recordset(null::${table}, ${pg.escapeLiteral(content)})`
+}
+
+function copyOf<Row extends object>(rows: Iterable<[string, Row]>): [string, Row][] {
+  return [...rows].map(([key, row]) => [key, { ...row }])
+}
+
+/** What a process says whose connection has been cut. */
+function isConnection(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return code === '57P01' || /Connection terminated|terminating connection/.test(message ?? '')
+}
