@@ -149,6 +149,7 @@ describe('/api/v1', () => {
 
   test('says at an assignment how the person is told, or that nobody is', async () => {
     for (const name of ['li', 'bo']) await plantUser(console.pool, name, 'reviewer')
+    expect((await console.browse('admin', 'GET', '/access/users/li')).body).toContain('no address known')
     const set = (name: string, given: object) =>
       console.ask('admin', 'POST', `/api/v1/access/users/${name}/notices`, given)
     expect((await set('li', { mail: 'li@example.com' })).json()).toMatchObject({ mail: 'li@example.com' })

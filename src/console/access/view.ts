@@ -154,13 +154,9 @@ export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]
           [t('access.link'), user.link && linkWords(ask, user.link)],
           [
             t('access.told_at'),
-            joined(
-              [
-                user.notice_mail && { code: user.notice_mail },
-                user.notice_mention && { code: user.notice_mention },
-              ],
-              ' · ',
-            ) ?? { soft: t('access.told_nowhere') },
+            user.notice_mail === null && user.notice_mention === null
+              ? { soft: t('access.told_nowhere') }
+              : joined([user.notice_mail, user.notice_mention], ' · '),
           ],
           [t('access.added'), [{ at: user.created_at }, ', ', actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
