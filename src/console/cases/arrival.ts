@@ -11,8 +11,9 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
     name: 'console arrival',
     text: `
       select case
-        -- A run that failed to read HR has no plan.
-        when not exists (select from dirsync.sync_run where kind in ('full', 'changes') and planned_at is not null)
+        -- A run that failed to read HR has planned nothing.
+        when not exists (select from dirsync.sync_run
+                         where kind in ('full', 'changes') and planned_at is not null and state <> 'failed')
           then 'unread'
         when exists (select from dirsync.halt where category = 'paused') then 'paused'
         when exists (select from dirsync.halt) then 'halted'
