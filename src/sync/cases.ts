@@ -26,6 +26,9 @@ export const openStates: ReadonlySet<CaseState> = new Set(
   CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored'),
 )
 
+/** States of a case that need a person; in the others dirsync goes on by itself. */
+export const FOR_A_PERSON: readonly CaseState[] = ['open', 'blocked']
+
 /** The states after a failure, by its category. */
 const FAILED = ['open', 'retry_scheduled', 'awaiting_activation'] as const satisfies CaseState[]
 const WAITING = [...FAILED, 'blocked'] as const satisfies CaseState[]

@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { JOB_OPERATIONS } from '../../queue/job.ts'
 import { FIELDS, filterQuery, MINE, UNASSIGNED } from '../../sync/case-filter.ts'
-import { CASE_STATES } from '../../sync/cases.ts'
+import { CASE_STATES, FOR_A_PERSON } from '../../sync/cases.ts'
 import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -21,7 +21,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
-import { employeePath } from '../ui/paths.ts'
+import { casesForAPerson, casesPath, employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import type { Arrival } from './arrival.ts'
@@ -67,7 +67,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const counted = html`<span class="soft">${countText(ask, listed, input)}${
     isFiltered || count === 0
       ? ''
-      : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
+      : html` · <a href="${casesForAPerson()}">${t('cases.only_for_a_person')}</a>`
   }</span>`
   return html`${head(t('cases.title'), {
     aside: live(ask, 'count', ['cases'], counted),
@@ -206,8 +206,7 @@ function groupTable(ask: Ask, groups: Group[], arrival: Arrival | null): SafeHtm
     {
       caption: t('cases.causes'),
       empty: empty(t('cases.none'), arrival ? t(`cases.none_todo.${arrival}`) : ''),
-      href: ({ category, platform_code }) =>
-        `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`,
+      href: ({ category, platform_code: code }) => casesPath({ categories: [category], code: code ?? 0 }),
     },
   )
 }
@@ -400,7 +399,7 @@ function filterForm(ask: Ask, { input, departments, categories, users }: Listed)
       choices: withPresent(
         [
           { value: '', text: t('cases.unresolved') },
-          { value: 'open,blocked', text: t('cases.for_a_person') },
+          { value: FOR_A_PERSON.join(), text: t('cases.for_a_person') },
           ...CASE_STATES.map(value => ({ value, text: textOr(language, `state.${value}`, value) })),
         ],
         states,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
+import { FOR_A_PERSON } from '../../sync/cases.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
 import type { Language } from '../../texts/texts.ts'
@@ -79,9 +80,6 @@ export function readSpan(db: Pool, ask: Ask, input: z.output<typeof HistorySpan>
   return readHistory(db, { from: from ?? new Date(to.getTime() - SPANS[input.span] * 1000), to })
 }
 
-/** States of a case that need a person; in the others dirsync goes on by itself. */
-const FOR_A_PERSON = new Set(['open', 'blocked'])
-
 /** The state of the whole deployment: the figures, and what they are made of. */
 interface Now {
   result: OverviewResult
@@ -125,7 +123,7 @@ function resultOf(
   const open = new Map<string, number>()
   let casesThatWait = 0
   for (const { category, state, count } of overview.dead_letters)
-    if (FOR_A_PERSON.has(state)) open.set(category, (open.get(category) ?? 0) + count)
+    if (FOR_A_PERSON.includes(state)) open.set(category, (open.get(category) ?? 0) + count)
     else casesThatWait += count
   return {
     employees: overview.employees,

@@ -1,6 +1,7 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
+import type { CaseState } from '../../sync/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
 import { ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { countStatuses } from '../employees/list.ts'
@@ -21,7 +22,7 @@ export interface Overview {
    * The latest run of each kind, and of each HR source with runs of its own; and all runs that wait for a decision.
    */
   runs: ListedRun[]
-  dead_letters: { category: string; state: string; count: number }[]
+  dead_letters: { category: string; state: CaseState; count: number }[]
 }
 
 export async function readOverview(db: Pool): Promise<Overview> {

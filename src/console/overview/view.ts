@@ -25,6 +25,7 @@ import {
   tabs,
   timeText,
 } from '../ui/parts.ts'
+import { casesForAPerson } from '../ui/paths.ts'
 import { type HistoryResult, type HistorySpan, type OverviewResult, type Todo, todosOf } from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
@@ -118,7 +119,7 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
           overview.cases_that_wait > 0
             ? t('overview.cases_that_wait', { count: overview.cases_that_wait })
             : t('overview.no_cases_wait'),
-        to: '/cases?states=open,blocked',
+        to: casesForAPerson(),
       },
       {
         value: figure(ask, pace.calls_per_second, 1),
@@ -253,7 +254,7 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return {
         notice: 'info',
         title: t('overview.cases_wait', { count: todo.count }),
-        todo: { to: '/cases', text: t('overview.cases_wait.remedy') },
+        todo: { to: casesForAPerson(), text: t('overview.cases_wait.remedy') },
       }
   }
 }
@@ -315,7 +316,7 @@ function casesByCategory({ t }: Ask, { open_cases }: OverviewResult): Block {
     {
       caption: t('overview.cases'),
       empty: t('overview.no_cases'),
-      to: ({ category }) => `/cases?categories=${encodeURIComponent(category)}`,
+      to: ({ category }) => casesForAPerson({ categories: [category] }),
     },
   )
 }

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
 import { capitalised } from '../../lib/text.ts'
+import { CASE_STATES } from '../../sync/cases.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -9,7 +10,7 @@ import { heldBackShown } from '../plan/held-back.ts'
 import { inParts } from '../plan/view.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, duration, type Field, figure, percent, reasonField } from '../ui/parts.ts'
-import { mappingPath } from '../ui/paths.ts'
+import { casesPath, mappingPath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
@@ -113,7 +114,7 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
         value: run.counted ? cases : '–',
         name: run.finished_at ? t('runs.cases_at_end') : t('runs.cases_so_far'),
         ...(run.dead_letters_total > 0
-          ? { to: `/cases?run=${run.id}`, note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
+          ? { to: everyCaseOf(run), note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
           : {}),
         ...(cases > 0 ? { tone: 'warn' as const } : {}),
       },
@@ -210,6 +211,11 @@ function took(ask: Ask, run: RunDetails): string {
   return ms === null ? '–' : duration(ask, ms)
 }
 
+/** Cases that failed in the run, whatever became of them since. */
+function everyCaseOf({ id }: RunDetails, categories?: string[]): string {
+  return casesPath({ states: [...CASE_STATES], categories, run: id })
+}
+
 function inAll(ask: Ask, { dead_letters_total: total }: RunDetails): string {
   return total >= MOST_CASES_COUNTED ? `≥ ${figure(ask, MOST_CASES_COUNTED)}` : figure(ask, total)
 }
@@ -242,7 +248,7 @@ function planAndOutcome(ask: Ask, run: RunDetails): Block {
         ]
       : []),
     ...list(t('runs.group.cases'), categories, 'category', (category, text) => ({
-      to: `/cases?run=${run.id}&categories=${encodeURIComponent(category)}`,
+      to: everyCaseOf(run, [category]),
       text,
     })),
   ]
@@ -348,7 +354,7 @@ function casesOfRun(ask: Ask, run: RunDetails): Block[] {
   const { t } = ask
   const [first] = run.dead_letters
   if (!first) return []
-  const all = { to: `/cases?run=${run.id}`, text: t('runs.all_cases', { count: inAll(ask, run) }) }
+  const all = { to: everyCaseOf(run), text: t('runs.all_cases', { count: inAll(ask, run) }) }
   const table = tableOf(
     run.dead_letters,
     [

@@ -1,4 +1,6 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
+import { type CaseFilter, filterQuery } from '../../sync/case-filter.ts'
+import { FOR_A_PERSON } from '../../sync/cases.ts'
 
 /* Addresses of pages that many others link to. */
 
@@ -19,6 +21,16 @@ export function employeePath({ enterpriseCode, userid }: EmployeeKey): string {
   // A user id may contain a slash: then the enterprise is always given, even if it is empty.
   const name = userid.includes('/') ? `${enterpriseCode}/${userid}` : qualified(enterpriseCode, userid)
   return `/employees/${inPath(name)}`
+}
+
+/** The list of the cases that match. */
+export function casesPath(filter: CaseFilter): string {
+  return `/cases?${filterQuery(filter)}`
+}
+
+/** The cases that need a person, as the overview counts them. */
+export function casesForAPerson(filter: CaseFilter = {}): string {
+  return casesPath({ ...filter, states: [...FOR_A_PERSON] })
 }
 
 /** The address of a department: itself, and what is below it. */

@@ -1,0 +1,65 @@
+import { beforeAll, expect, test } from 'vitest'
+import { CASE_STATES } from '../../src/sync/cases.ts'
+import { inWords, toStore } from '../../src/texts/message.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
+
+const console = new ConsoleUnderTest()
+let run: number
+
+/** A case of each state in two categories, one more that is open; and people of several statuses. */
+beforeAll(async () => {
+  const { rows } = await console.pool.query<{ id: number }>(
+    `insert into dirsync.sync_run (kind, state, planned_at, finished_at, requested_by)
+     values ('full', 'done', now(), now(), 'a test') returning id::int`,
+  )
+  run = rows[0]?.id ?? 0
+  const words = toStore(inWords('words'))
+  await console.pool.query(
+    `insert into dirsync.dead_letter
+       (entity, operation, note, message, remedy, first_run_id, entity_key, category, state, resolved_at)
+     select 'employee', 'update-employee', 'agreed', $3, $3, $2, c || s, c, s,
+            case when s = 'resolved' then now() end
+     from unnest(array['left_hr', 'duplicate_email']) c, unnest($1::text[]) s`,
+    [CASE_STATES, run, words],
+  )
+  await console.pool.query(
+    `insert into dirsync.dead_letter (entity, operation, message, remedy, first_run_id, entity_key, category, state)
+     values ('employee', 'update-employee', $2, $2, $1, 'another', 'left_hr', 'open')`,
+    [run, words],
+  )
+  await console.pool.query(
+    `insert into dirsync.employee (userid, source_hash, acknowledged_hash, parked_hash, platform_state)
+     select 'e' || i, h, case when i < 3 then h end, case when i > 4 then h end, 'in_service'
+     from (select i, md5(i::text)::uuid as h from generate_series(1, 9) i) x`,
+  )
+})
+
+const page = async (path: string) => (await console.ask('viewer', 'GET', path)).body
+
+/** The first figure of each notice, tile, fact, row and aside that leads to cases or to employees of a status. */
+function figuresOf(body: string): [href: string, figure: number][] {
+  const main = body.slice(body.indexOf('<main'))
+  return main.split(/(?=<tr|<li|<div><dt>|<div class="alert|<h2)/).flatMap(place => {
+    const href = /href="(\/(?:cases(?:\?[^"]*)?|employees\?status=[^"]*))"/.exec(place)?.[1]
+    const figure = /\d+/.exec(place.replaceAll(/<[^>]+>/g, ' '))?.[0]
+    return href && figure ? [[href.replaceAll('&amp;', '&'), Number(figure)]] : []
+  })
+}
+
+/** How many are in the list of an address. */
+async function listed(href: string): Promise<number> {
+  const { count, items } = (await console.ask('viewer', 'GET', `/api/v1${href}`)).json()
+  return count ?? items.length
+}
+
+test('each figure of the overview is that of the list it leads to', async () => {
+  const figures = figuresOf(await page('/overview'))
+  expect(figures.map(([, figure]) => figure)).toEqual([5, 5, 3, 2, 2, 5])
+  for (const [href, figure] of figures) expect(figure, href).toBe(await listed(href))
+})
+
+test('“all” on the page of a run leads to all of its cases', async () => {
+  const all = figuresOf(await page(`/runs/${run}`)).at(-1)
+  expect(all?.[1]).toBe(2 * CASE_STATES.length + 1)
+  expect(await listed(all?.[0] ?? '')).toBe(all?.[1])
+})
