@@ -69,7 +69,14 @@ function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: 
   const table = tableOf(
     dead_letters,
     [
-      { title: t('employees.case'), kind: 'main', of: ({ id }) => `#${id}` },
+      {
+        title: t('employees.case'),
+        kind: 'main',
+        of: ({ id, entity }) => [
+          `#${id}`,
+          entity === 'employee' ? null : { soft: [' ', term('entity', entity)] },
+        ],
+      },
       { title: t('employees.state'), of: row => caseStatus(row.state) },
       {
         title: t('employees.what'),

@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../../sync/claim.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
+import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -68,6 +69,7 @@ export const EmployeeStory = z.object({
     .array(
       DeadLetter.pick({
         id: true,
+        entity: true,
         operation: true,
         field: true,
         category: true,
@@ -80,7 +82,7 @@ export const EmployeeStory = z.object({
         next_retry_at: true,
       }),
     )
-    .describe('Open ones first'),
+    .describe('Those of the employee, and of the enterprise about a withheld field; open ones first'),
   bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
   payment_orders: z
     .array(
@@ -138,10 +140,15 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
          order by id desc limit ${ATTEMPTS}`,
       ),
       read<EmployeeStory['dead_letters'][number]>(
-        `select id, operation, field, category, state, message, remedy, blocked_by, occurrences,
+        `select id, entity, operation, field, category, state, message, remedy, blocked_by, occurrences,
                 last_failed_at, next_retry_at
-         from dirsync.dead_letter where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
-         order by state in ('resolved', 'ignored'), id desc`,
+         from (select d.* from dirsync.dead_letter d
+               where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
+               union all
+               select d.* from (select enterprise_code, unnest(withheld) as field
+                                from dirsync.employee where enterprise_code = $1 and userid = $2) b
+               join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}) d
+         order by state in ('resolved', 'ignored'), entity = 'enterprise', id desc`,
       ),
       read<EmployeeStory['bindings'][number]>(
         `select seller_appid, open_userid, bound_at from dirsync.openid_binding

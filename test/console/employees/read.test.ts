@@ -103,6 +103,26 @@ describe('the page of an employee', () => {
     expect(worded(page).hr_error).toMatch(/nonsense/)
     await broken.close()
   })
+
+  test('has the enterprise’s case of a field that is withheld, with its remedy', async () => {
+    await company.control('POST', 'enterprises', [
+      { enterprise_code: '', features: { level: false, category: true, employee_attribute: [] } },
+    ])
+    await company.hr.query(`update person set level = 'P7' where userid in ('e0007', 'e0008')`)
+    await company.run('changes')
+    for (const userid of ['e0007', 'e0008']) {
+      const page = await pageOf(hr, null, userid)
+      expect(page).toMatchObject({
+        status: 'dead_lettered',
+        dead_letters: [{ entity: 'enterprise', field: 'level', category: 'feature_disabled', state: 'open' }],
+      })
+      const [open] = page.dead_letters
+      expect(worded(open)?.remedy).not.toBe('')
+      expect(page.steps.at(-1)).toMatchObject({ case_id: open?.id, remedy: open?.remedy })
+    }
+    const { dead_letters } = await pageOf(hr, null, 'e0009')
+    expect(dead_letters).toEqual([])
+  })
 })
 
 describe('a search', () => {

@@ -62,6 +62,7 @@ function attempt(outcome: string, differs: Partial<Attempt> = {}): Attempt {
 function deadLetter(category: string, differs: Partial<Case> = {}): Case {
   return {
     id: 12,
+    entity: 'employee',
     operation: 'update-employee',
     field: '',
     category,
