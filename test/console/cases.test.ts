@@ -60,6 +60,12 @@ describe('an unknown filter', () => {
 describe('a list without cases', () => {
   const see = async (path: string, language = 'en') =>
     (await console.browse('viewer', 'GET', path, undefined, { 'accept-language': language })).body
+  const run = (kind: string, state: string) =>
+    console.pool.query(
+      `insert into dirsync.sync_run (kind, state, planned_at, requested_by)
+       values ($1, $2, case when $2 <> 'planning' then now() end, 'a test')`,
+      [kind, state],
+    )
   const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
   afterEach(async () => {
     await console.pool.query(
@@ -73,6 +79,32 @@ describe('a list without cases', () => {
       expect(await see(path), path).not.toContain('has arrived')
     }
     expect(await see('/cases', 'zh-CN')).toContain('尚未读取过人事系统')
+  })
+
+  test('takes no failed run for a reading of HR', async () => {
+    await run('full', 'failed')
+    expect(await see('/cases')).toContain('dirsync has never read HR')
+    expect(await see('/cases')).not.toContain('has arrived')
+  })
+
+  test.each(['full', 'changes', 'departments', 'openids'])(
+    'does not say that everything has arrived where the latest run of %s failed, until one gets through',
+    async kind => {
+      await run('changes', 'done')
+      await run(kind, 'failed')
+      await run('changes', 'planning')
+      for (const path of ['/cases', '/cases/groups'])
+        expect(await see(path), path).toContain('so changes may still have to be sent')
+      expect(await see('/cases', 'zh-CN')).toContain('可能还有变更没有发送')
+      await run(kind, 'done')
+      expect(await see('/cases')).toContain('has arrived')
+    },
+  )
+
+  test('says so, too, where HR looked wrong', async () => {
+    await run('changes', 'done')
+    await run('changes', 'source_suspect')
+    expect(await see('/cases')).toContain('so changes may still have to be sent')
   })
 
   test.each([
@@ -90,9 +122,7 @@ describe('a list without cases', () => {
       '已停止',
     ],
   ])('once HR was read, and then %j, says “%s”', async (then, english, chinese) => {
-    await console.pool.query(
-      `insert into dirsync.sync_run (kind, state, planned_at, requested_by) values ('full', 'done', now(), 'a test')`,
-    )
+    await run('full', 'done')
     if (then) await console.pool.query(then)
     expect(await see('/cases')).toContain(english)
     expect(await see('/cases', 'zh-CN')).toContain(chinese)

@@ -14,6 +14,8 @@ export const cases = {
   'cases.none_todo.paused': 'All calls are paused, so changes may still have to be sent.',
   'cases.none_todo.halted': 'Work is halted, so changes may still have to be sent.',
   'cases.none_todo.held': 'A run is held: its changes wait for a decision.',
+  'cases.none_todo.failed':
+    'The latest run failed, or HR’s data looked wrong in it, so changes may still have to be sent.',
   'cases.none_todo.waiting': 'Changes still wait to be sent.',
   'cases.none_todo.arrived': 'Everything that dirsync had to send has arrived.',
   'cases.none_match': 'No case matches this filter.',

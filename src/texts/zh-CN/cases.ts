@@ -15,6 +15,7 @@ export const cases = {
   'cases.none_todo.paused': '全部调用已暂停，可能还有变更没有发送。',
   'cases.none_todo.halted': '同步已停止，可能还有变更没有发送。',
   'cases.none_todo.held': '有同步任务待审批，其中的变更等待审批后发送。',
+  'cases.none_todo.failed': '最近一次同步任务失败，或其中的人事数据可疑，可能还有变更没有发送。',
   'cases.none_todo.waiting': '还有变更等待发送。',
   'cases.none_todo.arrived': '需要发送的数据已全部送达。',
   'cases.none_match': '没有符合筛选条件的异常项。',
