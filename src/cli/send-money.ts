@@ -1,6 +1,8 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
+import type { Pool } from '../lib/database.ts'
 import type { SendDeps } from '../money/journal.ts'
+import { paidWith } from '../money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
@@ -37,16 +39,17 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
   return sendRequest<RefundRequest>(given, defaults, {
     what: 'refund',
     operation: refundCreate,
-    summary: async (refund, { client, signal }) => {
+    summary: async (refund, { client, pool, signal }) => {
+      const asset = await paidWith(pool, refund.outerTradeNo)
       const known = await recordOf(client, refund.outerTradeNo, signal)
       const before = known && refundedAmount(known)
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
       const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
       return [
         ['order', refund.outerTradeNo],
-        ['paid', amountText(known?.pay_amount ?? null) ?? say('shell.not_told')],
-        ['refunded_before', amountText(before) ?? say('shell.not_told')],
-        ['this_refund', amountText(refund.refundAmount)],
+        ['paid', amountText(known?.pay_amount ?? null, asset) ?? say('shell.not_told')],
+        ['refunded_before', amountText(before, asset) ?? say('shell.not_told')],
+        ['this_refund', amountText(refund.refundAmount, asset)],
         ['note', exceeds ? say('shell.exceeds') : null],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
@@ -55,9 +58,9 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       ]
     },
     send: sendRefund,
-    facts: ({ outerTradeNo, refundAmount }, { receipt }) => [
+    facts: async ({ outerTradeNo, refundAmount }, { receipt }, pool) => [
       ['order', outerTradeNo],
-      ['amount', amountText(refundAmount)],
+      ['amount', amountText(refundAmount, await paidWith(pool, outerTradeNo))],
       ['trade', receipt],
     ],
     document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
@@ -138,7 +141,7 @@ interface Sending<Request> {
   /** What a person needs to know before confirming. */
   summary(
     request: Request,
-    ask: { client: PlatformClient; signal: AbortSignal },
+    ask: { client: PlatformClient; pool: Pool; signal: AbortSignal },
   ): NamedFact[] | Promise<NamedFact[]>
   send(
     deps: SendDeps,
@@ -146,7 +149,7 @@ interface Sending<Request> {
     options: { actor: string; signal: AbortSignal },
   ): Promise<SendOutcome>
   /** The outcome for people, and for `--json`, where the two differ. */
-  facts(request: Request, outcome: SendOutcome): NamedFact[]
+  facts(request: Request, outcome: SendOutcome, pool: Pool): NamedFact[] | Promise<NamedFact[]>
   document(request: Request, outcome: SendOutcome): Record<string, unknown>
   /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
@@ -185,7 +188,9 @@ async function sendRequest<Request extends object>(
   void stopSignal().then(() => stop.abort())
   const { signal } = stop
   if (asks) {
-    const facts = await explain('seller/pay/record', () => sending.summary(complete, { client, signal }))
+    const facts = await explain('seller/pay/record', () =>
+      sending.summary(complete, { client, pool, signal }),
+    )
     const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
   }
@@ -218,7 +223,7 @@ async function tell<Request>(
     })
   const facts = factLines(
     factsOf([
-      ...sending.facts(request, outcome),
+      ...(await sending.facts(request, outcome, context.pool)),
       ['code', platformCode],
       ['message', said(reason)],
       // For an unknown outcome, the specific remedy below replaces that of the code.

@@ -59,6 +59,8 @@ interface Kind<Row> {
   receipt: keyof Row & string
   /** The platform can be asked for the outcome; the row says when to ask next. */
   canBeAsked: boolean
+  /** SQL: further columns of a row `t` that is shown. */
+  also: string
   /** Key of the lock that its sender holds. */
   lockOf(row: Row): Lock
 }
@@ -83,9 +85,10 @@ export class Journal<Row extends Entry> {
 
   /** The row of this number; null when dirsync never sent it. */
   async read(db: Pool, number: string): Promise<Row | null> {
-    const { rows } = await db.query<Row>(`select * from ${this.#table} where ${this.#kind.number} = $1`, [
-      number,
-    ])
+    const { rows } = await db.query<Row>(
+      `select t.* ${this.#kind.also} from ${this.#table} t where ${this.#kind.number} = $1`,
+      [number],
+    )
     return rows[0] ?? null
   }
 
@@ -133,7 +136,7 @@ export class Journal<Row extends Entry> {
         `${rank} < (select ${order.join(', ')} from ${this.#table} t where t.${number} = ${place(after)})`,
       )
     const { rows } = await db.query<Row>(
-      `select t.* from ${this.#table} t where ${conditions.join(' and ')}
+      `select t.* ${this.#kind.also} from ${this.#table} t where ${conditions.join(' and ')}
        order by ${order.map(term => `${term} desc`).join(', ')} limit $1`,
       values,
     )
@@ -226,7 +229,7 @@ export class Journal<Row extends Entry> {
     reason: string,
     asker: Asker,
   ): Promise<Row> {
-    const { table, number: numberColumn } = this.#kind
+    const { table, number: numberColumn, also } = this.#kind
     await this.adopt(pool)
     const resolved = await transaction(pool, async client => {
       await actAs(client, asker)
@@ -240,10 +243,10 @@ export class Journal<Row extends Entry> {
         { [numberColumn]: number, state, reason },
       ])
       const { rows } = await client.query<Row>(
-        `update ${this.#table}
+        `update ${this.#table} t
          set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}
          where ${numberColumn} = $1
-         returning *`,
+         returning t.* ${also}`,
         [number, state, reason],
       )
       return rows[0]

@@ -22,17 +22,29 @@ export interface Refund extends Entry {
   left_to_person_at: Date | null
 }
 
+/** A refund as the journal reads it. */
+export interface ReadRefund extends Refund {
+  /** What the order was paid with, as far as the mirror knows; null: it does not, or with several assets. */
+  asset_code: string | null
+}
+
+/** SQL: `asset_code` of the refunds of an order. */
+const assetOfOrder = (outerTradeNo: string) => `(
+  select case when count(distinct o.asset_code) = 1 then min(o.asset_code) end
+  from dirsync.payment_order o where o.out_trade_no = ${outerTradeNo})`
+
 /** Refunds of one order are sent one after the other: otherwise its record could not tell them apart. */
 export function orderLock(outerTradeNo: string): Lock {
   return { key: `refund:${outerTradeNo}` }
 }
 
-export const refundJournal = new Journal<Refund>({
+export const refundJournal = new Journal<ReadRefund>({
   table: 'refund',
   noun: 'refund',
   number: 'outer_refund_no',
   receipt: 'trade_no',
   canBeAsked: true,
+  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
 
@@ -65,6 +77,14 @@ export async function openRefundOf(db: Pool, outerTradeNo: string): Promise<Refu
     [outerTradeNo],
   )
   return rows[0] ?? null
+}
+
+/** What an order was paid with, as its refunds have it. */
+export async function paidWith(db: Pool, outerTradeNo: string): Promise<string | null> {
+  const { rows } = await db.query<{ asset: string | null }>(`select ${assetOfOrder('$1')} as asset`, [
+    outerTradeNo,
+  ])
+  return onlyRow(rows).asset
 }
 
 /** How much of an order dirsync has refunded, as far as it knows. */

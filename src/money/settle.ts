@@ -14,7 +14,7 @@ import {
   type ClaimedRefund,
   claimUnknown,
   HALTS_OF_OTHERS,
-  type Refund,
+  type ReadRefund,
   refundJournal,
   storeVerdict,
   tradeNumbersOf,
@@ -81,7 +81,7 @@ async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: Ab
  * @returns the refund as it is then
  * @throws JournalError when there is no such refund
  */
-export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promise<Refund> {
+export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promise<ReadRefund> {
   await refundJournal.adopt(deps.pool)
   const claimed = await claimUnknown(deps.pool, outerRefundNo)
   if (claimed) await settle(deps, claimed, { priority: PRIORITY })

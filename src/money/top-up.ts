@@ -26,6 +26,7 @@ export const topUpJournal = new Journal<TopUp>({
   number: 'external_code',
   receipt: 'apply_charge_openid',
   canBeAsked: false,
+  also: '',
   lockOf: ({ external_code }) => topUpLock(external_code),
 })
 

@@ -54,6 +54,20 @@ describe('refunds and top-ups', () => {
     expect(rest).toMatchObject({ items: [{ outer_refund_no: 'r1' }], next: null })
   })
 
+  test('are in the unit that their order was paid in, as far as the mirror knows', async () => {
+    await store.pool.query(`
+      insert into dirsync.payment_order (trade_no, out_trade_no, asset_code)
+        values ('1', 'o1', 'POINT'), ('2', 'o2', 'POINT'), ('3', 'o2', 'CASH')`)
+    const { items } = await list({})
+    const assets = items.map(item => 'outer_refund_no' in item && [item.outer_refund_no, item.asset_code])
+    expect(Object.fromEntries(assets.filter(asset => asset !== false))).toEqual({
+      ...{ r1: 'POINT', r2: null, r3: null, r4: null },
+    })
+    expect(await refund('r1')).toMatchObject({ asset_code: 'POINT' })
+    const settled = await refundJournal.resolve(store.pool, 'r1', 'rejected', 'so it is', { actor: 'a test' })
+    expect(settled).toMatchObject({ asset_code: 'POINT' })
+  })
+
   test('are listed from a moment on, open ones too, or by their number', async () => {
     expect(await numbersOf({ since: '2026-11-02T10:00Z' })).toEqual(['r4', 'r3', 'r2'])
     expect(await numbersOf({ since: '2026-11-02T10:00:01Z' })).toEqual(['r4', 'r3'])

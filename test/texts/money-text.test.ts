@@ -4,8 +4,9 @@ import { moneyText } from '../../src/texts/money-text.ts'
 test.each([
   ['1012.5', null, 'CN¥1,012.50', '¥1,012.50'],
   ['0.00', 'CASH', 'CN¥0.00', '¥0.00'],
-  ['5000.00', 'QUOTA', 'CN¥5,000.00', '¥5,000.00'],
-  ['7', 'THIRD', 'CN¥7.00', '¥7.00'],
+  ['5000.00', 'QUOTA', '5,000 of quota', '5,000 额度'],
+  ['7.5', 'THIRD', '7.50 of third-party assets', '7.50 第三方资产'],
+  ['7', 'LATER', '7 LATER', '7 LATER'],
   ['-12.50', null, '-CN¥12.50', '-¥12.50'],
   // More digits than a binary number has.
   ['90071992547409931234.56', null, 'CN¥90,071,992,547,409,931,234.56', '¥90,071,992,547,409,931,234.56'],

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState } from '../../money/journal.ts'
-import { type Refund, refundJournal } from '../../money/refund.ts'
+import { type ReadRefund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
@@ -45,6 +45,10 @@ const RefundRow = Row.extend({
   settle_attempts: z.int().describe('How often the order record was asked about it'),
   next_settle_at: z.date().nullable(),
   left_to_person_at: z.date().nullable(),
+  asset_code: z
+    .string()
+    .nullable()
+    .describe('What the order was paid with, as far as the mirror knows; null: it does not, or with several'),
 })
 
 const TopUpRow = Row.extend({
@@ -142,7 +146,7 @@ export type RefundDetails = z.infer<typeof RefundDetails>
 export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
-export function refundDetails(refund: Refund): RefundDetails {
+export function refundDetails(refund: ReadRefund): RefundDetails {
   const { state, notified_at, left_to_person_at, next_settle_at } = refund
   const notified: Event[] =
     notified_at === null ? [] : [{ at: notified_at, event: 'notified', by: null, text: null }]

@@ -124,7 +124,7 @@ function lines(ask: Ask, { kind, items }: Pick<MoneyList, 'kind' | 'items'>, isF
         gives: true,
         of: entry => ({ code: targetOf(entry) }),
       },
-      { title: t('money.amount'), kind: 'number', of: entry => amount(ask, amountOf(entry)) },
+      { title: t('money.amount'), kind: 'number', of: entry => amountOf(ask, entry) },
       { title: t('money.state'), gives: true, of: entry => stateOf(ask, entry) },
       { title: t('money.sent'), of: ({ sent_at }) => ({ at: sent_at }) },
       {
@@ -147,8 +147,10 @@ function targetOf(entry: Line): string {
   return 'outer_refund_no' in entry ? entry.outer_trade_no : entry.account_openid
 }
 
-function amountOf(entry: Line): string {
-  return 'outer_refund_no' in entry ? entry.refund_amount : entry.amount
+function amountOf(ask: Ask, entry: Line): string {
+  return 'outer_refund_no' in entry
+    ? amount(ask, entry.refund_amount, entry.asset_code)
+    : amount(ask, entry.amount)
 }
 
 /** The page of an entry. */
@@ -214,11 +216,11 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
   const { t } = ask
   const { trade_no, refunded_before, settle_attempts, next_settle_at, notified_at } = entry
   return [
-    [t('money.amount'), amount(ask, entry.refund_amount)],
+    [t('money.amount'), amountOf(ask, entry)],
     [t('money.order'), { code: entry.outer_trade_no }],
     [
       t('money.refunded_before'),
-      refunded_before === null ? t('money.not_said') : amount(ask, refunded_before),
+      refunded_before === null ? t('money.not_said') : amount(ask, refunded_before, entry.asset_code),
     ],
     [t('money.trade_no'), trade_no && orderOf(trade_no)],
     ...sentFacts(ask, entry),
@@ -239,7 +241,7 @@ function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
     text: { code: number },
   }))
   return [
-    [t('money.amount'), amount(ask, entry.amount)],
+    [t('money.amount'), amountOf(ask, entry)],
     [t('money.account'), { code: entry.account_openid }],
     [t('money.receipt'), apply_charge_openid && { code: apply_charge_openid }],
     ...sentFacts(ask, entry),

@@ -99,7 +99,7 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
-/** An amount of money, or of points where the asset is points. */
+/** An amount of money, or in the unit of an asset that is not money. */
 export function amount(
   { language }: Pick<Taste, 'language'>,
   text: string | null,

@@ -15,6 +15,8 @@ export const money = {
   'money.show_them': 'Show them',
   'money.state': 'State',
   'money.points': '{amount} {count, plural, one {point} other {points}}',
+  'money.quota': '{amount} of quota',
+  'money.third': '{amount} of third-party assets',
   'money.number': 'Number',
   'money.order': 'Order',
   'money.account': 'Account',

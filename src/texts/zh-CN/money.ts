@@ -13,6 +13,8 @@ export const money = {
   'money.show_them': '查看',
   'money.state': '状态',
   'money.points': '{amount} {count, plural, other {积分}}',
+  'money.quota': '{amount} 额度',
+  'money.third': '{amount} 第三方资产',
   'money.number': '编号',
   'money.order': '订单',
   'money.account': '账户',
