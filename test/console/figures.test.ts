@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CASE_STATES } from '../../src/sync/cases.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
@@ -62,4 +62,38 @@ test('“all” on the page of a run leads to all of its cases', async () => {
   const all = figuresOf(await page(`/runs/${run}`)).at(-1)
   expect(all?.[1]).toBe(2 * CASE_STATES.length + 1)
   expect(await listed(all?.[0] ?? '')).toBe(all?.[1])
+})
+
+describe('the curves', () => {
+  const within = async (query: string) => {
+    const body = await page(`/overview?${query}`)
+    const [, given = null] = /<a href="\/runs\?([^"]*)">Runs requested in this time/.exec(body) ?? []
+    return given && Object.fromEntries(new URLSearchParams(given.replaceAll('&amp;', '&')))
+  }
+
+  test.each([
+    ['', null],
+    ['span=30d', null],
+    ['from=12h', { from: '12h' }],
+    ['from=2026-11-01T10:00Z&to=2026-11-02', { from: '2026-11-01T10:00Z', to: '2026-11-02' }],
+    ['to=2026-11-20T10:00Z', { from: '2026-11-19T10:00:00.000Z', to: '2026-11-20T10:00Z' }],
+    ['span=30d&to=2026-11-20T10:00Z', { from: '2026-10-21T10:00:00.000Z', to: '2026-11-20T10:00Z' }],
+  ])('of %j lead to the runs of just the time that they show', async (query, runs) => {
+    expect(await within(query)).toEqual(runs)
+  })
+
+  test.each([
+    ['/overview', '24 hours'],
+    ['/overview?span=30d', '30 days'],
+    ['/overview?from=12h', null],
+    ['/overview?to=2026-11-20T10:00Z', null],
+    ['/platform', '24 hours'],
+    ['/platform?from=12h', null],
+    ['/platform?to=2026-11-20T10:00Z', null],
+  ])('at %s say that they are those of the last %j only where no range is given', async (path, span) => {
+    const body = (await page(path)).split('id="history"')[1] ?? ''
+    const [, said = null] = /(?:aria-current="page">|<h2>[^<]*<small>)(\d+ (?:hours|days))/.exec(body) ?? []
+    expect(said).toBe(span)
+    expect(body.includes('Back to the last 24 hours')).toBe(span === null)
+  })
 })

@@ -76,8 +76,13 @@ export const HistoryResult = z.object({
 export type HistoryResult = z.infer<typeof HistoryResult>
 
 export function readSpan(db: Pool, ask: Ask, input: z.output<typeof HistorySpan>): Promise<HistoryResult> {
+  return readHistory(db, spanOf(ask, input))
+}
+
+/** The time that the history shows. */
+export function spanOf(ask: Ask, input: z.output<typeof HistorySpan>): { from: Date; to: Date } {
   const { from, to = ask.now } = rangeOf(ask, input)
-  return readHistory(db, { from: from ?? new Date(to.getTime() - SPANS[input.span] * 1000), to })
+  return { from: from ?? new Date(to.getTime() - SPANS[input.span] * 1000), to }
 }
 
 /** The state of the whole deployment: the figures, and what they are made of. */

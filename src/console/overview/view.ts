@@ -26,7 +26,14 @@ import {
   timeText,
 } from '../ui/parts.ts'
 import { casesForAPerson } from '../ui/paths.ts'
-import { type HistoryResult, type HistorySpan, type OverviewResult, type Todo, todosOf } from './query.ts'
+import {
+  type HistoryResult,
+  type HistorySpan,
+  type OverviewResult,
+  spanOf,
+  type Todo,
+  todosOf,
+} from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
 export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonly Block[] = []): Shown {
@@ -162,7 +169,11 @@ export function overviewCurves(
       {
         page: '/overview#history',
         step,
-        given: { from: input.from, to: input.to },
+        // Without a beginning, the curves have one; a list would begin with its first entry.
+        given: {
+          from: input.from ?? (input.to && spanOf(ask, input).from.toISOString()),
+          to: input.to,
+        },
         list: { href: '/runs', text: t('overview.runs_then'), hint: t('overview.curve_hint') },
       },
       [
