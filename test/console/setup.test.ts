@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { readSetup, type SetupFacts, type SetupStep, setupSteps } from '../../src/console/overview/setup.ts'
 import { failed, ok } from '../../src/doctor/finding.ts'
-import { inWords } from '../../src/texts/message.ts'
+import { MappingError } from '../../src/hr/errors.ts'
+import { inWords, message } from '../../src/texts/message.ts'
 import { createCompany } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { ConsoleUnderTest, consoleConfig, plantUser } from './console-under-test.ts'
@@ -11,6 +12,7 @@ const NEW: SetupFacts = {
   examination: null,
   planned_at: null,
   hr_away: null,
+  platform_halt: null,
   run: null,
   has_synced: false,
   token_at: null,
@@ -81,7 +83,7 @@ describe('the first steps', () => {
   })
 
   test('later steps wait for one that failed, and say themselves why only before it was looked at', () => {
-    const run = { id: 7, state: 'failed', message: AWAY }
+    const run = { id: 7, state: 'failed', message: AWAY, at: at('10:00') }
     expect(steps({ hr_away: AWAY, run })).toMatchObject({
       hr: 'failed',
       mapping: 'waits for hr',
@@ -96,6 +98,36 @@ describe('the first steps', () => {
     })
   })
 
+  test('say at the mapping that a run found it broken, until a later examination finds it well', () => {
+    const { said } = new MappingError('MAPPING_COLUMNS', 'employees.sql', inWords('no such column'))
+    const run = { id: 7, state: 'failed', message: message('said.of_source', { name: 'a', reason: said }) }
+    const examination = { at: at('10:00'), complete: true, findings: WELL }
+    const broken = { run: { ...run, at: at('10:01') } }
+    const waiting = { plan: 'waits for mapping', sync: 'waits for plan' }
+    expect(steps(broken)).toMatchObject({ mapping: 'failed', plan: 'waits for hr', sync: 'waits for plan' })
+    expect(steps({ ...broken, examination })).toMatchObject({ hr: 'done', mapping: 'failed', ...waiting })
+    const [, mapping] = setupSteps({ ...NEW, ...broken, examination })
+    expect(mapping).toMatchObject({ reason: run.message, run: 7, lines: ['HR_EMPLOYEES_SQL=…'] })
+    expect(steps({ ...broken, planned_at: at('09:00'), token_at: at('09:00') })).toMatchObject({
+      ...{ hr: 'done', mapping: 'failed', plan: 'done', sync: 'next: run' },
+    })
+    expect(steps({ run: { ...run, at: at('09:59') }, examination })).toMatchObject({
+      ...{ mapping: 'done', plan: 'next: run', sync: 'waits for plan' },
+    })
+  })
+
+  test.each([
+    ['credentials', ['PLATFORM_APP_ID=…', 'PLATFORM_APP_SECRET=…']],
+    ['clock_skew', []],
+    ['platform_unavailable', ['PLATFORM_BASE_URL=…']],
+    ['enterprise_code', []],
+  ])('say that the platform does not accept dirsync while %s halts work', (category, lines) => {
+    const platform_halt = { category, message: AWAY }
+    const facts = { ...NEW, token_at: at('10:00'), planned_at: at('10:00'), platform_halt }
+    expect(steps(facts)).toMatchObject({ platform: 'failed', sync: 'waits for platform' })
+    expect(setupSteps(facts).find(({ step }) => step === 'platform')).toMatchObject({ reason: AWAY, lines })
+  })
+
   test('an examination that was stopped shows what it saw, and is to be repeated', () => {
     const examination = { at: at('10:00'), complete: false, findings: WELL.slice(0, 2) }
     expect(steps({ examination })).toMatchObject({ hr: 'done', mapping: 'done', check: 'next: examination' })
@@ -104,7 +136,7 @@ describe('the first steps', () => {
   test('a run that goes on, is held, failed or was done', () => {
     const examination = { at: at('10:00'), complete: true, findings: WELL }
     const of = (state: string, planned_at: Date | null) => {
-      const run = { id: 7, state, message: AWAY }
+      const run = { id: 7, state, message: AWAY, at: at('10:00') }
       const { plan, sync } = steps({ examination, planned_at, run })
       return [plan, sync]
     }
@@ -201,6 +233,26 @@ describe('in the console', () => {
     expect(await page('operator')).toContain('has not opened the link yet')
     await console.pool.query(`update dirsync.console_user set last_sign_in_at = now() where name = 'ben'`)
     expect(await colleague()).toMatchObject({ state: 'done', lines: [] })
+  })
+
+  test('a halt of the platform fails its step, a pause or a halt of HR does not', async () => {
+    await console.pool.query('delete from dirsync.setup')
+    const platform = async () =>
+      (await setup()).steps.find(({ step }: { step: string }) => step === 'platform').state
+    const before = await platform()
+    expect(before).not.toBe('failed')
+    const halt = (scope: string, category: string) =>
+      console.pool.query(
+        `insert into dirsync.halt (scope, category, message, remedy, raised_by)
+         values ($1, $2, '{"key": "said.hr_away"}', '[]', 'a test')`,
+        [scope, category],
+      )
+    await halt('E1', 'hr_unavailable')
+    await halt('*', 'paused')
+    expect(await platform()).toBe(before)
+    await halt('E2', 'enterprise_code')
+    expect(await platform()).toBe('failed')
+    await console.pool.query('delete from dirsync.halt')
   })
 
   test('the trial says that it is one, and how to leave it', async () => {

@@ -5,7 +5,7 @@ import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { SaidText } from '../../texts/failures.ts'
-import type { Said } from '../../texts/message.ts'
+import { type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
 import { LOCAL } from '../auth/users.ts'
 import type { Services } from '../services.ts'
@@ -69,7 +69,9 @@ export interface SetupFacts {
   /** Why HR cannot be read, as runs find; null once one has read it. */
   hr_away: Said | null
   /** The latest run that compares HR. */
-  run: { id: number; state: string; message: Said | null } | null
+  run: { id: number; state: string; message: Said | null; at: Date } | null
+  /** Why the platform accepts no work; null: it does, as far as is known. */
+  platform_halt: { category: string; message: Said } | null
   /** Whether a sync has come to its end. */
   has_synced: boolean
   /** When the platform last issued a token to this application that has been of use. */
@@ -107,9 +109,9 @@ export function setupSteps(facts: SetupFacts): SetupStep[] {
       ? examined(facts, ['hr'], facts.planned_at)
       : { state: 'failed', reason: facts.hr_away, lines: [...lines.hr] },
   )
-  add('mapping', examined(facts, ['mapping'], facts.planned_at), 'hr')
+  add('mapping', mapped(facts), 'hr')
   add('check', checked(facts), 'hr', 'mapping')
-  add('platform', examined(facts, ['platform', 'credentials', 'clock'], facts.token_at))
+  add('platform', accepted(facts))
   add('channel', channel(facts))
   add('colleague', colleague(facts))
   add('plan', planned(facts), 'hr', 'mapping')
@@ -138,6 +140,32 @@ function examined(
   return { missing: 'examination' }
 }
 
+function mapped(facts: SetupFacts): Partial<SetupStep> {
+  const { run, examination, lines, planned_at } = facts
+  if (!isOfMapping(run) || (examination !== null && examination.at > run.at))
+    return examined(facts, ['mapping'], planned_at)
+  return { state: 'failed', reason: run.message, run: run.id, lines: [...lines.mapping] }
+}
+
+/** Whether a run failed because the mapping is wrong. */
+function isOfMapping(run: SetupFacts['run']): run is NonNullable<SetupFacts['run']> {
+  return run?.state === 'failed' && says(run.message, 'said.in_mapping')
+}
+
+/** The lines for what halts work, by category; those of others are not for settings.env. */
+const HALTED_BY: Partial<Record<string, keyof SetupLines>> = {
+  credentials: 'credentials',
+  clock_skew: 'clock',
+  platform_unavailable: 'platform',
+}
+
+function accepted(facts: SetupFacts): Partial<SetupStep> {
+  const { platform_halt: halt, lines, token_at } = facts
+  if (halt === null) return examined(facts, ['platform', 'credentials', 'clock'], token_at)
+  const name = HALTED_BY[halt.category]
+  return { state: 'failed', reason: halt.message, lines: name === undefined ? [] : [...lines[name]] }
+}
+
 function checked({ examination }: SetupFacts): Partial<SetupStep> {
   if (!examination?.complete) return { missing: 'examination' }
   const failed = examination.findings.find(({ status }) => status === 'failed')
@@ -161,16 +189,21 @@ function colleague({ users, has_provider, lines }: SetupFacts): Partial<SetupSte
 const UNDER_WAY = ['requested', 'planning', 'running']
 const FAILED = ['failed', 'source_suspect']
 
+/** What the mapping is to blame for is told at its step. */
+function hasFailed(run: NonNullable<SetupFacts['run']>): boolean {
+  return FAILED.includes(run.state) && !isOfMapping(run)
+}
+
 function planned({ planned_at, run }: SetupFacts): Partial<SetupStep> {
   if (planned_at !== null) return { state: 'done' }
-  if (run && FAILED.includes(run.state)) return { state: 'failed', reason: run.message, run: run.id }
+  if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
   return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
 }
 
 function synced({ has_synced, run }: SetupFacts): Partial<SetupStep> {
   if (has_synced) return { state: 'done' }
   if (run?.state === 'held') return { missing: 'approval', run: run.id }
-  if (run && FAILED.includes(run.state)) return { state: 'failed', reason: run.message, run: run.id }
+  if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
   return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
 }
 
@@ -243,7 +276,7 @@ async function readFacts({
   const [examination, { rows: runs }, { rows }] = await Promise.all([
     latestExamination(pool),
     pool.query<NonNullable<SetupFacts['run']>>(
-      `select id, state, message from dirsync.sync_run
+      `select id, state, message, coalesce(finished_at, requested_at) as at from dirsync.sync_run
        where kind in ('full', 'changes') order by id desc limit 1`,
     ),
     pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run' | 'lines'>>({
@@ -256,6 +289,9 @@ async function readFacts({
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
                (select message from dirsync.halt
                 where category = 'hr_unavailable' order by scope limit 1) as hr_away,
+               (select jsonb_build_object('category', category, 'message', message) from dirsync.halt
+                where category not in ('hr_unavailable', 'paused')
+                order by scope <> '*', scope limit 1) as platform_halt,
                exists (select from dirsync.sync_run
                        where kind in ('full', 'changes') and state = 'done') as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
