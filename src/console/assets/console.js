@@ -223,7 +223,8 @@ document.addEventListener('click', event => {
   if (copy) {
     const text = copy.dataset.copy || copy.parentElement.querySelector('pre').textContent
     navigator.clipboard.writeText(text).then(() => {
-      copy.textContent = copy.dataset.copied
+      if (copy.dataset.copied) copy.textContent = copy.dataset.copied
+      else copy.classList.add('copied')
     })
   }
 })

@@ -474,7 +474,7 @@ export function copyLine(t: Translate, name: string, line: string): SafeHtml {
 
 /** A small button beside an identifier that copies it; not there without JavaScript. */
 export function copyButton({ t }: Pick<Taste, 't'>, text: string | number): SafeHtml {
-  return html`<button type="button" class="copy" data-copy="${text}" data-copied="✓" aria-label="${t('common.copy_it', { text: String(text) })}" title="${t('common.copy')}" hidden></button>`
+  return html`<button type="button" class="copy" data-copy="${text}" aria-label="${t('common.copy_it', { text: String(text) })}" title="${t('common.copy')}" hidden></button>`
 }
 
 /** An identifier, such as a user id, a code or a trace id. */
