@@ -10,7 +10,7 @@ create table dirsync.sign_in_link (
   created_by text not null default dirsync.actor(),  -- Who made it.
   created_at timestamptz not null default now(),     -- When it was made.
   expires_at timestamptz not null,                   -- Until when it is good.
-  -- When it was used, or voided by a later one. It is good for nothing since then.
+  -- When it was used; null: not yet. One that is voided has ended: expires_at says when.
   used_at    timestamptz
 );
 create index sign_in_link_user on dirsync.sign_in_link (user_name);
