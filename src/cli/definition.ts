@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Ask } from '../console/ask.ts'
-import type { Input, Next } from '../console/endpoint.ts'
+import { type Input, type Next, wantedBy } from '../console/endpoint.ts'
 import { Marks } from '../console/marks.ts'
 import { Problem, problemOf } from '../console/problem.ts'
 import type { Shown } from '../console/shown.ts'
@@ -185,11 +185,12 @@ function parsedOption(flag: string, schema: z.ZodType, text: string): unknown {
   if (success) return data
   const [issue] = error.issues
   if (issue?.code === 'invalid_value') oneOf(flag, issue.values.map(String))(text)
+  const name = `--${flag}`
+  const own = saidBySchema(issue?.message ?? '')
+  const wanted = own.key === 'said.words' && issue ? wantedBy(issue) : own
   throw new UsageError(
-    message('said.option_value', {
-      name: `--${flag}`,
-      held: JSON.stringify(text),
-      wanted: saidBySchema(issue?.message ?? ''),
-    }),
+    wanted
+      ? message('said.option_value', { name, held: JSON.stringify(text), wanted })
+      : message('said.no_form', { name }),
   )
 }

@@ -467,32 +467,36 @@ function problemIn(issue: z.core.$ZodIssue): Message {
   const name = issue.path.join('.') || message('said.the_body')
   const at = (wanted: Message) =>
     issue.path.length === 0 ? wanted : message('said.wrong_at', { name, wanted })
-  const should = (wanted: Message) => message('said.wanted_of', { what: name, wanted })
   // A schema's own message is kept; the library's are in English alone.
   const own = saidBySchema(issue.message)
   if (own.key !== 'said.words') return at(own)
   if (isMissing(issue)) return message('said.is_missing', { name })
+  if (issue.code === 'unrecognized_keys') return at(message('said.unknown_here', { names: issue.keys }))
+  const wanted = wantedBy(issue)
+  return wanted ? message('said.wanted_of', { what: name, wanted }) : message('said.no_form', { name })
+}
+
+/** What a value should be that a schema of the library refuses; null if that cannot be told. */
+export function wantedBy(issue: z.core.$ZodIssue): Message | null {
   switch (issue.code) {
-    case 'unrecognized_keys':
-      return at(message('said.unknown_here', { names: issue.keys }))
     case 'invalid_type':
-      return should(ofType(issue.expected))
+      return ofType(issue.expected)
     case 'invalid_value': {
       const names = issue.values.map(String)
-      return should(message(names.length > 1 ? 'said.wanted_one_of' : 'said.wanted_exactly', { names }))
+      return message(names.length > 1 ? 'said.wanted_one_of' : 'said.wanted_exactly', { names })
     }
     case 'too_small': {
       const limit = String(issue.minimum)
-      if (!issue.inclusive) return should(message('said.wanted_above', { limit }))
-      return should(message(sizesOf(issue.origin).least, { limit }))
+      if (!issue.inclusive) return message('said.wanted_above', { limit })
+      return message(sizesOf(issue.origin).least, { limit })
     }
     case 'too_big': {
       const limit = String(issue.maximum)
-      if (!issue.inclusive) return should(message('said.wanted_below', { limit }))
-      return should(message(sizesOf(issue.origin).most, { limit }))
+      if (!issue.inclusive) return message('said.wanted_below', { limit })
+      return message(sizesOf(issue.origin).most, { limit })
     }
     default:
-      return message('said.no_form', { name })
+      return null
   }
 }
 
@@ -510,6 +514,7 @@ function sizesOf(origin: string) {
 
 function ofType(expected: string): Message {
   if (expected === 'int') return message('said.wanted_integer')
+  if (expected === 'number') return message('said.wanted_number')
   return message(/^[aeiou]/.test(expected) ? 'said.wanted_type_an' : 'said.wanted_type', { type: expected })
 }
 

@@ -48,7 +48,7 @@ export const FIELDS = {
     'Of this department (code), or of employees whom the platform shows in this department',
   ),
   assignee: text(200).describe(`Assigned to this person; ${MINE}: to the caller; ${UNASSIGNED}: to no one`),
-  run: number.describe('That failed first or last in this run'),
+  run: number.positive().describe('That failed first or last in this run'),
   olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
   from: text(40).describe(
     'That failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w',

@@ -25,6 +25,8 @@ beforeAll(async () => {
 
 const idOfCase = async () => (await dirsync('dead-letters', 'list', '--json')).json().items[0].id
 
+const LONG = 'e'.repeat(121)
+
 describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('dead-letters list and show speak Chinese, with the remedy', async () => {
     const list = await dirsync('dead-letters', 'list')
@@ -76,6 +78,14 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     [['users', 'disable', 'nobody'], 1, '没有用户 "nobody"'],
   ])('%j fails in Chinese', async (args, code, sentence) => {
     expect(await dirsync(...args)).toMatchObject({ code, stdout: '', stderr: `dirsync: ${sentence}\n` })
+  })
+
+  test.each<[string[], string]>([
+    [['dead-letters', 'list', '--run', '0'], '--run 的值为 "0"：应大于 0'],
+    [['dead-letters', 'list', '--run', 'x'], '--run 的值为 "x"：应为数字'],
+    [['dead-letters', 'list', '--key', LONG], `--key 的值为 "${LONG}"：不应超过 120 个字符`],
+  ])('%j is refused as in the console', async (args, sentence) => {
+    expect(await dirsync(...args)).toMatchObject({ code: 2, stderr: `dirsync: ${sentence}\n` })
   })
 
   test('another account is refused, and a wrong setting', async () => {

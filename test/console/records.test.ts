@@ -51,6 +51,15 @@ describe('money', () => {
     expect(await console.commands()).toEqual(before)
   })
 
+  test('asks how one knows where the reason is empty', async () => {
+    const body = { as: 'accepted', reason: '  ' }
+    const { json } = await api('POST', '/money/refunds/r1/resolve', { body })
+    expect(json).toMatchObject({
+      detail: 'reason: say how you know',
+      errors: [{ pointer: '#/reason', detail: 'reason: say how you know' }],
+    })
+  })
+
   test('that was decided already is answered with who decided, and nothing is recorded', async () => {
     const before = await console.commands()
     const number = encodeURIComponent('r/2')

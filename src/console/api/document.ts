@@ -80,13 +80,19 @@ const HEADERS = {
     schema: text,
   },
 }
-const ALWAYS = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'] as const
+const ALWAYS = ['X-Request-Id'] as const
+/** Of every request but those for a stream, which are not counted. */
+const COUNTED = ['RateLimit', 'RateLimit-Policy'] as const
 
 function answers(responses: JsonObject, reads: boolean): JsonObject {
+  const isStream = Object.values(responses).some(
+    response => 'text/event-stream' in Object(Object(response).content),
+  )
+  const always: (keyof typeof HEADERS)[] = [...ALWAYS, ...(isStream ? [] : COUNTED)]
   const isJson = (response: Json) => 'application/json' in Object(Object(response).content)
   const described = mapped(responses, (response, status) => {
     const description = DESCRIPTIONS[status]
-    const names: (keyof typeof HEADERS)[] = [...ALWAYS]
+    const names = [...always]
     if (status === '201' || status === '202') names.push('Location')
     if (status === '200' && reads && isJson(response)) names.push('ETag')
     if (/^[45]/.test(status)) names.push('Retry-After')
@@ -97,7 +103,7 @@ function answers(responses: JsonObject, reads: boolean): JsonObject {
     }
   })
   if (!reads || !isJson(responses['200'])) return described
-  const unchanged = { description: 'Nothing has changed', headers: headersOf([...ALWAYS, 'ETag']) }
+  const unchanged = { description: 'Nothing has changed', headers: headersOf([...always, 'ETag']) }
   return { ...described, 304: unchanged }
 }
 

@@ -6,6 +6,7 @@ import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
 import { asAsker } from '../../sync/commands.ts'
 import { inLanguage } from '../../texts/failures.ts'
+import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, plainText, read } from '../endpoint.ts'
@@ -30,7 +31,7 @@ const Resolution = z
   .object({
     as: z.enum(['accepted', 'rejected']).describe('accepted: it was carried out; rejected: it was not'),
     reason: plainText(500)
-      .refine(text => text !== '')
+      .refine(text => text !== '', worded('said.say_how'))
       .describe('How you know; kept in the audit'),
   })
   .meta({ id: 'Resolution' })

@@ -590,6 +590,7 @@ export const saidTexts = {
   'said.no_such_choice': 'there is no {what} {text}: choose one of {names}',
   'said.reason_empty': '--reason is empty: say why',
   'said.reason_empty_how': '--reason is empty: say how you know',
+  'said.say_how': 'say how you know',
   'said.wanted_period': 'should be a time such as 30m, 6h, 3d, 2w',
   'said.wanted_until': 'should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w',
   'said.wanted_period_to': 'should be at most {limit}, or a moment such as 2030-01-31T08:00',

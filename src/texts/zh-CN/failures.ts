@@ -617,6 +617,7 @@ export const failures = {
   'said.no_such_choice': '{what} 没有 {text}：请选择以下之一：{names}',
   'said.reason_empty': '--reason 为空：请说明原因',
   'said.reason_empty_how': '--reason 为空：请说明依据',
+  'said.say_how': '请说明依据',
   'said.wanted_period': '应为时长，例如 30m、6h、3d、2w',
   'said.wanted_until': '应为时间，例如 2030-01-31T08:00，或 30m、12h、3d、2w',
   'said.wanted_period_to': '最多为 {limit}，也可以是 2030-01-31T08:00 这样的时间',
