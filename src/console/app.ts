@@ -414,7 +414,7 @@ async function tell(
   if (isApi(request) || problem.kind === 'unauthorized')
     return reply.type('application/problem+json').send(JSON.stringify(problemDocument(problem, request)))
   const taste = tasteOf(request)
-  const texts = problemTexts(problem, taste, request.id)
+  const texts = problemTexts(problem, taste, request.id, request.viewer !== null)
   if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${texts.title}.`)
   const again = problem.kind === 'invalid' && (await formAgain(request, problem))
   if (again) return reply.type('text/html; charset=utf-8').send(again)

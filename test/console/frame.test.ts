@@ -212,3 +212,14 @@ test('an enterprise whose user ids the platform does not know says so, with the 
   expect(await see('viewer', '/employees')).toContain('The platform knows people of other enterprises.')
   await console.pool.query('delete from dirsync.employee')
 })
+
+test('where there is no search, none is offered', async () => {
+  const stranger = await console.app.inject({ url: '/problems/nothing', headers: { accept: 'text/html' } })
+  expect(stranger.statusCode).toBe(404)
+  expect(stranger.body).not.toContain('above')
+  expect(stranger.body).toContain('misspelt')
+  expect(await see('viewer', '/cases/999999')).toContain('Search for it above')
+  const program = await console.ask('viewer', 'GET', '/api/v1/cases/999999')
+  expect(program.body).not.toContain('above')
+  expect((await console.ask('viewer', 'GET', '/api/v1/nothing')).body).not.toContain('above')
+})

@@ -15,29 +15,36 @@ import {
 import { bare } from '../ui/layout.ts'
 import { code, empty, facts, table, withCode } from '../ui/parts.ts'
 
-/** A problem in the reader's words: as an error page says it, and as programs are told it. */
+/**
+ * A problem in the reader's words: as an error page says it, and as programs are told it.
+ * @param hasSearch whether there is a search above
+ */
 export function problemTexts(
   problem: Problem,
   { t, language, zone }: Pick<Taste, 't' | 'language'> & { zone?: string },
   reference: string,
+  hasSearch = false,
 ) {
   const { retryAfter = 0, values, titleKey, remedyKey } = problem
   const told = { reference, seconds: retryAfter, role: '', ...values }
   return {
     title: t(titleKey),
     detail: inLanguage(language, problem.said, zone),
-    remedy: remedyKey ? t(remedyKey, told) : '',
+    remedy:
+      problem.kind === 'not_found' && !hasSearch
+        ? t('problem.not_found')
+        : remedyKey
+          ? t(remedyKey, told)
+          : '',
   }
 }
 
 export function problemDocument(problem: Problem, request: FastifyRequest): z.infer<typeof ProblemDocument> {
   const { language, t } = tasteOf(request)
   const said = problemTexts(problem, { t, language }, request.id)
-  // A program has no page, and no overview to search on.
-  const { title, detail, remedy } =
-    problem.kind === 'not_found'
-      ? { title: t('api.not_found'), detail: said.detail, remedy: t('problem.not_found') }
-      : said
+  const { detail, remedy } = said
+  // A program has no page.
+  const title = problem.kind === 'not_found' ? t('api.not_found') : said.title
   const errors = problem.errors.map(({ path, code, said, header }) => ({
     ...(header === undefined ? placeOf(path, request) : { header }),
     detail: inLanguage(language, said),
