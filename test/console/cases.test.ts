@@ -57,9 +57,10 @@ describe('an unknown filter', () => {
   })
 })
 
+const see = async (path: string, language = 'en') =>
+  (await console.browse('viewer', 'GET', path, undefined, { 'accept-language': language })).body
+
 describe('a list without cases', () => {
-  const see = async (path: string, language = 'en') =>
-    (await console.browse('viewer', 'GET', path, undefined, { 'accept-language': language })).body
   const run = (kind: string, state: string) =>
     console.pool.query(
       `insert into dirsync.sync_run (kind, state, planned_at, requested_by)
@@ -127,6 +128,36 @@ describe('a list without cases', () => {
     expect(await see('/cases')).toContain(english)
     expect(await see('/cases', 'zh-CN')).toContain(chinese)
   })
+})
+
+describe('the page of a case', () => {
+  test.each([
+    ['open', null, ['It needs a person'], ['Unless someone', 'Next try']],
+    ['open', '8 days', ['It needs a person', 'Unless someone retries it, dirsync tries again'], ['Next try']],
+    ['retry_scheduled', '8 days', ['dirsync retries it by itself', 'Next try'], ['It needs a person']],
+  ])('that is %s, with the next try in %s, says so once', async (state, retry, said, unsaid) => {
+    const id = await plant('e1', { state })
+    await console.pool.query(
+      'update dirsync.dead_letter set next_retry_at = now() + $2::interval where id = $1',
+      [id, retry],
+    )
+    const body = await see(`/cases/${id}`)
+    for (const text of said) expect(body).toContain(text)
+    for (const text of unsaid) expect(body).not.toContain(text)
+  })
+})
+
+test('the page of bulk actions says first how one begins, to those who may', async () => {
+  const how = 'Select cases in the list, or filter them, and choose what to do.'
+  const shown = async (role: 'viewer' | 'reviewer') =>
+    (await console.browse(role, 'GET', '/bulk', undefined, { 'accept-language': 'en' })).body
+  expect((await shown('reviewer')).split(how)).toHaveLength(2)
+  await console.pool.query(
+    `insert into dirsync.bulk_action (action, state, total, confirmed_at) values ('retry', 'done', 1, now())`,
+  )
+  expect((await shown('reviewer')).split(how)).toHaveLength(2)
+  expect(await shown('reviewer')).toContain(`<a href="/cases">${how}</a>`)
+  expect(await shown('viewer')).not.toContain(how)
 })
 
 describe('/api/v1', () => {

@@ -102,6 +102,18 @@ describe('money', () => {
   })
 })
 
+test.each([
+  ['kind=topups&state=rejected', 'enter a number: none is given', 'whole number'],
+  ['kind=topups&state=rejected&number=t', 'enter the whole number', 'none is given'],
+])(
+  'money that no filter of %j matches is said to be found by what is missing',
+  async (query, said, unsaid) => {
+    const { body } = await console.browse('viewer', 'GET', `/money?${query}`)
+    expect(body).toContain(said)
+    expect(body).not.toContain(unsaid)
+  },
+)
+
 describe('mirrors', () => {
   test('show whether they are on, and which run reads them', async () => {
     const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })

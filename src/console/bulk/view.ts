@@ -41,6 +41,7 @@ export function bulkListBody(
   const { t } = ask
   return html`${head(t('cases.title'))}
   ${caseTabs(ask, 'bulk')}
+  ${ask.may('reviewer') ? html`<p><a href="/cases">${t('bulk.how')}</a></p>` : ''}
   ${filters(ask, '/bulk', rangeFields(ask, t('bulk.when'), range))}
   ${live(
     ask,
@@ -62,7 +63,7 @@ export function bulkListBody(
       ],
       {
         caption: t('bulk.title'),
-        empty: empty(t('bulk.none'), html`<a href="/cases">${t('bulk.none_todo')}</a>`),
+        empty: empty(t('bulk.none')),
         href: ({ id }) => `/bulk/${id}`,
       },
     ),

@@ -179,7 +179,15 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       title: message,
       what: isOver ? null : holderWords(ask, story),
       todo: isOver ? null : remedy,
-      next: t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') }),
+      next: joined(
+        [
+          t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') }),
+          state === 'open' && story.next_retry_at
+            ? [t('cases.next.unless'), ' ', { since: story.next_retry_at }, '.']
+            : null,
+        ],
+        ' ',
+      ),
     },
   ]
 }
@@ -230,7 +238,9 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       [t('cases.assignee'), story.assignee ?? { soft: t('cases.nobody') }],
       [
         t('cases.next_try'),
-        story.state === 'snoozed' || !story.next_retry_at ? null : { since: story.next_retry_at },
+        story.state === 'snoozed' || story.state === 'open' || !story.next_retry_at
+          ? null
+          : { since: story.next_retry_at },
       ],
       [t('cases.snooze_ends'), story.snooze_until && { at: story.snooze_until }],
       [t('cases.reason_given'), isSetAside ? story.note : null],

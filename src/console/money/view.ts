@@ -66,11 +66,7 @@ export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, i
         })),
       },
       { drawn: filterForm(ask, input, states) },
-      lines(
-        ask,
-        { kind, items },
-        Boolean(input.state || input.number || input.from || input.to || input.since),
-      ),
+      lines(ask, { kind, items }, input),
       { next },
       ...(first
         ? [{ commands: t('common.details'), lines: [`${commandOf(first)} show ${entryNumber(first)}`] }]
@@ -112,8 +108,14 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
   ])
 }
 
-function lines(ask: Ask, { kind, items }: Pick<MoneyList, 'kind' | 'items'>, isFiltered: boolean): Block {
+function lines(
+  ask: Ask,
+  { kind, items }: Pick<MoneyList, 'kind' | 'items'>,
+  { state, number, from, to, since }: MoneyInput,
+): Block {
   const { t } = ask
+  const isFiltered = Boolean(state || number || from || to || since)
+  const unfound = number ? 'money.no_match.remedy' : 'money.no_match.numberless'
   return tableOf(
     items,
     [
@@ -138,7 +140,7 @@ function lines(ask: Ask, { kind, items }: Pick<MoneyList, 'kind' | 'items'>, isF
       caption: t(`money.${kind}`),
       to: pathOf,
       empty: isFiltered ? t('money.no_match') : t(`money.none.${kind}`),
-      todo: isFiltered ? t('money.no_match.remedy') : t(`money.none_todo.${kind}`),
+      todo: isFiltered ? t(unfound) : t(`money.none_todo.${kind}`),
     },
   )
 }

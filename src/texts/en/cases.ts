@@ -150,6 +150,7 @@ export const cases = {
   'cases.resolved_by': '{how}, by {who}',
   'cases.reason_given': 'Reason given',
   'cases.next.open': 'It needs a person: fix the cause, then retry.',
+  'cases.next.unless': 'Unless someone retries it, dirsync tries again',
   'cases.next.retry_scheduled': 'dirsync retries it by itself. There is nothing to do.',
   'cases.next.awaiting_activation':
     'dirsync checks by itself whether the employee is on the platform by now.',
@@ -194,7 +195,7 @@ export const cases = {
   // Many at once.
   'bulk.title': 'Bulk actions',
   'bulk.none': 'There have been no bulk actions yet.',
-  'bulk.none_todo': 'Select cases in the list, or filter them, and choose what to do.',
+  'bulk.how': 'Select cases in the list, or filter them, and choose what to do.',
   'bulk.what': 'What',
   'bulk.which': 'Which cases',
   'bulk.chosen': 'selected cases',

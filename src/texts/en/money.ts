@@ -31,6 +31,7 @@ export const money = {
   'money.none_todo.topups': 'Send one with `dirsync topup send`.',
   'money.no_match': 'Nothing matches these filters.',
   'money.no_match.remedy': 'Clear them, or enter the whole number.',
+  'money.no_match.numberless': 'Clear them, or enter a number: none is given.',
   'money.refund': 'Refund {number}',
   'money.topup': 'Top-up {number}',
   'money.settle': 'Check the order record now',

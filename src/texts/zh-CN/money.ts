@@ -29,6 +29,7 @@ export const money = {
   'money.none_todo.topups': '可用 `dirsync topup send` 发送。',
   'money.no_match': '没有符合筛选条件的记录。',
   'money.no_match.remedy': '请重置筛选条件，或输入完整编号。',
+  'money.no_match.numberless': '请重置筛选条件，或输入编号：当前未填写编号。',
   'money.refund': '退款 {number}',
   'money.topup': '充值 {number}',
   'money.settle': '立即核对结果',
