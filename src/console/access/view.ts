@@ -70,9 +70,11 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
         label: t('access.add_user'),
         role: 'admin',
         tone: 'main',
+        warning: whereLinksOpen(ask),
         fields: [
           {
             name: 'name',
+            id: 'new-user',
             label: t('auth.name'),
             required: true,
             maxlength: 100,
@@ -92,6 +94,12 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
       }),
     ],
   })
+}
+
+/** Where a link that is made now can be opened, and what to set where that is this machine alone. */
+function whereLinksOpen({ t, origin }: Ask): string {
+  const opens = t('access.link_opens_at', { address: origin })
+  return isThisMachine(URL.parse(origin)?.hostname ?? '') ? `${opens} ${t('access.link_here.todo')}` : opens
 }
 
 /** The page of a link was sent anew, or the same colleague added twice: nobody can show the link again. */
@@ -196,7 +204,7 @@ function userActions(ask: Ask, user: UserRow) {
           form('link', {
             label: t('access.make_link'),
             folded: true,
-            warning: t('access.make_link.warning'),
+            warning: `${t('access.make_link.warning')} ${whereLinksOpen(ask)}`,
           }),
           form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
         ]

@@ -91,7 +91,7 @@ function placeOf({ t, may }: Ask, { step, missing, run, state }: SetupStep): Wor
       ? link(`/runs/${run}/plan`, t('setup.to.plan'))
       : link(`/runs/${run}`, t('setup.to.run', { run: String(run) }))
   if (step === 'channel') return missing === 'channel_unset' ? null : link('/alerts', t('setup.to.alerts'))
-  if (step === 'colleague') return may('admin') ? link('/access', t('setup.to.access')) : null
+  if (step === 'colleague') return may('admin') ? link('/access#new-user', t('setup.to.access')) : null
   if (missing === 'run') return link('/runs/new', t('setup.to.new_run'))
   if (missing === 'examination' || state === 'failed')
     return may('admin') ? link('/doctor', t('setup.to.doctor')) : t('setup.admins')

@@ -304,6 +304,8 @@ type FieldType =
 
 export interface Field {
   name: string
+  /** By it an address leads to the field, which unfolds its form. */
+  id?: string
   label?: string
   type?: FieldType
   value?: string | number | undefined
@@ -330,10 +332,10 @@ let fields = 0
 
 export function field({ several: chosen, ...given }: Field): SafeHtml {
   if (chosen) return several(given, chosen)
-  const { label, hint, choices, offered, type = 'text', value, error, ...rest } = given
+  const { label, hint, choices, offered, type = 'text', value, error, id: own, ...rest } = given
   if (type === 'hidden') return html`<input type="hidden" name="${rest.name}" value="${value ?? ''}">`
   fields = (fields + 1) % 1_000_000
-  const id = `f${fields}`
+  const id = own ?? `f${fields}`
   const attributes = Object.entries(rest).map(([name, given]) =>
     given === undefined || given === false ? '' : given === true ? html` ${name}` : html` ${name}="${given}"`,
   )
@@ -442,7 +444,7 @@ export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   const { fields = [], folded = fields.some(({ type }) => type !== 'hidden') } = options
   const items = asTyped(ask, options.to, fields)
   const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${
-    options.warning ? html`<p>${options.warning}</p>` : ''
+    options.warning ? html`<p>${withCode(options.warning)}</p>` : ''
   }${items.map(
     field,
   )}<p class="field"><button class="${options.tone ?? ''}">${options.submit ?? options.label}</button></p></form>`

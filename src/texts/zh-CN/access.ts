@@ -43,6 +43,7 @@ export const access = {
   'access.link.made': '生成于',
   'access.link_of': '{name} 的登录链接',
   'access.link_once': '此链接只显示一次。{name} 可在 72 小时内用它登录一次。',
+  'access.link_opens_at': '链接只能通过 {address} 打开。',
   'access.link_here': '此链接只能在本机上打开',
   'access.link_here.todo': '未设置 `CONSOLE_URL` 时，控制台只响应本机的名称。请设置它，以便同事访问控制台。',
   'access.link_how': '请只发给本人：最先打开链接的人即可登录并设置密码。',
