@@ -76,12 +76,11 @@ export async function dryRunOf(file: string, options: { json?: true; source?: st
       clearInterval(telling)
       progress.end()
     })
-  const found = await readDryRunResult(context, id, { limit: SAMPLE })
+  const found = await readDryRunResult({ pool, hr }, id, { limit: SAMPLE })
   if (options.json) printJson(found)
   else if (found.summary) {
     printScreen(dryRunShown(shellAsk(context), found, undefined), program)
     print('', say('shell.dry_run_shown', { page: `/mapping/dry-runs/${id}` }))
-    print(say('shell.dry_run_use', { command: `${program} resync` }))
   } else printFailure(found, file)
   if (found.state !== 'done' || found.summary?.verdict !== 'running') throw new FailedError('')
 }

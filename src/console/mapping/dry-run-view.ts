@@ -257,6 +257,7 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
         differences === 0 ? t('mapping.no_difference') : t('mapping.differences', { count: differences }),
       what: joined([t(`mapping.verdict.${summary.verdict}`), said && inLanguage(language, said)], ' '),
     },
+    ...adoption(ask, dryRun),
     {
       tiles: DIFFERENCES.map(name => ({
         value: compared[name] ?? 0,
@@ -300,6 +301,16 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
         differences > summary.stored ? t('mapping.stored', { count: summary.stored }) : t('employees.masked'),
       blocks: employeesOf(ask, dryRun, what),
     },
+  ]
+}
+
+/** Whether there is something to adopt, and how. */
+function adoption({ t }: Ask, { adopt }: DryRunResult): Block[] {
+  if (adopt === null) return [{ text: t('mapping.adopt.unread') }]
+  if (adopt.is_in_use) return [{ text: t('mapping.adopt.in_use') }]
+  return [
+    { text: t('mapping.adopt.how', { file: adopt.file }) },
+    { commands: t('mapping.adopt.then'), lines: ['resync'] },
   ]
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import { HrUnavailableError, MappingError, type MappingFile } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -148,20 +149,27 @@ export const DryRunResult = DryRunLine.extend({
       stored: z.int().describe('Employees whose differences are stored'),
     })
     .nullable(),
+  adopt: z
+    .object({ file: z.string(), is_in_use: z.boolean().describe('true: the file holds this SELECT already') })
+    .nullable()
+    .describe('The file of the mapping in use; null: it cannot be read'),
   items: z.array(DryRunEntity),
   next: z.string().nullable(),
 })
 export type DryRunResult = z.infer<typeof DryRunResult>
 
 export async function readDryRunResult(
-  { pool }: Pick<Services, 'pool'>,
+  { pool, hr }: Pick<Services, 'pool' | 'hr'>,
   id: number,
   query: z.output<typeof DryRunQuery>,
 ): Promise<DryRunResult> {
   const found = await readDryRun(pool, id)
   if (!found) throw new Problem('not_found', message('said.no_such_dry_run', { id }))
   const { cursor: after, limit, what: reason } = query
-  const page = await dryRunPage(pool, id, { after, limit, reason })
+  const [page, file] = await Promise.all([
+    dryRunPage(pool, id, { after, limit, reason }),
+    employeesFile(found.source === '' ? hr.all[0] : hr.named(found.source)),
+  ])
   const { summary } = found
   return {
     ...found,
@@ -182,6 +190,20 @@ export async function readDryRunResult(
       empty: summary.empty,
       stored: summary.stored,
     },
+    adopt: file && { file: file.file, is_in_use: statementOf(file.sql) === statementOf(found.mapping) },
     ...page,
+  }
+}
+
+/** Browsers send CRLF line ends, and a file ends with one. */
+const statementOf = (text: string) => text.replaceAll('\r\n', '\n').trim()
+
+/** The present mapping of employees; null if the file cannot be read. */
+export async function employeesFile(source: NamedSource | null | undefined): Promise<MappingFile | null> {
+  try {
+    return source ? (await source.hr.mappingFiles()).employees : null
+  } catch (error) {
+    if (error instanceof MappingError || error instanceof HrUnavailableError) return null
+    throw error
   }
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { HrUnavailableError, MappingError } from '../../hr/source.ts'
-import type { NamedSource } from '../../hr/sources.ts'
+import { MappingError } from '../../hr/source.ts'
 import { requestDryRun } from '../../sync/dry-run.ts'
 import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -16,6 +15,7 @@ import {
   DryRunResult,
   DryRunsQuery,
   DryRunsResult,
+  employeesFile,
   MappingResult,
   namesOf,
   readDryRunResult,
@@ -94,7 +94,7 @@ function mapping(services: Services): Endpoint[] {
         return dryRunsPage(
           ask,
           result,
-          { text: await todaysSelect(source), source: source.name, sources: namesOf(services) },
+          { text: (await employeesFile(source))?.sql ?? '', source: source.name, sources: namesOf(services) },
           null,
           input,
         )
@@ -154,16 +154,6 @@ async function request(
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
     throw new Problem('invalid', saidBy(error), { field: 'mapping', cause: error })
-  }
-}
-
-/** The current mapping, as a starting point for a dry run; empty if the file cannot be read. */
-async function todaysSelect({ hr }: NamedSource): Promise<string> {
-  try {
-    return (await hr.mappingFiles()).employees.sql
-  } catch (error) {
-    if (error instanceof MappingError || error instanceof HrUnavailableError) return ''
-    throw error
   }
 }
 

@@ -58,6 +58,12 @@ export const mapping = {
   'mapping.no_difference': 'The SELECT changes nothing for any employee.',
   'mapping.differences':
     'The SELECT changes something for {count, plural, one {# employee} other {# employees}}.',
+  'mapping.adopt.in_use': 'It is the mapping in use: there is nothing to adopt.',
+  'mapping.adopt.how':
+    'It is not the mapping in use. To adopt it, put it into {file}. The next run reads it.',
+  'mapping.adopt.unread':
+    'The file of the mapping in use cannot be read. To adopt this SELECT, put it into the file of HR_EMPLOYEES_SQL.',
+  'mapping.adopt.then': 'Then',
   'mapping.verdict.running': 'A run with it would be sent without approval.',
   'mapping.verdict.held': 'A run with it would be held.',
   'mapping.verdict.source_suspect': 'A run with it would find that HR’s data looks wrong, and send nothing.',

@@ -76,7 +76,6 @@ export const shell = {
   'shell.dry_run_of': 'Dry run {id} of {file}',
   'shell.dry_run_failed': 'failed',
   'shell.dry_run_shown': 'The console shows it at {page}.',
-  'shell.dry_run_use': 'To use it: put it into the file of HR_EMPLOYEES_SQL, then {command}',
   'shell.asking': 'asking',
   'shell.plan_of_kind': 'Plan of a {kind} run',
   'shell.employees_in_scope': '{planned}; {count, number} in scope',

@@ -77,7 +77,6 @@ export const shell = {
   'shell.dry_run_of': '{file} 的试算 {id}',
   'shell.dry_run_failed': '失败',
   'shell.dry_run_shown': '控制台页面：{page}',
-  'shell.dry_run_use': '如需启用：请将其写入 HR_EMPLOYEES_SQL 所指的文件，然后运行 {command}',
   'shell.asking': '查询中',
   'shell.plan_of_kind': '{kind}任务的计划',
   'shell.employees_in_scope': '{planned}；应同步 {count, number} 名',

@@ -89,6 +89,9 @@ test('a dry run of another SELECT shows exactly the planted differences, and sen
   await page.getByRole('button', { name: 'See what it would change' }).click()
   await page.waitForURL('**/mapping/dry-runs/*')
   await page.getByText('The SELECT changes something for 3 employees.').waitFor()
+  await page
+    .getByText(/^It is not the mapping in use\. To adopt it, put it into .*\.sql\. The next run reads it\.$/)
+    .waitFor()
   const rows = page.locator('tbody tr').filter({ has: page.getByRole('link', { name: /^e\d+ / }) })
   expect(await rows.allTextContents()).toEqual([
     expect.stringMatching(/e0003 Person 3\s*change.*P\*.*Q\*/s),
@@ -118,6 +121,13 @@ test('a SELECT that HR refuses is told with line and column, and its text is kep
   await page.locator('mark', { hasText: 'nonsense, active' }).waitFor()
   expect(await page.getByLabel('SELECT of employees').inputValue()).toBe(wrong)
   await screenshot(page, 'dry-run-wrong')
+})
+
+test('a SELECT that is the mapping in use leaves nothing to adopt', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/mapping/dry-runs')
+  await page.getByRole('button', { name: 'See what it would change' }).click()
+  await page.getByText('It is the mapping in use: there is nothing to adopt.').waitFor()
 })
 
 test('a text that is not one SELECT is refused at once, and kept', async () => {
