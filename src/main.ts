@@ -200,12 +200,13 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
   }
   let pacing: (() => Pacing) | undefined
   let queue: QueueState | undefined
+  let consoleUrl: string | undefined
   let isOutdated = false
   const watching: ((isOutdated: boolean) => void)[] = []
   const sign = async () => {
     const pacer = pacing?.() ?? null
     const was = isOutdated
-    isOutdated = await heartbeat(pool, { ...me, pacer, queue })
+    isOutdated = await heartbeat(pool, { ...me, pacer, queue, consoleUrl })
     if (isOutdated !== was) for (const told of watching) told(isOutdated)
   }
   const timer = setInterval(
@@ -222,6 +223,11 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     /** From now on each heartbeat includes the state of the pacer. */
     showPacing(of: () => Pacing): Promise<void> {
       pacing = of
+      return sign()
+    },
+    /** From now on each heartbeat says where the console listens. */
+    showConsole(url: string): Promise<void> {
+      consoleUrl = url
       return sign()
     },
     /** Whether another process was started later with other HR sources. */
@@ -262,6 +268,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
   })
   notified.push(() => web.wake())
   stops.afterwards(() => web.close())
+  await core.entry.showConsole(web.url)
   return web
 }
 

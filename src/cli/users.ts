@@ -2,10 +2,12 @@ import { createInterface, type Interface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { access } from '../console/access/routes.ts'
+import type { Ask } from '../console/ask.ts'
 import { createLinkKey } from '../console/auth/sign-in-key.ts'
 import { userName } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { io } from '../lib/io.ts'
+import { runningConsole } from '../sync/process.ts'
 import { message } from '../texts/message.ts'
 import { oneOf } from './arguments.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -137,10 +139,8 @@ async function add(name: string, options: Options & { role: AccessRole; link?: t
   await using context = await openContext()
   const password = options.link ? undefined : await askPassword()
   const { addUser } = access(context)
-  const added = await runEndpoint(context, addUser, {
-    params: {},
-    input: { name, role: options.role, password },
-  })
+  const asked = { params: {}, input: { name, role: options.role, password } }
+  const added = await runEndpoint(context, addUser, asked, await askWithConsole(context))
   if (options.json) return printJson(added)
   const sentence = say('access.user_added', { name, role: namedWithValue('role', added.role) })
   if (added.url === null) print(sentence)
@@ -195,17 +195,29 @@ async function notices(
 
 async function link(name: string | undefined, options: Options): Promise<void> {
   await using context = await openContext()
+  const ask = await askWithConsole(context)
   const url =
     name === undefined
-      ? `${shellAsk(context).origin}/sign-in/key?key=${await createLinkKey(context.pool, context.actor)}`
-      : (await runEndpoint(context, access(context).link, { params: { name }, input: {} })).url
+      ? `${ask.origin}/sign-in/key?key=${await createLinkKey(context.pool, context.actor)}`
+      : (await runEndpoint(context, access(context).link, { params: { name }, input: {} }, ask)).url
   if (options.json) return printJson({ url })
   printLink(url, context, name === undefined ? 24 : 72)
 }
 
-function printLink(url: string, { config: { CONSOLE_URL } }: CommandContext, hours: number): void {
+/** With port 0, as in the trial, only the console that runs knows its address. */
+async function askWithConsole(context: CommandContext): Promise<Ask> {
+  const ask = shellAsk(context)
+  return ask.origin === '' ? { ...ask, origin: (await runningConsole(context.pool)) ?? '' } : ask
+}
+
+function printLink(
+  url: string,
+  { config: { CONSOLE_URL, CONSOLE_PORT } }: CommandContext,
+  hours: number,
+): void {
   print(url)
-  const where = CONSOLE_URL === null ? (url.startsWith('/') ? 'unknown' : 'guessed') : 'known'
+  const isGuessed = CONSOLE_URL === null && CONSOLE_PORT !== 0
+  const where = url.startsWith('/') ? 'unknown' : isGuessed ? 'guessed' : 'known'
   printAside(say('shell.user.link', { where, hours }))
 }
 

@@ -42,3 +42,7 @@ create table dirsync.setup (
 );
 insert into dirsync.setup (single)
 select true where exists (select from dirsync.sync_run where kind in ('full', 'changes') and state = 'done');
+
+alter table dirsync.process add column console_url text;
+comment on column dirsync.process.console_url is
+  'Where its console listens, for links that the shell prints; null: it has none, or is of an earlier version.';

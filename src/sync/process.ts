@@ -41,6 +41,7 @@ export interface QueueState {
  * Registers the process, or renews its heartbeat.
  * @param me.pacer the state of its pacer; null without one
  * @param me.queue default: the process has not checked it
+ * @param me.consoleUrl where its console listens; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
  * @returns whether these are out of date
@@ -50,22 +51,24 @@ export async function heartbeat(
   me: Omit<ProcessRow, 'startedAt'> & {
     pacer: Pacing | null
     queue?: QueueState | undefined
+    consoleUrl?: string | undefined
     hrOwners?: Owners
     hrAddresses?: Readonly<Record<string, string>>
   },
 ): Promise<boolean> {
   const { rows } = await db.query<{ outdated: boolean }>(
     `insert into dirsync.process
-       (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
+        console_url)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
-         queue_error = excluded.queue_error, hr_owners = excluded.hr_owners
+         queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
      returning ${IS_OUTDATED} as outdated`,
     [
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awaySince ?? null, me.queue?.lastError ?? null],
-      ...[me.hrOwners ?? null, me.hrAddresses ?? null],
+      ...[me.hrOwners ?? null, me.hrAddresses ?? null, me.consoleUrl ?? null],
     ],
   )
   return onlyRow(rows).outdated
@@ -100,6 +103,15 @@ export async function deregister(db: Pool, id: string): Promise<void> {
                  where me.id = $1 order by p.heartbeat_at desc limit 1)`,
     [id],
   )
+}
+
+/** Where the console listens that was started last; null: none runs. */
+export async function runningConsole(db: Pool): Promise<string | null> {
+  const { rows } = await db.query<{ url: string }>(
+    `select console_url as url from dirsync.process
+     where console_url is not null and ${ALIVE} order by started_at desc limit 1`,
+  )
+  return rows[0]?.url ?? null
 }
 
 /** Processes with a heartbeat within the last 15 seconds. */

@@ -52,6 +52,7 @@ test('without users, a key from the machine makes the first administrator, who i
   await screenshot(page, 'access-nobody')
   // A person pastes the whole address that the shell has printed.
   const { url } = (await dirsync(['users', 'link', '--json'], deployment.settings)).json() as { url: string }
+  expect(url.startsWith(`${service.url}/sign-in/key?key=`)).toBe(true)
   await page.getByLabel('One-time key').fill(url)
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('heading', { name: 'Make the first administrator' }).waitFor()
