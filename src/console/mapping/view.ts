@@ -21,7 +21,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
-import { employeePath, mappingPath } from '../ui/paths.ts'
+import { casesPath, employeePath, mappingPath } from '../ui/paths.ts'
 import type { MappingResult, TriedResult } from './query.ts'
 
 /** What HR's columns become, how full they are, and which rows break rules. */
@@ -106,14 +106,23 @@ function columns(ask: Ask, mapping: MappingResult): SafeHtml {
       {
         title: t('mapping.rule_breaks'),
         kind: 'number',
-        cell: ({ name, broken }) =>
-          broken === 0
-            ? null
-            : html`<a href="/cases?categories=invalid_hr_row&amp;field=${encodeURIComponent(name)}">${state('warn', figure(ask, broken))}</a>`,
+        cell: ({ name, broken }) => {
+          if (broken === 0) return null
+          const count = state('warn', figure(ask, broken))
+          const to = casesOf(mapping, name)
+          return to === null ? count : html`<a href="${to}">${count}</a>`
+        },
       },
     ],
     { caption: t('mapping.columns'), empty: empty(t('mapping.no_columns'), t('mapping.no_columns.remedy')) },
   )
+}
+
+/** The list of the cases that a column counts; null: no filter has those of several enterprises. */
+function casesOf({ enterprise_codes: codes }: MappingResult, field: string): string | null {
+  const [enterprise, ...others] = codes ?? []
+  if (others.length > 0) return null
+  return casesPath({ categories: ['invalid_hr_row'], field, enterprise: enterprise || undefined })
 }
 
 function history(ask: Ask, mapping: MappingResult): SafeHtml {

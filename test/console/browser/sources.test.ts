@@ -3,6 +3,7 @@
 
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { inWords, toStore } from '../../../src/texts/message.ts'
 import { until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { createGroup } from '../../helpers/group.ts'
@@ -48,4 +49,16 @@ test('where HR has several sources, pages say which one they are about', async (
   await expectAccessible(page)
   await page.locator('main a[href="/mapping?source=shanghai"]').click()
   expect(await main(page)).toContain('E1')
+
+  // The cases of the source alone, as its mapping counts them.
+  await group.own.pool.query(
+    `insert into dirsync.dead_letter
+       (enterprise_code, entity, entity_key, operation, field, category, message, remedy)
+     select code, 'employee', 'e1', 'update-employee', 'name', 'invalid_hr_row', $1, $1
+     from unnest(array['E1', 'E2']) code`,
+    [toStore(inWords('too long'))],
+  )
+  await page.goto('/mapping?source=beijing')
+  await page.locator('main td a', { hasText: '1' }).click()
+  await page.getByText('1 case matches').waitFor()
 })
