@@ -35,6 +35,8 @@ interface SearchTrouble {
 interface FoundInHr {
   employees: (EmployeeKey & { by: Searched })[]
   departments: DepartmentKey[]
+  /** HR may have more people than were asked for. */
+  isCut: boolean
   /** Why an HR system was left out; null: none was. */
   trouble: SearchTrouble | null
 }
@@ -118,16 +120,22 @@ export class People {
 
   /**
    * Some people and departments whom HR has by the beginning of a word of the name or of another column.
+   * @param departments the beginning of a department's name; null: none are looked for
    * @param by the columns of people that it may be in, each with the texts to look for there
    * @param viewer who searches: one search at a time, and the next one waits
    */
   async search(
-    text: string,
-    by: readonly [Searched, texts: readonly string[]][],
+    {
+      departments: text,
+      by,
+    }: {
+      departments: string | null
+      by: readonly [Searched, texts: readonly string[]][]
+    },
     viewer: string,
     limit: number,
   ): Promise<FoundInHr> {
-    const found: FoundInHr = { employees: [], departments: [], trouble: null }
+    const found: FoundInHr = { employees: [], departments: [], isCut: false, trouble: null }
     const line = this.#searching.get(viewer) ?? new BoundedLine(1, 1)
     this.#searching.set(viewer, line)
     const options = { limit, timeoutMs: SEARCH_MS }
@@ -138,11 +146,12 @@ export class People {
             this.#hr.of(enterpriseCode) === source
           const looking = searches.run(async () => {
             const [departments, ...employees] = await Promise.all([
-              source.hr.searchDepartments(text, options),
+              text === null ? [] : source.hr.searchDepartments(text, options),
               ...by.map(async ([column, texts]) =>
                 (await source.hr.search(column, texts, options)).map(key => ({ ...key, by: column })),
               ),
             ])
+            found.isCut ||= employees.some(({ length }) => length >= limit)
             return { employees: employees.flat(), departments }
           })
           try {

@@ -47,6 +47,14 @@ export function qualified(enterpriseCode: string, key: string): string {
   return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
 }
 
+/** The keys that such a name may mean: a user id may have slashes, too. */
+export function keysOfName(name: string): EmployeeKey[] {
+  const slash = name.indexOf('/')
+  const whole = { enterpriseCode: '', userid: name }
+  if (slash <= 0) return [whole]
+  return [whole, { enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }]
+}
+
 /** One text per key, usable as a map key. */
 export function keyText(key: EmployeeKey): string {
   return JSON.stringify([key.enterpriseCode, key.userid])

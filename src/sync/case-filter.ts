@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keysOfName } from '../directory/employee.ts'
 import { periodMs } from '../lib/time-text.ts'
 import { worded } from '../texts/message.ts'
 import { CASE_STATES, type CaseState, openStates } from './cases.ts'
@@ -27,6 +28,23 @@ const list = <Item extends z.ZodType>(item: Item) =>
     given => (Array.isArray(given) ? given : [given]).flatMap(one => String(one).split(',')).filter(Boolean),
     z.array(item).min(1).max(50),
   )
+/** Most keys that a filter names. */
+export const MOST_KEYS = 50
+
+/** Whole keys, as `qualified` writes them; in one text separated by commas, with %2C for a comma and %25 for a percent sign. */
+export const keyList = z.preprocess(
+  given =>
+    typeof given === 'string'
+      ? given.split(',').map(key => key.replaceAll('%2C', ',').replaceAll('%25', '%'))
+      : given,
+  z.array(text(250)).min(1).max(MOST_KEYS),
+)
+
+/** The text that `keyList` reads. */
+export function keyListText(keys: readonly string[]): string {
+  return keys.map(key => key.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
+}
+
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const period = z.string().regex(/^\d{1,4}[hdw]$/, worded('said.give_age'))
 
@@ -44,6 +62,9 @@ export const FIELDS = {
   field: text(100).describe('Of this field, such as mobile'),
   enterprise: text(100).describe('Of this enterprise'),
   key: text(120).describe('With this beginning of the key, or part of it from three characters on'),
+  keys: keyList.describe(
+    `Of these employees: user ids, or enterprise/user id, at most ${MOST_KEYS}, separated by commas`,
+  ),
   department: text(100).describe(
     'Of this department (code), or of employees whom the platform shows in this department',
   ),
@@ -87,7 +108,12 @@ export function describeFilter(filter: CaseFilter): { name: keyof CaseFilter; va
 /** The filter as URL parameters. */
 export function filterQuery(filter: CaseFilter): URLSearchParams {
   return new URLSearchParams(
-    Object.fromEntries(describeFilter(filter).map(({ name, values }) => [name, values.join(',')])),
+    Object.fromEntries(
+      describeFilter(filter).map(({ name, values }) => [
+        name,
+        name === 'keys' ? keyListText(values) : values.join(','),
+      ]),
+    ),
   )
 }
 
@@ -121,7 +147,8 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
       : `d.state = any (${values.add(filter.states)})`,
     ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
   ]
-  const { categories, code, entity, operation, field, enterprise, key, department, assignee, run } = filter
+  const { categories, code, entity, operation, field, enterprise, key, keys, department, assignee, run } =
+    filter
   const { olderThan, younger_than, from, to, text, blockedBy } = filter
   if (categories) conditions.push(`d.category = any (${values.add(categories)})`)
   if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${values.add(code)}`)
@@ -130,6 +157,7 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
   if (field) conditions.push(`d.field = ${values.add(field)}`)
   if (enterprise) conditions.push(`d.enterprise_code = ${values.add(enterprise)}`)
   if (key) conditions.push(hasKey(key, values))
+  if (keys) conditions.push(isOfOne(keys, values))
   if (department) conditions.push(ofDepartment(department, values))
   if (assignee)
     conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
@@ -155,9 +183,10 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
  * may be anywhere in the case's key; for the many resolved ones it has to be a prefix.
  */
 export function narrow(filter: CaseFilter, values: Values): string | null {
-  const { key, run, assignee, blockedBy, department, text } = filter
+  const { key, keys, run, assignee, blockedBy, department, text } = filter
   if (run !== undefined) return `select d.id from dirsync.dead_letter d where ${wasIn(run, values)}`
   if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${values.add(blockedBy)}`
+  if (keys) return `select d.id from dirsync.dead_letter d where ${isOfOne(keys, values)}`
   if (key) {
     const beginning = `${LOWER_KEY} like ${values.add(`${pattern(key)}%`)}`
     const isPart = key.length >= PART_FROM && statesOf(filter).some(state => openStates.has(state))
@@ -204,6 +233,14 @@ function hasKey(key: string, values: Values): string {
   if (key.length < PART_FROM) return beginning
   return `(${beginning} or d.state not in ('resolved', 'ignored')
            and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
+}
+
+function isOfOne(names: readonly string[], values: Values): string {
+  const keys = names.flatMap(keysOfName)
+  const codes = values.add(keys.map(({ enterpriseCode }) => enterpriseCode))
+  const userids = values.add(keys.map(({ userid }) => userid))
+  return `d.entity = 'employee'
+          and (d.enterprise_code, d.entity_key) in (select * from unnest(${codes}::text[], ${userids}::text[]))`
 }
 
 /** Escapes the three characters that LIKE interprets. */

@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { toDesired } from '../directory/desired.ts'
-import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, keyText } from '../directory/employee.ts'
+import {
+  EMPLOYEE_FIELDS,
+  type EmployeeField,
+  type EmployeeFields,
+  keysOfName,
+  keyText,
+} from '../directory/employee.ts'
 import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
@@ -8,6 +14,7 @@ import { whileLocked } from '../lib/advisory-lock.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { saidBy, toStore } from '../texts/message.ts'
+import { keyList, MOST_KEYS } from './case-filter.ts'
 import type { Work } from './outbox.ts'
 import { UNFINISHED } from './outcome.ts'
 
@@ -52,13 +59,18 @@ export interface PlanCursor {
 /** Why an employee or a department is in a stored plan. */
 export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'delete'] as const
 
-/** A part of a stored plan, as `dirsync.approve_part` takes it. */
+/** A part of a stored plan. */
 export const PlanPart = z.object({
   reason: z.enum(PLAN_REASONS).optional(),
   field: z.string().max(60).optional().describe('A field that changes, or breaks a rule'),
   department: z.string().max(200).optional().describe('Department code, as a whole'),
   enterprise: z.string().max(100).optional().describe('Enterprise code'),
   key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
+  keys: keyList
+    .optional()
+    .describe(
+      `These alone: user ids or department codes, or enterprise/user id, at most ${MOST_KEYS}, separated by commas`,
+    ),
   odd: z
     .enum(['yes'])
     .optional()
@@ -88,7 +100,7 @@ export type PlanFilter = z.infer<typeof PlanFilter>
  * @param place adds a value to those of the statement
  */
 function matching(
-  { reason, field, department, enterprise, key, decision }: PlanFilter,
+  { reason, field, department, enterprise, key, keys, decision }: PlanFilter,
   decisions: readonly number[],
   place: (value: unknown) => string,
 ): string[] {
@@ -98,6 +110,10 @@ function matching(
     department !== undefined && `w.department = ${place(department)}`,
     enterprise !== undefined && `w.enterprise_code = ${place(enterprise)}`,
     key !== undefined && `w.entity_key collate "C" like ${place(beginningWith(key))}`,
+    // The first condition is for the index.
+    keys !== undefined &&
+      `w.entity_key collate "C" = any (${place(keys.flatMap(keysOfName).map(({ userid }) => userid))})
+       and concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key) = any (${place(keys)})`,
     decision === 'open' && 'w.decision_id is null',
     (decision === 'approved' || decision === 'rejected') && `w.decision_id = any (${place(decisions)})`,
   ].filter(condition => condition !== false)

@@ -222,6 +222,7 @@ describe('an Idempotency-Key', () => {
       '/doctor',
       '/employees/:key/explain',
       '/employees/:key/reveal',
+      '/employees/by-name',
       '/mapping/try',
       '/platform/token',
       '/runs/:id/plan/ask',

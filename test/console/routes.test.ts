@@ -60,6 +60,7 @@ test('what a viewer may not do takes the role that is written here', () => {
       'POST /cases/:id/ignore',
       'POST /cases/:id/assign',
       'POST /cases/:id/comment',
+      'POST /employees/by-name',
       'POST /employees/:key/explain',
       'POST /employees/:key/sync',
       'POST /employees/:key/reveal',

@@ -6,6 +6,7 @@ import { CASE_STATES, FOR_A_PERSON } from '../../sync/cases.ts'
 import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { byName, keysField } from '../employees/by-name.ts'
 import { rangeFields } from '../range.ts'
 import { type Shown, type ShownColumn, tableOf } from '../shown.ts'
 import {
@@ -76,6 +77,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   ${caseTabs(ask, 'list')}
   ${viewChips(ask, listed)}
   ${filterForm(ask, listed)}
+  ${byName(ask, input.keys)}
   ${
     groups.length === 0
       ? ''
@@ -392,6 +394,7 @@ function filterForm(ask: Ask, { input, departments, categories, users }: Listed)
       maxlength: 120,
       placeholder: t('cases.f.key_hint'),
     },
+    ...keysField(input.keys),
     {
       name: 'states',
       label: t('cases.f.states'),

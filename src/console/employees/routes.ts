@@ -9,6 +9,7 @@ import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { inPath } from '../ui/paths.ts'
 import { pageOf } from '../ui/shown.ts'
+import { ByName, keysByName, listByKeys, NamedKeys } from './by-name.ts'
 import { employeeLabel, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
 import {
@@ -51,6 +52,21 @@ export function employees(services: EmployeeServices) {
       page: async (ask, result, { input }) => ({
         title: ask.t('employees.title'),
         body: employeesBody(ask, result, input, await readUnknownPeople(services.pool)),
+      }),
+    }),
+    byName: action({
+      path: '/employees/by-name',
+      tag: 'employees',
+      role: 'reviewer',
+      summary:
+        'The keys of the people whom HR has by a name, for the filter `keys` of cases and plans; the name goes nowhere else',
+      body: ByName,
+      secret: true,
+      result: NamedKeys,
+      run: (ask, { input }) => keysByName(services, ask, input.name),
+      next: (_ask, { keys }, { input: { list = '' } }) => ({
+        to: listByKeys(list, keys),
+        notice: { key: 'by_name.found', values: { count: keys.length } },
       }),
     }),
     one: read({

@@ -61,8 +61,10 @@ export async function findPeople(
   const by = mayAs(ask.viewer.role, 'reviewer') ? columns : []
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
   const { employees, departments, trouble } = await people.search(
-    wanted,
-    by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
+    {
+      departments: wanted,
+      by: by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
+    },
     ask.viewer.name,
     limit,
   )

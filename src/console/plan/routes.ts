@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
+import { qualified } from '../../directory/employee.ts'
+import type { Pool } from '../../lib/database.ts'
+import { MOST_KEYS } from '../../sync/case-filter.ts'
+import { PlanFilter, PlanPart, plannedEntities } from '../../sync/stored-plan.ts'
 import { message } from '../../texts/message.ts'
 import { action, download, oneOrMore, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -8,7 +11,7 @@ import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
 import { askedPlan, PlanQuery, PlanResult, type PlanServices, readPlan, readWholePlan } from './query.ts'
 import { PlanItem } from './stored.ts'
-import { planShown } from './view.ts'
+import { definedIn, planShown } from './view.ts'
 
 /** Unknown names are refused: a misspelt filter would match more. */
 export const GivenPart = PlanPart.strict()
@@ -46,10 +49,20 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** @throws Problem if it is no part */
-function partOf({ filter, keys = [] }: z.output<typeof PartBody>): object {
+/** A part as `dirsync.approve_part` takes it. @throws Problem if it is no part */
+async function partOf(
+  db: Pool,
+  run: number,
+  { filter, keys = [] }: z.output<typeof PartBody>,
+): Promise<object> {
   const { odd, ...rest } = filter ?? {}
-  const wanted = filter ? { ...rest, ...(odd && { odd: true }) } : keys.length > 0 ? { keys } : {}
+  // Of people whom a filter names, those who wait for a decision; SQL refuses keys of others.
+  const open =
+    filter?.keys && (await plannedEntities(db, run, { ...filter, decision: 'open', limit: MOST_KEYS }))
+  const named = open?.map(({ enterpriseCode, entityKey }) => qualified(enterpriseCode, entityKey))
+  const wanted = filter
+    ? { ...rest, ...(named && named.length > 0 && { keys: named }), ...(odd && { odd: true }) }
+    : { ...(keys.length > 0 && { keys }) }
   if (Object.keys(wanted).length === 0) throw new Problem('invalid', message('said.part_is_unnamed'))
   return wanted
 }
@@ -61,10 +74,7 @@ function expectedOf({ filter, expected }: z.output<typeof PartBody>): number | u
 
 /** The address of a page of a plan. */
 function planAddress(run: number, input: z.output<typeof PlanQuery>): string {
-  const query = Object.entries(input).flatMap(([name, value]) =>
-    value === undefined || value === null ? [] : [[name, String(value)] as [string, string]],
-  )
-  return `/runs/${run}/plan?${new URLSearchParams(query)}`
+  return `/runs/${run}/plan?${new URLSearchParams(definedIn(input))}`
 }
 
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
@@ -133,7 +143,12 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
         const { run, planned } = await decided(
           pool,
           params.id,
-          ask.commands.approvePart(params.id, partOf(input), input.reason ?? null, expectedOf(input)),
+          ask.commands.approvePart(
+            params.id,
+            await partOf(pool, params.id, input),
+            input.reason ?? null,
+            expectedOf(input),
+          ),
         )
         return { run: params.id, part: run, planned }
       },
@@ -154,7 +169,12 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
         const { planned } = await decided(
           pool,
           params.id,
-          ask.commands.rejectPart(params.id, partOf(input), input.reason, expectedOf(input)),
+          ask.commands.rejectPart(
+            params.id,
+            await partOf(pool, params.id, input),
+            input.reason,
+            expectedOf(input),
+          ),
         )
         return { run: params.id, planned }
       },

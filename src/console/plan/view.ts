@@ -3,10 +3,12 @@ import type { Config } from '../../config.ts'
 import { EMPLOYEE_FIELDS, qualified } from '../../directory/employee.ts'
 import { isMasked } from '../../directory/masking.ts'
 import { capitalised } from '../../lib/text.ts'
+import { keyListText } from '../../sync/case-filter.ts'
 import { PLAN_DECISIONS, PLAN_REASONS, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { byName, keysField } from '../employees/by-name.ts'
 import { sumOf } from '../runs/list.ts'
 import { outcomesText, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -407,7 +409,8 @@ function entities(
   return [
     {
       drawn: html`${rowAbove(ask, plan, query, { ...definedIn(filter), ...definedIn({ cursor, limit }) })}
-        ${filterForm(ask, plan, filter)}`,
+        ${filterForm(ask, plan, filter)}
+        ${isDepartments ? '' : byName(ask, filter.keys)}`,
     },
     ...(mayDecide ? [{ drawn: partForm(ask, plan, filter) }] : []),
     ...(plan.hr_error === null
@@ -495,9 +498,13 @@ function decisionOf({ t }: Ask, { decision, outcome, later }: PlanItem): Words {
 }
 
 /** Given values as those of a query. */
-function definedIn(given: Record<string, string | number | undefined>): Record<string, string> {
+export function definedIn(
+  given: Record<string, string | number | readonly string[] | undefined>,
+): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+    Object.entries(given).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === 'object' ? keyListText(value) : String(value)]],
+    ),
   )
 }
 
@@ -608,6 +615,7 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
       placeholder: t('plan.beginning'),
       maxlength: 120,
     },
+    ...keysField(filter.keys),
     ...(isDepartments ? [] : [choice('odd', t('plan.rare'), filter.odd, [['yes', t('plan.only_odd')]])]),
     ...(plan.undecided === null
       ? []

@@ -34,6 +34,7 @@ export const cases = {
   'cases.f.enterprise': 'Enterprise',
   'cases.f.key': 'Key',
   'cases.f.key_hint': 'User id or department code, or part of it',
+  'cases.f.keys': 'People',
   'cases.f.assignee': 'Assignee',
   'cases.f.department': 'Department',
   'cases.mine': 'me',

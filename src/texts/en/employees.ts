@@ -12,6 +12,21 @@ export const employees = {
   'employees.search': 'Person',
   'employees.search_hint':
     'The beginning of a user id, or a whole open id; for reviewers also of a name, a work number, a mobile number or an e-mail address in HR.',
+  'by_name.label': 'Filter by name…',
+  'by_name.people': 'People of this list',
+  'by_name.without': 'Show the list without {key}',
+  'by_name.name': 'Name in HR',
+  'by_name.hint':
+    'The beginning of a name or surname. HR is asked for the people, and the address keeps only their user ids.',
+  'by_name.found':
+    '{count, plural, one {Filtered by one person} other {Filtered by {count, number} people}} whom HR has by that name.',
+  'by_name.none': 'HR has no one by that name.',
+  'by_name.many': 'HR has more than {most, number} people by that name. Type more of it.',
+  'by_name.off': 'Names are turned off (`CONSOLE_NAMES`). Filter by user id.',
+  'by_name.unmapped': 'The mapping of HR has no names. Filter by user id.',
+  'by_name.away': 'HR did not answer in time. Try again, or filter by user id.',
+  'by_name.busy': 'HR is busy with other searches. Try again, or filter by user id.',
+  'by_name.failed': 'HR could not be searched. Filter by user id until that is mended. {reason}',
   'employees.by_status': 'Employees by status',
   'employees.of_department': 'Employees that the platform last showed in department {department}.',
   'employees.userid': 'User id',

@@ -34,6 +34,7 @@ export const cases = {
   'cases.f.enterprise': '企业',
   'cases.f.key': '键值',
   'cases.f.key_hint': '员工 ID 或部门编码，可只填一部分',
+  'cases.f.keys': '员工',
   'cases.f.assignee': '负责人',
   'cases.f.department': '部门',
   'cases.mine': '我',

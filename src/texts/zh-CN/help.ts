@@ -110,6 +110,8 @@ export const help: Readonly<Record<string, string>> = {
   "tell one employee's story: HR against the platform, work, attempts, dead letters, payment orders":
     '查看一名员工的完整情况：人事系统与平台的对照、待发送、处理记录、异常项、支付订单',
   'department code, as a whole': '完整的部门编码',
+  'these alone: user ids or department codes, or enterprise/user id, at most 50, separated by commas':
+    '仅限这些：员工 ID 或部门编码，或“企业编码/员工 ID”，最多 50 个，以逗号分隔',
   'the beginning of a user id or department code': '员工 ID 或部门编码的开头',
   'user id, or enterprise/userid': '员工 ID，或“企业编码/员工 ID”',
   'Asks HR and the platform. Personal data is masked.': '会查询人事系统和平台。个人信息已脱敏。',
@@ -159,6 +161,8 @@ export const help: Readonly<Record<string, string>> = {
   'of this enterprise': '此企业的',
   'with this beginning of the key, or part of it from three characters on':
     '键值以此开头，或包含此内容（三个字符起）',
+  'of these employees: user ids, or enterprise/user id, at most 50, separated by commas':
+    '属于这些员工：员工 ID，或“企业编码/员工 ID”，最多 50 个，以逗号分隔',
   'of this department (code), or of employees whom the platform shows in this department':
     '属于此部门（编码），或平台上属于此部门的员工',
   'assigned to this person; @me: to the caller; -: to no one':

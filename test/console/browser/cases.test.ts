@@ -95,6 +95,39 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
   await screenshot(page, 'case-resolved')
 })
 
+test('a case is found by the name of its person, of whom the list can be freed again', async () => {
+  await plant(1, { entity_key: 'e0007' })
+  await plant(1, { entity_key: 'e0017' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases?categories=missing_department')
+  const find = async (name: string) => {
+    await page.locator('summary', { hasText: 'Filter by name' }).click()
+    await page.getByRole('searchbox', { name: 'Name in HR' }).fill(name)
+    await page.keyboard.press('Enter')
+  }
+  await find('PERSON 7')
+  await page.getByText('Filtered by one person whom HR has by that name.').waitFor()
+  expect(page.url()).toMatch(/\/cases\?categories=missing_department&keys=e0007$/)
+  expect(await page.locator('#list td.main').allInnerTexts()).toEqual([expect.stringContaining('e0007')])
+  await screenshot(page, 'cases-by-name')
+  for (const language of LANGUAGES)
+    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'reviewer' }), [
+      new URL(page.url()).pathname + new URL(page.url()).search,
+    ])
+  // The other filters keep it.
+  await page.getByRole('button', { name: 'Apply', exact: true }).last().click()
+  await page.waitForURL(/keys=e0007/)
+  await page.getByRole('link', { name: /e0007.*✕/ }).click()
+  await page.waitForURL('**/cases?*categories=missing_department*')
+  await page.locator('#list td.main', { hasText: 'e0017' }).waitFor()
+  await find('No One')
+  await page.locator('small.error', { hasText: 'HR has no one by that name.' }).waitFor()
+  await page.locator('#list td.main', { hasText: 'e0017' }).waitFor()
+  const phone = await visit(browser, service.url, { role: 'reviewer', ...PHONE })
+  await phone.goto('/cases?keys=e0007,e0017')
+  await expectFitsPhone(phone)
+})
+
 test('by keys alone, a case is found, retried, and resolved', async () => {
   await company.hr.query('update person set mobile = $1 where userid = $2', [person(4).mobile, 'e0003'])
   await company.run('changes')

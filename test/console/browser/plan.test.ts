@@ -313,6 +313,35 @@ test('filtered, ticked and approved in part, with old values from the platform; 
     ])
 })
 
+test('a part by a person’s name decides about just them; no page but the form’s has the name', async () => {
+  const run = await hold('by-name.example', 0, 9)
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto(`/runs/${run}/plan?decision=open`)
+  await unfold(page, 'Filter by name')
+  await page.getByRole('searchbox', { name: 'Name in HR' }).fill('person 2')
+  await page.keyboard.press('Enter')
+  // The others of that name are not in the plan.
+  await page.getByText(/Filtered by 1\d people whom HR has by that name\./).waitFor()
+  await page.waitForURL(/decision=open&keys=e0002/)
+  expect(page.url().toLowerCase()).not.toContain('person')
+  expect(await listed(page)).toEqual(['e0002'])
+  await page.getByRole('navigation', { name: 'People of this list' }).getByText('Person 20').waitFor()
+  await screenshot(page, 'plan-by-name')
+  for (const language of LANGUAGES)
+    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'operator' }), [
+      new URL(page.url()).pathname + new URL(page.url()).search,
+    ])
+  await page.getByRole('form', { name: 'Decide about a part' }).getByLabel('Reason').fill('not her')
+  await page.getByRole('button', { name: 'Reject 1 row of this filter' }).click()
+  await page.getByText('1 row is rejected and not sent').waitFor()
+  const { rows } = await company.db.query(
+    'select filter, planned, approved from dirsync.plan_decision where run_id = $1',
+    [run],
+  )
+  expect(rows).toEqual([{ filter: { keys: ['e0002'] }, planned: 1, approved: false }])
+  await company.db.query(`select dirsync.reject($1, 'seen')`, [run])
+})
+
 test('by keys alone, a row is ticked and approved, and the rest stays held', async () => {
   const run = await hold('keys.example', 10, 19)
   const before = await lastCall()

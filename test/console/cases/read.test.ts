@@ -46,7 +46,7 @@ async function found(filter: CaseFilter, order?: CaseOrder): Promise<string[]> {
 describe('a filter', () => {
   const address =
     'states=open,blocked&categories=duplicate_mobile&code=1002218007&entity=employee&operation=update-employee' +
-    '&field=mobile&enterprise=C1&key=e10&department=D1&assignee=-&run=7&olderThan=3d&younger_than=4w' +
+    '&field=mobile&enterprise=C1&key=e10&keys=e1,C1/e2&department=D1&assignee=-&run=7&olderThan=3d&younger_than=4w' +
     '&text=called&blockedBy=e9'
 
   test('is read from an address, and is one again', () => {
@@ -60,6 +60,7 @@ describe('a filter', () => {
       field: 'mobile',
       enterprise: 'C1',
       key: 'e10',
+      keys: ['e1', 'C1/e2'],
       department: 'D1',
       assignee: '-',
       run: 7,
@@ -87,6 +88,8 @@ describe('a filter', () => {
     { code: 'x' },
     { olderThan: 'long' },
     { key: 'x'.repeat(121) },
+    { keys: Array(51).fill('e1').join(',') },
+    { keys: 'e1,' },
     { run: '-1' },
   ])('refuses %j', query => {
     expect(caseFilterSchema.safeParse(query).success).toBe(false)

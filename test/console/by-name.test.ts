@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { ConsoleUnderTest, openApp, signInAs } from './console-under-test.ts'
+
+/* People's keys by their names, and the lists that are filtered by them. */
+
+const folder = mkdtempSync(join(tmpdir(), 'by-name-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function hrOf(databaseUrl: string, sql = 'select enterprise_code, userid, name from public.staff') {
+  const file = join(folder, sql.includes('name') ? 'named.sql' : 'unnamed.sql')
+  writeFileSync(file, sql)
+  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: file }
+}
+
+const console = new ConsoleUnderTest(databaseUrl => hrOf(databaseUrl))
+
+beforeAll(async () => {
+  await console.pool.query(`
+    create table public.staff as
+      select * from (values ('', 'e1', '测试一'), ('', 'a,b%', 'Person Comma'), ('', 'a', 'Another'), ('E2', 'e1', 'Person Two'))
+        as row (enterprise_code, userid, name)
+      union all select '', 'm' || n, 'Many ' || n from generate_series(1, 51) n;
+    insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, category, message, remedy)
+      select enterprise_code, 'employee', userid, 'update-employee', 'left_hr', '[]'::jsonb, '[]'::jsonb
+      from public.staff where userid !~ '^m'
+      union all select '', 'department', 'e1', 'delete-department', 'base_department', '[]', '[]'`)
+})
+
+const resolve = (name: string, role: AccessRole = 'reviewer') =>
+  console.ask(role, 'POST', '/api/v1/employees/by-name', { name })
+
+test.each([
+  ['测', ['e1']],
+  ['测试一', ['e1']],
+  ['PERSON', ['E2/e1', 'a,b%']],
+  ['two', ['E2/e1']],
+])('“%s” is the name, or its beginning, of %j, and the cases are theirs', async (name, keys) => {
+  const form = `name=${encodeURIComponent(name)}&list=${encodeURIComponent('/cases?states=open&cursor=x')}`
+  expect(((await resolve(name)).json().keys as string[]).sort()).toEqual(keys)
+  const { statusCode, headers } = await console.browse('reviewer', 'POST', '/employees/by-name', form)
+  expect(statusCode).toBe(303)
+  expect(headers.location).toMatch(/^\/cases\?states=open&keys=/)
+  expect(JSON.stringify(headers)).not.toContain(name)
+  const { items, count } = (await console.ask('viewer', 'GET', `/api/v1${headers.location}`)).json()
+  expect(
+    items.map((row: Record<string, string>) => `${row.enterprise_code}/${row.entity_key}`).sort(),
+  ).toEqual(keys.map(key => (key.includes('/') ? key : `/${key}`)).sort())
+  expect(items.every((row: { entity: string }) => row.entity === 'employee')).toBe(true)
+  expect(count).toBe(keys.length)
+})
+
+test('a saved view and a bulk action have the keys, never the name', async () => {
+  const { headers } = await console.browse('reviewer', 'POST', '/employees/by-name', 'name=Comma')
+  const query = String(headers.location).split('?')[1] ?? ''
+  expect(decodeURIComponent(query)).toBe('keys=a%2Cb%25')
+  const view = await console.ask('reviewer', 'POST', '/api/v1/cases/views', { name: 'One', query })
+  expect(view.json().query).toBe(query)
+  const bulk = await console.ask('reviewer', 'POST', '/api/v1/bulk', {
+    action: 'retry',
+    filter: { keys: ['a,b%'] },
+  })
+  expect(bulk.json()).toMatchObject({ total: 1 })
+  const { rows } = await console.pool.query('select filter from dirsync.bulk_action')
+  expect(rows).toEqual([{ filter: { keys: ['a,b%'] } }])
+  const csv = await console.ask('reviewer', 'GET', `/api/v1/cases.csv?${query}`)
+  expect(csv.body.trim().split('\r\n')).toHaveLength(2)
+})
+
+test('viewers may not, and have no form for it', async () => {
+  expect((await resolve('测', 'viewer')).statusCode).toBe(403)
+  expect((await console.browse('viewer', 'GET', '/cases')).body).not.toContain('/employees/by-name')
+  expect((await console.browse('reviewer', 'GET', '/cases')).body).toContain('/employees/by-name')
+})
+
+test('that HR was searched is recorded, not what for; a key of the caller for the answer is refused', async () => {
+  const before = (await console.commands()).length
+  await console.ask('operator', 'POST', '/api/v1/employees/by-name', { name: '测' })
+  expect((await console.commands()).slice(before)).toEqual([{ name: 'search', arguments: { by: ['name'] } }])
+  const kept = await console.ask(
+    'reviewer',
+    'POST',
+    '/api/v1/employees/by-name',
+    { name: '测' },
+    { 'idempotency-key': 'k' },
+  )
+  expect(kept.json().code).toBe('key_refused')
+})
+
+/** What the form says on its page. */
+async function refused(name: string, browse: typeof console.browse = console.browse.bind(console)) {
+  const headers = { referer: 'http://localhost/cases?states=open', host: 'localhost' }
+  const form = `name=${encodeURIComponent(name)}&list=${encodeURIComponent('/cases?states=open')}`
+  const { statusCode, body } = await browse('reviewer', 'POST', '/employees/by-name', form, headers)
+  expect(statusCode).toBe(422)
+  // The list itself stands below, as it was.
+  expect(body).toContain('id="list"')
+  return /<small class="error"[^>]*>(.*?)<\/small>/s.exec(body)?.[1]
+}
+
+test('no one, and more than a filter can name, are said beside the form', async () => {
+  expect(await refused('Nobody Such')).toBe('HR has no one by that name.')
+  expect(await refused('many')).toBe('HR has more than 50 people by that name. Type more of it.')
+  expect((await resolve('many 51')).json()).toEqual({ keys: ['m51'] })
+})
+
+test('an HR that does not answer, or cannot be searched, says so', async () => {
+  const locking = await console.pool.connect()
+  onTestFinished(() => locking.release())
+  await locking.query('begin; lock table public.staff')
+  expect(await refused('测')).toContain('HR did not answer in time.')
+  await locking.query('rollback')
+  await console.pool.query('alter table public.staff rename to elsewhere')
+  onTestFinished(async () => {
+    await console.pool.query('alter table public.elsewhere rename to staff')
+  })
+  expect(await refused('测')).toMatch(/HR could not be searched\..*staff/)
+})
+
+test.each([
+  ['turned off', { CONSOLE_NAMES: 'false' }, undefined, 'Names are turned off'],
+  [
+    'not in the mapping',
+    {},
+    "select userid, '1' as corp_code from public.staff",
+    'The mapping of HR has no names.',
+  ],
+])('names that are %s say so', async (_, settings, sql, text) => {
+  await using other = await openApp(console.url, { settings: { ...hrOf(console.url, sql), ...settings } })
+  const cookie = await signInAs(other, 'reviewer')
+  const { body } = await other.app.inject({
+    method: 'POST',
+    url: '/employees/by-name',
+    headers: {
+      cookie,
+      'sec-fetch-site': 'same-origin',
+      accept: 'text/html',
+      'accept-language': 'en',
+      host: 'localhost',
+      referer: 'http://localhost/cases',
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    payload: 'name=测&list=/cases',
+  })
+  expect(body).toContain(text)
+})
