@@ -26,6 +26,7 @@ import { EventStreams } from './events/stream.ts'
 import { entryOf, plainFrame, readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
+import { Marks } from './marks.ts'
 import { PageNames } from './names.ts'
 import { preferences } from './preferences.ts'
 import { Problem, problemOf } from './problem.ts'
@@ -144,6 +145,8 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       return askOf(request, request.viewer, {
         ...{ pool: services.pool, readOnly, publicUrl, refused },
         from: isPage ? from : null,
+        // Programs are given keys alone.
+        marks: new Marks(names === null || isApi(request) ? null : keys => names.look(keys)),
       })
     },
     pageOf,

@@ -96,12 +96,14 @@ export function askOf(
     publicUrl,
     refused,
     from = null,
+    marks = new Marks(),
   }: {
     pool: Pool
     readOnly: boolean
     publicUrl: string | null
     refused?: Refused | undefined
     from?: string | null
+    marks?: Marks
   },
 ): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
@@ -116,7 +118,7 @@ export function askOf(
     url: request.url,
     from,
     now: new Date(),
-    marks: new Marks(),
+    marks,
     readOnly,
     ...(refused ? { refused } : {}),
     may: role => !readOnly && mayAs(viewer.role, role),

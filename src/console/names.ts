@@ -3,6 +3,7 @@ import { keyText } from '../directory/employee.ts'
 import { maskValue } from '../directory/masking.ts'
 import type { Ask } from './ask.ts'
 import type { NavEntry } from './endpoint.ts'
+import type { NamedKeys, Names } from './marks.ts'
 import { departmentText, type People } from './people.ts'
 
 /** Puts names where pages have left marks for them. */
@@ -13,23 +14,30 @@ export class PageNames {
     this.#people = people
   }
 
-  /** A drawn page with the names of its people: masked for viewers, plain for others, and that is recorded first. */
-  async put(ask: Ask, page: SafeHtml, screen: NavEntry): Promise<SafeHtml> {
-    const { employees, departments } = ask.marks
-    if (employees.length + departments.length === 0) return page
+  /** What HR tells of some names at this moment. Never fails. */
+  async look({ employees, departments }: NamedKeys): Promise<Names> {
     const [rows, named] = await Promise.all([
       employees.length === 0 ? new Map() : this.#people.employees(employees, ['name']),
       departments.length === 0 ? new Map() : this.#people.departments(departments),
     ])
+    return { employees: new Map([...rows].map(([key, { name }]) => [key, name ?? ''])), departments: named }
+  }
+
+  /** A drawn page with the names of its people: masked for viewers, plain for others, and that is recorded first. */
+  async put(ask: Ask, page: SafeHtml, screen: NavEntry): Promise<SafeHtml> {
+    const { employees, departments } = ask.marks
+    if (employees.length + departments.length === 0) return page
+    const named = await ask.marks.names()
     const isPlain = ask.viewer.role !== 'viewer'
+    const isTold = employees.some(key => named.employees.has(keyText(key)))
     // What cannot be recorded is not shown.
-    if (isPlain && rows.size > 0 && !(await this.#record(ask, screen))) rows.clear()
+    const isHidden = isPlain && isTold && !(await this.#record(ask, screen))
     const nameOf = {
       employees: employees.map(key => {
-        const name: string = rows.get(keyText(key))?.name ?? ''
+        const name = (!isHidden && named.employees.get(keyText(key))) || ''
         return isPlain ? name : (maskValue('name', name) ?? '')
       }),
-      departments: departments.map(key => named.get(departmentText(key)) ?? ''),
+      departments: departments.map(key => named.departments.get(departmentText(key)) ?? ''),
     }
     return html.raw`${ask.marks.replaced(String(page), nameOf)}`
   }

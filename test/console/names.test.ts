@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -145,4 +147,98 @@ test('while HR does not answer, pages come without names, and HR is left alone',
   await locking.query('rollback')
   await shown(SHOWN, employees)
   expect(JSON.stringify(lines)).not.toContain('Tester')
+})
+
+/** HR by way of a relay. Once told to, it keeps all answers back until two connections wait for one. */
+async function startGate(target: string): Promise<AsyncDisposable & { url: string; hold(): void }> {
+  const { hostname, port } = new URL(target)
+  const asking = new Set<Socket>()
+  const kept: (() => void)[] = []
+  let isHeld = false
+  const release = () => {
+    isHeld = false
+    for (const pass of kept.splice(0)) pass()
+  }
+  const sockets = new Set<Socket>()
+  const server = createServer(client => {
+    const store = connect(Number(port), hostname)
+    for (const socket of [client, store]) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => [client, store].map(one => one.destroy()))
+    }
+    client.on('data', question => {
+      asking.add(client)
+      store.write(question)
+      if (asking.size > 1) release()
+    })
+    store.on('data', answer => {
+      const pass = () => {
+        asking.delete(client)
+        client.write(answer)
+      }
+      if (isHeld) kept.push(pass)
+      else pass()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(target)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: url.href,
+    hold() {
+      asking.clear()
+      isHeld = true
+    },
+    async [Symbol.asyncDispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+test.each(['/employees/e1', '/runs/77/plan'])('%s asks HR for names while it reads HR itself', async url => {
+  await console.pool.query(`
+    insert into dirsync.sync_run (id, kind, state, planned) overriding system value values (77, 'changes', 'held', 1)
+      on conflict do nothing;
+    insert into dirsync.planned_work (run_id, operation, entity_key, reason, active, source_hash)
+      values (77, 'update-employee', 'e1', 'changed', true, md5('')::uuid) on conflict do nothing`)
+  await using hr = await startGate(console.url)
+  await using other = await openApp(console.url, {
+    settings: { ...hrOf(console.url), HR_DATABASE_URL: hr.url },
+  })
+  const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html', 'accept-language': 'en' }
+  const look = async () => (await other.app.inject({ url, headers })).body
+  await shown(SHOWN, look)
+  await shown(SHOWN, async () => {
+    hr.hold()
+    const body = await look()
+    expect(body).not.toContain('did not answer within')
+    return body
+  })
+})
+
+test('names that HR did not tell while the page was read are asked for again once it is drawn', async () => {
+  const { logger, lines } = recordLog()
+  await using other = await openApp(console.url, { settings: hrOf(console.url), logger })
+  const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html' }
+  const look = async () => (await other.app.inject({ url: '/employees/e1', headers })).body
+  // Connected, with the mapping known.
+  await shown(SHOWN, look)
+  const givenUp = () => lines.filter(({ msg }) => String(msg).startsWith('a page comes without')).length
+  await shown(SHOWN, async () => {
+    const before = givenUp()
+    const locking = await console.pool.connect()
+    try {
+      await locking.query('begin; lock table public.staff')
+      const page = look()
+      // Names are waited for less long than the row.
+      await vi.waitFor(() => expect(givenUp()).toBe(before + 1), { interval: 5 })
+      await locking.query('rollback')
+      return await page
+    } finally {
+      await locking.query('rollback')
+      locking.release()
+    }
+  })
 })

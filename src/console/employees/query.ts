@@ -7,6 +7,7 @@ import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import type { Marks, NamedKeys } from '../marks.ts'
 import type { People } from '../people.ts'
 import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
@@ -140,16 +141,20 @@ const NOT_READ: EmployeeView = {
 /**
  * @param options.hr whether to read HR
  * @param options.ask whether to ask the platform too
+ * @param options.marks is told whom the page will name, while HR is read
  */
 export async function readEmployee(
   { pool, hr, hrMs = HR_MS, platform }: Omit<EmployeeServices, 'config' | 'people'>,
   key: EmployeeKey,
-  options: { hr: boolean; ask?: boolean; run?: number | undefined },
+  options: { hr: boolean; ask?: boolean; run?: number | undefined; marks?: Pick<Marks, 'expect'> },
 ): Promise<EmployeeResult> {
   const client = options.ask ? await platform() : null
   const [view, story, run] = await Promise.all([
     options.hr ? lookAt({ db: pool, hr, client, hrMs }, key) : NOT_READ,
-    readEmployeeStory(pool, key),
+    readEmployeeStory(pool, key).then(story => {
+      options.marks?.expect(namedIn(key, story))
+      return story
+    }),
     options.run === undefined ? null : readRun(pool, options.run),
   ])
   return {
@@ -161,6 +166,16 @@ export async function readEmployee(
     steps: stepsOf(story),
     run: run && { ...run, steps: stepsOfRun(run, story) },
   }
+}
+
+/** Who is named on an employee's page, as far as is known before HR tells their department. */
+function namedIn(key: EmployeeKey, { record, dead_letters }: EmployeeStory): NamedKeys {
+  const { enterpriseCode } = key
+  const holders = dead_letters.flatMap(({ blocked_by: userid }) =>
+    userid ? [{ enterpriseCode, userid }] : [],
+  )
+  const deptCode = record?.dept_code
+  return { employees: [key, ...holders], departments: deptCode ? [{ enterpriseCode, deptCode }] : [] }
 }
 
 type RunState = Omit<NonNullable<EmployeeResult['run']>, 'steps'>

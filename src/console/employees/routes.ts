@@ -77,9 +77,9 @@ export function employees(services: EmployeeServices) {
       params,
       query: EmployeeListQuery,
       result: EmployeeResult,
-      async run(_ask, { params, input }) {
+      async run({ marks }, { params, input }) {
         const key = await resolveKey(services, params.key)
-        return readEmployee(services, key, { hr: input.hr === 'yes', run: input.run })
+        return readEmployee(services, key, { hr: input.hr === 'yes', run: input.run, marks })
       },
       shown: employeeShown,
     }),
@@ -139,7 +139,7 @@ export function employees(services: EmployeeServices) {
       },
       async page(ask, { values }, { params, input: { reason } }) {
         const key = await resolveKey(services, params.key)
-        const employee = await readEmployee(services, key, { hr: true })
+        const employee = await readEmployee(services, key, { hr: true, marks: ask.marks })
         return { title: employeeLabel(key), body: revealedBody(ask, employee, { reason, values }) }
       },
     }),

@@ -4,12 +4,13 @@ import type { EmployeeLookup } from '../../hr/sources.ts'
 import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
-import { countOpen, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
+import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import { askPlatform, isEmployee } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, pageSize } from '../endpoint.ts'
+import type { Marks, NamedKeys } from '../marks.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
@@ -29,20 +30,49 @@ export const PlanResult = PlanOverview.extend({
 })
 export type PlanResult = z.infer<typeof PlanResult>
 
-/** @throws Problem if there is no such run */
+/** @param marks is told whom the page will name, while HR is read @throws Problem if there is no such run */
 export async function readPlan(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
   { cursor: after, limit, ...filter }: z.infer<typeof PlanQuery>,
+  marks?: Pick<Marks, 'expect'>,
 ): Promise<PlanResult> {
   const overview = await overviewOf(db, run)
   const decision = decisionAsked(overview, filter)
   const page = overview.stored
-    ? await planPage(db, hr, run, { ...filter, decision, after, limit })
+    ? await planPage(db, hr, run, { ...filter, decision, after, limit }, entities =>
+        marks?.expect(namedIn(overview, entities)),
+      )
     : { items: [], next: null, hr_error: null }
   return { ...overview, matching: await matchingOf(db, overview, { ...filter, decision }), ...page }
 }
+
+/** Who is named on a page of a plan, as far as is known before HR is read. */
+function namedIn({ kind, figures, open }: PlanOverview, entities: readonly PlannedEntity[]): NamedKeys {
+  const largest = (open ?? figures)?.departments ?? []
+  const codes = (entity: PlannedEntity) =>
+    kind === 'departments' ? [entity.entityKey] : [entity.department, entity.deptCode]
+  return {
+    employees:
+      kind === 'departments'
+        ? []
+        : entities.map(({ enterpriseCode, entityKey: userid }) => ({ enterpriseCode, userid })),
+    departments: [
+      ...largest
+        .slice(0, DEPARTMENTS_SHOWN)
+        .map(of => ({ enterpriseCode: of.enterprise_code, deptCode: of.department })),
+      ...entities.flatMap(entity =>
+        codes(entity).flatMap(deptCode =>
+          deptCode ? [{ enterpriseCode: entity.enterpriseCode, deptCode }] : [],
+        ),
+      ),
+    ],
+  }
+}
+
+/** How many departments are shown in figures; filters find the others. */
+export const DEPARTMENTS_SHOWN = 12
 
 /** Up to so many rows of a filter are counted one by one. */
 const COUNTED = 10_000
@@ -105,8 +135,9 @@ export async function askedPlan(
   services: PlanServices & Pick<Services, 'config'>,
   run: number,
   query: z.infer<typeof PlanQuery>,
+  marks?: Pick<Marks, 'expect'>,
 ): Promise<PlanResult> {
-  const plan = await readPlan(services.pool, services.hr, run, query)
+  const plan = await readPlan(services.pool, services.hr, run, query, marks)
   const signal = AbortSignal.timeout(ASK_MS)
   const rows = plan.items.filter(item => hasOldValue(plan, item))
   const client = await services.platform()

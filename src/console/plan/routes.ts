@@ -91,7 +91,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       params: RunParams,
       query: PlanQuery,
       result: PlanResult,
-      run: (_ask, { params, input }) => readPlan(pool, hr, params.id, input),
+      run: ({ marks }, { params, input }) => readPlan(pool, hr, params.id, input, marks),
       shown: (ask, result, { input }) => planShown(ask, result, input, config),
     }),
     csv: download({
@@ -123,7 +123,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       body: PlanQuery,
       looks: 'explain',
       result: PlanResult,
-      run: (_ask, { params, input }) => askedPlan(services, params.id, input),
+      run: ({ marks }, { params, input }) => askedPlan(services, params.id, input, marks),
       page(ask, result, { params, input }) {
         // It shows one moment, so nothing on it follows what happens; the next page of the list is the plan's.
         const { topics: _, ...shown } = planShown(ask, result, input, config)

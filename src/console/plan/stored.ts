@@ -263,12 +263,13 @@ export interface PlanPage extends Paged<PlanItem> {
   hr_error: Said | null
 }
 
-/** Some entities of a plan with their differences, in the order of their keys. */
+/** Some entities of a plan with their differences, in the order of their keys. @param found is told them before HR is read */
 export async function planPage(
   db: Pool,
   hr: EmployeeLookup,
   run: number,
   { after, limit, ...filter }: PlanFilter & PageAsked,
+  found?: (entities: readonly PlannedEntity[]) => void,
 ): Promise<PlanPage> {
   const position = decodeCursor(z.tuple([z.int(), z.string(), z.string()]), after)
   const pageOf = async (isOdd: boolean, limit: number) => {
@@ -285,6 +286,7 @@ export async function planPage(
     row.entityKey,
     row.enterpriseCode,
   ])
+  found?.(entities)
   try {
     const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
     const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), late)

@@ -16,7 +16,7 @@ import { actionForm, type Field, field as fieldInput, filters, percent, reasonFi
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { runStatus } from '../ui/states.ts'
 import { heldBackShown } from './held-back.ts'
-import { decisionAsked, hasOldValue, type PlanResult } from './query.ts'
+import { DEPARTMENTS_SHOWN, decisionAsked, hasOldValue, type PlanResult } from './query.ts'
 import type { PlanDecision, PlanItem } from './stored.ts'
 
 type Breakers = Pick<
@@ -354,9 +354,6 @@ function byField(ask: Ask, plan: PlanResult): Block {
     },
   )
 }
-
-/** How many departments are shown; filters find the others. */
-const DEPARTMENTS_SHOWN = 12
 
 function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
