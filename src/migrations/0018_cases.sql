@@ -6,7 +6,8 @@ create index employee_userid_lower on dirsync.employee ((lower(userid collate "C
 create index department_code_lower on dirsync.department ((lower(dept_code collate "C")), enterprise_code);
 create index dead_letter_occurrences on dirsync.dead_letter (occurrences, id)
   where state not in ('resolved', 'ignored');
-create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id)
+-- With the key itself, so that a part of a key is looked for in the index alone.
+create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id) include (entity_key)
   where state not in ('resolved', 'ignored');
 create index dead_letter_open_state on dirsync.dead_letter (state, id)
   where state not in ('resolved', 'ignored');

@@ -12,6 +12,7 @@ import {
   CaseGroup,
   type CaseOrder,
   countCases,
+  fewCases,
   groupCases,
   listCasesPage,
   orderFor,
@@ -96,9 +97,10 @@ export function orderOf(input: Omit<ListInput, 'limit'>): CaseOrder {
 export async function readCaseList(pool: Pool, ask: Ask, input: ListInput): Promise<CaseList> {
   const { cursor: after = null, limit } = input
   const filter = filterFor(ask, filterOf(input))
+  const few = await fewCases(pool, filter)
   const [page, counted] = await Promise.all([
-    listCasesPage(pool, filter, { after, limit, order: orderOf(input) }),
-    countCases(pool, filter),
+    listCasesPage(pool, filter, { after, limit, order: orderOf(input), few }),
+    countCases(pool, filter, { few }),
   ])
   const isEmpty = page.items.length === 0 && Object.keys(filter).length === 0
   return { ...page, ...counted, arrival: isEmpty ? await readArrival(pool) : null }

@@ -90,11 +90,21 @@ export function orderFor(filter: CaseFilter, order: CaseOrder): CaseOrder {
   return includesClosed(filter) && CASE_ORDERS[order].by !== 'last_failed' ? 'latest' : order
 }
 
+/** The numbers of a few cases that include all matching ones; null: they are many, or no index has them together. */
+type Few = number[] | null
+
+/** The few cases that a filter may be about, for its page and its count. */
+export function fewCases(db: Pool, filter: CaseFilter): Promise<Few> {
+  return idsOf(db, values => narrow(filter, values))
+}
+
 interface PageOptions {
   /** `next` of the preceding page; absent: the first page. */
   after?: string | null | undefined
   limit: number
   order?: CaseOrder | undefined
+  /** As `fewCases` tells; default: it is asked. */
+  few?: Few
 }
 
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
@@ -109,7 +119,7 @@ const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
 export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
-  { after, limit, order = 'latest' }: PageOptions,
+  { after, limit, order = 'latest', few: known }: PageOptions,
 ): Promise<Paged<DeadLetter>> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
@@ -126,7 +136,8 @@ export async function listCasesPage(
     `select d.id, ${sql} as at from dirsync.dead_letter d
      where ${[which, ...conditions].join(' and ')} order by ${sql} ${direction}, d.id ${direction} limit ${most}`
 
-  const few = await fewOf(db, filter, by)
+  const narrowed = known === undefined ? await fewCases(db, filter) : known
+  const few = narrowed ?? (await idsOf(db, values => ofCauses(filter, by, values)))
   const lanes = few === null ? lanesOf(filter, by, values) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
   const page = lane ?? found(`d.id = any (${values.add(few)})`)
@@ -154,10 +165,10 @@ export function everyCase(
   return everyPage(after => listCasesPage(db, filter, { after, limit: EXPORT_PAGE, order }))
 }
 
-/** The ids of a superset of the matching cases; null unless they are few, or an index keeps them in the order. */
-async function fewOf(db: Pool, filter: CaseFilter, by?: keyof typeof BY): Promise<number[] | null> {
+/** The ids that a statement gives; null if there is none, or they are many. */
+async function idsOf(db: Pool, statement: (values: Values) => string | null): Promise<Few> {
   const values = new Values()
-  const narrowed = narrow(filter, values) ?? ofCauses(filter, by, values)
+  const narrowed = statement(values)
   if (narrowed === null) return null
   const { rows } = await db.query<{ ids: number[] }>(
     `select coalesce(array_agg(id::float8), '{}') as ids from (${narrowed} limit ${FEW + 1}) few`,
@@ -168,8 +179,8 @@ async function fewOf(db: Pool, filter: CaseFilter, by?: keyof typeof BY): Promis
 }
 
 /** SQL: the cases of the causes, where no index keeps those of a cause in the order. */
-function ofCauses(filter: CaseFilter, by: keyof typeof BY | undefined, values: Values): string | null {
-  if (by === undefined || hasLanes(by)) return null
+function ofCauses(filter: CaseFilter, by: keyof typeof BY, values: Values): string | null {
+  if (hasLanes(by)) return null
   if (!filter.categories && filter.code === undefined) return null
   const { each, has } = lanesOf(filter, 'last_failed', values)
   return `select d.id from ${each} join dirsync.dead_letter d on ${has}`
@@ -212,11 +223,11 @@ function lanesOf(filter: CaseFilter, by: keyof typeof BY, values: Values): { eac
 export async function countCases(
   db: Pool,
   filter: CaseFilter,
-  cap = 10_000,
+  { cap = 10_000, few: known }: { cap?: number; few?: Few } = {},
 ): Promise<{ count: number; more: boolean }> {
   const tallied = await countFromTally(db, filter)
   if (tallied !== null) return { count: tallied, more: false }
-  const few = await fewOf(db, filter)
+  const few = known === undefined ? await fewCases(db, filter) : known
   const values = new Values()
   const conditions = [caseMatches(filter, values)]
   if (few !== null) conditions.push(`d.id = any (${values.add(few)})`)

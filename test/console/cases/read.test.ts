@@ -11,7 +11,9 @@ import {
   caseFilterSchema,
   describeFilter,
   filterQuery,
+  narrow,
   UNASSIGNED,
+  Values,
 } from '../../../src/sync/case-filter.ts'
 import { fail, hash, plant, plantRun } from '../../sync/planted.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
@@ -166,6 +168,7 @@ describe('a list of cases', () => {
     [{ enterprise: 'C1' }, ['e7']],
     [{ key: 'E1' }, ['e1', 'E10', 'e11']],
     [{ key: 'e1', states: ['resolved', 'ignored'] }, ['e12', 'e13']],
+    [{ keys: ['e1', 'E10', 'E11', 'D1', 'x/e2'] }, ['e1', 'E10']],
     [{ key: '10' }, []],
     [{ key: '%' }, []],
     [{ key: 'nov' }, ['ivanov_8']],
@@ -254,10 +257,30 @@ describe('a list of cases', () => {
   )
 })
 
+test('a part of a key is looked for in an index alone, without the cases themselves', async () => {
+  for (let n = 1; n <= 5; n += 1) await planted(n)
+  await store.pool.query('vacuum analyze dirsync.dead_letter')
+  const values = new Values()
+  const client = await store.pool.connect()
+  try {
+    await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
+    const { rows } = await client.query(`explain ${narrow({ key: 'part' }, values)}`, values.all)
+    expect(rows.map(row => row['QUERY PLAN']).join('\n')).toContain(
+      'Index Only Scan using dead_letter_open_key',
+    )
+    await client.query('rollback')
+  } finally {
+    client.release()
+  }
+})
+
 test('more cases than the cap are counted up to it', async () => {
   for (let n = 1; n <= 5; n += 1) await planted(n, { state: 'resolved' })
-  expect(await countCases(store.pool, { states: ['resolved'] }, 4)).toEqual({ count: 4, more: true })
-  expect(await countCases(store.pool, { states: ['resolved'] }, 5)).toEqual({ count: 5, more: false })
+  expect(await countCases(store.pool, { states: ['resolved'] }, { cap: 4 })).toEqual({ count: 4, more: true })
+  expect(await countCases(store.pool, { states: ['resolved'] }, { cap: 5 })).toEqual({
+    count: 5,
+    more: false,
+  })
 })
 
 test('what is unresolved is grouped by its cause, the most frequent first', async () => {
