@@ -14,33 +14,33 @@ const LONGEST = 60
 const MARK = /<span class="name" data-name="(\d+)">([^<]*)<\/span>/g
 
 /** People and departments, of whom the same may be there several times. */
-export interface NamedKeys {
+export interface ShownKeys {
   readonly employees: readonly EmployeeKey[]
   readonly departments: readonly DepartmentKey[]
 }
 
 /** Names by `keyText` and `departmentText`, as far as HR tells them. */
-export interface Names {
+export interface ToldNames {
   employees: ReadonlyMap<string, string>
   departments: ReadonlyMap<string, string>
 }
 
 /** The keys on one page. */
-export class Marks implements NamedKeys {
+export class Marks implements ShownKeys {
   readonly employees: EmployeeKey[] = []
   readonly departments: DepartmentKey[] = []
-  readonly #look: ((keys: NamedKeys) => Promise<Names>) | null
+  readonly #look: ((keys: ShownKeys) => Promise<ToldNames>) | null
   readonly #kinds: [kind: 'employees' | 'departments', index: number][] = []
   readonly #asked = { employees: new Set<string>(), departments: new Set<string>() }
-  readonly #answers: { wanted: NamedKeys; told: Promise<Names> }[] = []
+  readonly #answers: { wanted: ShownKeys; told: Promise<ToldNames> }[] = []
 
   /** @param look asks HR; null: nothing is named */
-  constructor(look: ((keys: NamedKeys) => Promise<Names>) | null = null) {
+  constructor(look: ((keys: ShownKeys) => Promise<ToldNames>) | null = null) {
     this.#look = look
   }
 
   /** Asks HR for names that the page is likely to show, each once. */
-  expect({ employees, departments }: NamedKeys): void {
+  expect({ employees, departments }: ShownKeys): void {
     const wanted = {
       employees: newIn(this.#asked.employees, employees, keyText),
       departments: newIn(this.#asked.departments, departments, departmentText),
@@ -50,7 +50,7 @@ export class Marks implements NamedKeys {
   }
 
   /** The names of all keys of the page. What an early question was not told at all, such as while HR was connected to, is asked again. */
-  async names(): Promise<Names> {
+  async names(): Promise<ToldNames> {
     for (const { wanted, told } of this.#answers) {
       const { employees, departments } = await told
       if (employees.size === 0) for (const key of wanted.employees) this.#asked.employees.delete(keyText(key))

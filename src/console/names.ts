@@ -3,7 +3,7 @@ import { keyText } from '../directory/employee.ts'
 import { maskValue } from '../directory/masking.ts'
 import type { Ask } from './ask.ts'
 import type { NavEntry } from './endpoint.ts'
-import type { NamedKeys, Names } from './marks.ts'
+import type { ShownKeys, ToldNames } from './marks.ts'
 import { departmentText, type People } from './people.ts'
 
 /** Puts names where pages have left marks for them. */
@@ -15,7 +15,7 @@ export class PageNames {
   }
 
   /** What HR tells of some names at this moment. Never fails. */
-  async look({ employees, departments }: NamedKeys): Promise<Names> {
+  async look({ employees, departments }: ShownKeys): Promise<ToldNames> {
     const [rows, named] = await Promise.all([
       employees.length === 0 ? new Map() : this.#people.employees(employees, ['name']),
       departments.length === 0 ? new Map() : this.#people.departments(departments),

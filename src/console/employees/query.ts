@@ -7,7 +7,7 @@ import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
-import type { Marks, NamedKeys } from '../marks.ts'
+import type { Marks, ShownKeys } from '../marks.ts'
 import type { People } from '../people.ts'
 import { Problem } from '../problem.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
@@ -169,7 +169,7 @@ export async function readEmployee(
 }
 
 /** Who is named on an employee's page, as far as is known before HR tells their department. */
-function namedIn(key: EmployeeKey, { record, dead_letters }: EmployeeStory): NamedKeys {
+function namedIn(key: EmployeeKey, { record, dead_letters }: EmployeeStory): ShownKeys {
   const { enterpriseCode } = key
   const holders = dead_letters.flatMap(({ blocked_by: userid }) =>
     userid ? [{ enterpriseCode, userid }] : [],

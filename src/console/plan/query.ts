@@ -10,7 +10,7 @@ import { message } from '../../texts/message.ts'
 import { askPlatform, isEmployee } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, pageSize } from '../endpoint.ts'
-import type { Marks, NamedKeys } from '../marks.ts'
+import type { Marks, ShownKeys } from '../marks.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
@@ -49,7 +49,7 @@ export async function readPlan(
 }
 
 /** Who is named on a page of a plan, as far as is known before HR is read. */
-function namedIn({ kind, figures, open }: PlanOverview, entities: readonly PlannedEntity[]): NamedKeys {
+function namedIn({ kind, figures, open }: PlanOverview, entities: readonly PlannedEntity[]): ShownKeys {
   const largest = (open ?? figures)?.departments ?? []
   const codes = (entity: PlannedEntity) =>
     kind === 'departments' ? [entity.entityKey] : [entity.department, entity.deptCode]
