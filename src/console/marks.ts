@@ -19,6 +19,8 @@ export interface ShownKeys {
   readonly departments: readonly DepartmentKey[]
 }
 
+type Told<Key> = Key & { name: string | null }
+
 /** Names by `keyText` and `departmentText`, as far as HR tells them. */
 export interface ToldNames {
   employees: ReadonlyMap<string, string>
@@ -47,6 +49,25 @@ export class Marks implements ShownKeys {
     }
     if (this.#look && wanted.employees.length + wanted.departments.length > 0)
       this.#answers.push({ wanted, told: this.#look(wanted) })
+  }
+
+  /** Names that HR has told already. */
+  tell({
+    employees,
+    departments,
+  }: {
+    employees: readonly Told<EmployeeKey>[]
+    departments: readonly Told<DepartmentKey>[]
+  }): void {
+    const wanted = {
+      employees: newIn(this.#asked.employees, employees, keyText),
+      departments: newIn(this.#asked.departments, departments, departmentText),
+    }
+    const told = {
+      employees: new Map(wanted.employees.map(one => [keyText(one), one.name ?? ''])),
+      departments: new Map(wanted.departments.map(one => [departmentText(one), one.name ?? ''])),
+    }
+    this.#answers.push({ wanted, told: Promise.resolve(told) })
   }
 
   /** The names of all keys of the page. What an early question was not told at all, such as while HR was connected to, is asked again. */

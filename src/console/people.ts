@@ -1,5 +1,5 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
-import type { Searched } from '../hr/server.ts'
+import type { Searched, SearchedBy } from '../hr/server.ts'
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -33,8 +33,8 @@ interface SearchTrouble {
 
 /** What a search has found in HR. */
 interface FoundInHr {
-  employees: (EmployeeKey & { by: Searched })[]
-  departments: DepartmentKey[]
+  employees: (EmployeeKey & { by: Searched; name: string | null })[]
+  departments: (DepartmentKey & { name: string | null })[]
   /** HR may have more people than were asked for. */
   isCut: boolean
   /** Why an HR system was left out; null: none was. */
@@ -130,7 +130,7 @@ export class People {
       by,
     }: {
       departments: string | null
-      by: readonly [Searched, texts: readonly string[]][]
+      by: readonly SearchedBy[]
     },
     viewer: string,
     limit: number,
@@ -145,14 +145,12 @@ export class People {
           const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) =>
             this.#hr.of(enterpriseCode) === source
           const looking = searches.run(async () => {
-            const [departments, ...employees] = await Promise.all([
+            const [departments, employees] = await Promise.all([
               text === null ? [] : source.hr.searchDepartments(text, options),
-              ...by.map(async ([column, texts]) =>
-                (await source.hr.search(column, texts, options)).map(key => ({ ...key, by: column })),
-              ),
+              by.length === 0 ? [] : source.hr.search(by, options),
             ])
-            found.isCut ||= employees.some(({ length }) => length >= limit)
-            return { employees: employees.flat(), departments }
+            found.isCut ||= employees.length >= limit
+            return { employees, departments }
           })
           try {
             const { employees, departments } = await within(SEARCH_MS, looking)

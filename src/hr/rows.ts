@@ -38,8 +38,12 @@ export function selectRows(
   sql: RowsSql,
   around = { before: '', after: '' },
 ): Statement {
-  const { mapping, where = [], since, datedOnly = false, counted = false, limit } = query
-  const conditions = where.map((condition, i) => sql.key(comparedColumn(query, condition), condition, i))
+  const { mapping, where = [], any = [], since, datedOnly = false, counted = false, limit } = query
+  const texts = conditionsOf(query).map((condition, i) =>
+    sql.key(comparedColumn(query, condition), condition, i),
+  )
+  const conditions = texts.slice(0, where.length)
+  if (any.length > 0) conditions.push(`(${texts.slice(where.length).join(' or ')})`)
   const updatedAt = mapping.columns.get('updated_at')
   if (updatedAt && since) {
     const dated = sql.since(updatedAt, since)
@@ -57,6 +61,11 @@ export function selectRows(
     `${around.before}select ${returned.join(', ')} from (\n`,
     `\n) m${clauses.join('')}${around.after}`,
   )
+}
+
+/** All conditions of a query, in the order in which they are numbered. */
+export function conditionsOf({ where = [], any = [] }: HrQuery): KeyCondition[] {
+  return [...where, ...any]
 }
 
 /** A pattern for LIKE of texts that begin so, where a backslash escapes. */

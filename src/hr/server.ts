@@ -123,6 +123,8 @@ export interface HrQuery {
   limit?: number
   /** All of them must hold. */
   where?: readonly KeyCondition[]
+  /** One of them must hold, at least. */
+  any?: readonly KeyCondition[]
   /** Each distinct row once, followed by its count. */
   counted?: boolean
 }
@@ -130,6 +132,8 @@ export interface HrQuery {
 /** Columns by which people are searched for. */
 export const SEARCHED = ['name', 'corp_code', 'mobile', 'email'] as const
 export type Searched = (typeof SEARCHED)[number]
+/** A column of people, with the texts to look for there. */
+export type SearchedBy = readonly [column: Searched, texts: readonly string[]]
 
 /** Rows whose column has one of the values. It may also match others that the server considers equal. */
 export interface KeyCondition {

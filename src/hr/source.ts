@@ -26,7 +26,9 @@ import type {
   HrReader,
   HrServer,
   HrServerSettings,
+  KeyCondition,
   Searched,
+  SearchedBy,
   TableReadWhole,
 } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
@@ -175,34 +177,28 @@ export class HrSource {
   }
 
   /**
-   * Some employees of whom a column begins with one of the texts, whatever its capitals, or a word of the name does; none where it
-   * is not mapped.
-   * @param timeoutMs after which it is given up: where no index serves, all of HR is read
+   * Some employees of whom one of the columns begins with one of its texts, whatever its capitals, or a word of the name does; none
+   * where no column is mapped. It is one question, which is answered once enough are found.
+   * @param timeoutMs after which it is given up: where no index serves, all of HR may be read
    */
   async search(
-    column: Searched,
-    texts: readonly string[],
-    { limit, timeoutMs }: { limit: number; timeoutMs: number },
-  ): Promise<EmployeeKey[]> {
+    by: readonly SearchedBy[],
+    options: { limit: number; timeoutMs: number },
+  ): Promise<(EmployeeKey & { by: Searched; name: string | null })[]> {
     const { employees } = await this.#inspected()
-    const rows = await this.#keysWith(employees, 'userid', { column, texts, limit, timeoutMs })
-    return rows.map(([enterpriseCode, userid]) => ({ enterpriseCode, userid }))
+    const found = await this.#keysWith(employees, 'userid', by, options)
+    return found.map(({ key: userid, ...rest }) => ({ userid, ...rest }))
   }
 
   /** The same for departments, by name. */
   async searchDepartments(
     text: string,
-    { limit, timeoutMs }: { limit: number; timeoutMs: number },
-  ): Promise<{ enterpriseCode: string; deptCode: string }[]> {
+    options: { limit: number; timeoutMs: number },
+  ): Promise<{ enterpriseCode: string; deptCode: string; name: string | null }[]> {
     const { departments } = await this.#inspected()
     if (departments === null) return []
-    const rows = await this.#keysWith(departments, 'dept_code', {
-      column: 'name',
-      texts: [text],
-      limit,
-      timeoutMs,
-    })
-    return rows.map(([enterpriseCode, code]) => ({ enterpriseCode, deptCode: trimText(code) }))
+    const found = await this.#keysWith(departments, 'dept_code', [['name', [text]]], options)
+    return found.map(({ enterpriseCode, key, name }) => ({ enterpriseCode, deptCode: trimText(key), name }))
   }
 
   /** The big tables that every look-up of an employee scans in full. */
@@ -314,24 +310,27 @@ export class HrSource {
   async #keysWith(
     mapping: Mapping,
     key: 'userid' | 'dept_code',
-    {
-      column,
-      texts,
-      limit,
-      timeoutMs,
-    }: { column: Searched; texts: readonly string[]; limit: number; timeoutMs: number },
-  ): Promise<[enterpriseCode: string, key: string][]> {
-    if (!mapping.columns.has(column)) return []
-    const columns = ['enterprise_code', key]
-    const defaultEnterprise = this.#defaultEnterprise
-    const by = column === 'name' ? 'word' : 'beginning'
-    const where = [{ column, by, values: texts.map(text => text.toLowerCase()) } as const]
-    const query = { mapping, columns, defaultEnterprise, where, limit }
+    by: readonly SearchedBy[],
+    { limit, timeoutMs }: { limit: number; timeoutMs: number },
+  ): Promise<{ enterpriseCode: string; key: string; by: Searched; name: string | null }[]> {
+    const any = by
+      .filter(([column]) => mapping.columns.has(column))
+      .map(([column, texts]) => ({
+        column,
+        by: column === 'name' ? ('word' as const) : ('beginning' as const),
+        values: texts.map(text => text.toLowerCase()),
+      }))
+    const [first] = any
+    if (!first) return []
+    const columns = [...new Set(['enterprise_code', key, 'name', ...any.map(({ column }) => column)])]
+    const query = { mapping, columns, defaultEnterprise: this.#defaultEnterprise, any, limit }
     const rows = await this.#server.reader.rows(query, timeoutMs)
-    return rows.flatMap(([enterprise, name]) => (name ? [[enterprise ?? '', name] as const] : [])) as [
-      string,
-      string,
-    ][]
+    return rows.flatMap(row => {
+      const [enterprise, key, name = null] = row
+      // A server may hold other letters to be the same.
+      const { column: by } = any.find(one => holds(one, row[columns.indexOf(one.column)])) ?? first
+      return key ? [{ enterpriseCode: enterprise ?? '', key, by, name }] : []
+    })
   }
 
   /** HR's tables may change under a running service: when a mapping turns out wrong, the columns are inspected anew. */
@@ -405,6 +404,12 @@ export class HrSource {
   #checked({ file, sql }: MappingFile): MappingFile {
     return { file, sql: singleSelect({ file, sql }, this.#server.dialect) }
   }
+}
+
+/** Whether a value begins so, or a word of it does. */
+function holds({ by, values }: KeyCondition, value: string | null | undefined): boolean {
+  const text = (value ?? '').trim().toLowerCase()
+  return values.some(wanted => text.startsWith(wanted) || (by === 'word' && text.includes(` ${wanted}`)))
 }
 
 /** Most mappings in use at a time: of the plans in progress, of a held one, of one that failed. */

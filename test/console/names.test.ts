@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
+import { startGate } from './hr-gate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'names-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -148,54 +147,6 @@ test('while HR does not answer, pages come without names, and HR is left alone',
   await shown(SHOWN, employees)
   expect(JSON.stringify(lines)).not.toContain('Tester')
 })
-
-/** HR by way of a relay. Once told to, it keeps all answers back until two connections wait for one. */
-async function startGate(target: string): Promise<AsyncDisposable & { url: string; hold(): void }> {
-  const { hostname, port } = new URL(target)
-  const asking = new Set<Socket>()
-  const kept: (() => void)[] = []
-  let isHeld = false
-  const release = () => {
-    isHeld = false
-    for (const pass of kept.splice(0)) pass()
-  }
-  const sockets = new Set<Socket>()
-  const server = createServer(client => {
-    const store = connect(Number(port), hostname)
-    for (const socket of [client, store]) {
-      sockets.add(socket)
-      socket.on('error', () => {}).on('close', () => [client, store].map(one => one.destroy()))
-    }
-    client.on('data', question => {
-      asking.add(client)
-      store.write(question)
-      if (asking.size > 1) release()
-    })
-    store.on('data', answer => {
-      const pass = () => {
-        asking.delete(client)
-        client.write(answer)
-      }
-      if (isHeld) kept.push(pass)
-      else pass()
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = new URL(target)
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    url: url.href,
-    hold() {
-      asking.clear()
-      isHeld = true
-    },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-    },
-  }
-}
 
 test.each(['/employees/e1', '/runs/77/plan'])('%s asks HR for names while it reads HR itself', async url => {
   await console.pool.query(`

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import type { SearchResult } from '../../src/console/search/read.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { ConsoleUnderTest, openApp, signInAs } from './console-under-test.ts'
+import { startGate } from './hr-gate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'search-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -117,6 +118,25 @@ test('while one types, results come as a list of links, by group, without leavin
   expect(typed.body).toMatch(/<div id="found">.*<h2[^>]*>Employees<\/h2>.*<a href="\/employees\/f4">/s)
   const none = await console.browse('reviewer', 'GET', '/search?q=nothing-such&typing=true')
   expect(none.body).toContain('Nothing matches')
+})
+
+test('a page of people and departments by name asks HR for them once, with their names', async () => {
+  await using hr = await startGate(console.url)
+  const settings = {
+    HR_DATABASE_URL: hr.url,
+    HR_EMPLOYEES_SQL: join(folder, 'employees.sql'),
+    HR_DEPARTMENTS_SQL: join(folder, 'departments.sql'),
+  }
+  await using other = await openApp(console.url, { settings })
+  const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html' }
+  const look = async (q: string) => (await other.app.inject({ url: `/search?q=${q}`, headers })).body
+  // Connected, with the mappings known.
+  await vi.waitFor(async () => expect(await look('Pers')).toContain('person three'), { timeout: 30_000 })
+  const before = hr.asked('public.staff')
+  const body = await look('Person')
+  expect(body).toContain('Person Two')
+  expect(body).toContain('person three')
+  expect(hr.asked('public.staff') - before).toBe(1)
 })
 
 test('a user id that is known is found without HR', async () => {

@@ -60,6 +60,10 @@ export async function findPeople(
   // Names of departments stand on every page, those of people do not.
   const by = mayAs(ask.viewer.role, 'reviewer') ? columns : []
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
+  ask.marks.expect({
+    employees: own.map(({ enterprise_code: enterpriseCode, userid }) => ({ enterpriseCode, userid })),
+    departments: [],
+  })
   const { employees, departments, trouble } = await people.search(
     {
       departments: wanted,
@@ -68,6 +72,7 @@ export async function findPeople(
     ask.viewer.name,
     limit,
   )
+  ask.marks.tell({ employees, departments })
   const found = employees.length === 0 ? own : await searchEmployees(pool, wanted, { limit, inHr: employees })
   return {
     employees: found,

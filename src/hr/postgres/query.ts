@@ -1,6 +1,14 @@
 import pg from 'pg'
 import { DAYS } from '../canonical.ts'
-import { isLike, likePatterns, type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
+import {
+  conditionsOf,
+  isLike,
+  likePatterns,
+  type RowsSql,
+  reference,
+  type Statement,
+  selectRows,
+} from '../rows.ts'
 import type { ColumnShape, HrQuery, KeyComparison, KeyCondition } from '../server.ts'
 import { type Dialect, type MappedColumn, POSTGRES_TOKENS } from '../statement.ts'
 
@@ -77,7 +85,7 @@ export interface RowsStatement extends Statement {
  * @param rowLimit in bytes; little more of a longer text is sent, as rows are held in memory one after the other
  */
 export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
-  const values = (query.where ?? []).map(condition =>
+  const values = conditionsOf(query).map(condition =>
     isLike(condition) ? likePatterns(condition) : condition.values,
   )
   return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }

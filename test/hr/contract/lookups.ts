@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type EmployeeKey, keyText } from '../../../src/directory/employee.ts'
-import type { Searched } from '../../../src/hr/server.ts'
+import type { Searched, SearchedBy } from '../../../src/hr/server.ts'
 import type { HrSource } from '../../../src/hr/source.ts'
 import { type Ability, type Cell, type ColumnType, type Contract, key, linesOf } from './source-under-test.ts'
 
@@ -255,7 +255,8 @@ export function lookupContract(contract: Contract): void {
       return contract.source(`select id as userid, nick as name, mail as email from ${table}`)
     }
     const found = async (source: HrSource, column: Searched, text: string) => {
-      const keys = await source.search(column, [text], { limit: 10, timeoutMs: 10_000 })
+      const keys = await source.search([[column, [text]]], { limit: 10, timeoutMs: 10_000 })
+      expect(keys.every(({ by }) => by === column)).toBe(true)
       return keys.map(({ userid }) => userid).sort()
     }
 
@@ -281,6 +282,36 @@ export function lookupContract(contract: Contract): void {
       expect(await found(await people(), 'name', text)).toEqual([])
     })
 
+    test('by several columns at once, of which it says the one that has it', async () => {
+      const source = await people()
+      const search = (by: readonly SearchedBy[], limit: number) =>
+        source.search(by, { limit, timeoutMs: 10_000 })
+      const by: SearchedBy[] = [
+        ['mobile', ['1']],
+        ['name', ['wu', 'none']],
+        ['email', ['a_', "o'"]],
+      ]
+      expect((await search(by, 10)).map(({ userid, by }) => `${userid} ${by}`).sort()).toEqual([
+        '1 name',
+        '2 email',
+        '3 email',
+      ])
+      expect(await search(by, 2)).toHaveLength(2)
+    })
+
+    contract.test(['index'], 'by several columns at once, reading its rows once', async () => {
+      const rows = Array.from({ length: 500 }, (_, i) => [String(i), `Person ${i}`, `p${i}@x.example`])
+      const columns = { id: 'key', nick: 'text', mail: 'text' } as const
+      const table = await contract.place.table('searched_once', columns, rows)
+      const source = contract.source(
+        `select id as userid, nick as name, mail as email, nick as corp_code from ${table}`,
+      )
+      const by = (['name', 'email', 'corp_code'] as const).map(column => [column, ['none such']] as const)
+      expect(await source.search(by, { limit: 10, timeoutMs: 10_000 })).toEqual([])
+      await source.close()
+      expect(await contract.place.rowsRead('searched_once')).toBeLessThan(1000)
+    })
+
     test('departments by name, of which it tells some', async () => {
       const table = await contract.place.table('units', { code: 'key', nick: 'text' }, [
         ['A', 'Sales East'],
@@ -294,7 +325,9 @@ export function lookupContract(contract: Contract): void {
       const codes = (await source.searchDepartments('SALES', options)).map(({ deptCode }) => deptCode)
       expect(codes.sort()).toEqual(['A', 'B'])
       expect(await source.searchDepartments('SALES', { ...options, limit: 1 })).toHaveLength(1)
-      expect(await source.searchDepartments('west', options)).toEqual([{ enterpriseCode: '', deptCode: 'B' }])
+      expect(await source.searchDepartments('west', options)).toEqual([
+        { enterpriseCode: '', deptCode: 'B', name: 'sales west' },
+      ])
       const wanted = ['A', 'C', 'D', 'a'].map(deptCode => ({ enterpriseCode: '', deptCode }))
       expect([...(await source.departmentNames(wanted, 10_000))]).toEqual([[keyText(key('A')), 'Sales East']])
     })
