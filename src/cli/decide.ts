@@ -85,6 +85,7 @@ function aboutPart(command: Command): Command {
       oneOf('--work', PLAN_REASONS),
     )
     .option('--field <field>', 'only rows in which this field changes')
+    .option('--from <code>', 'only employees who leave this department')
     .option('--department <code>', 'only rows of this department')
     .option('--enterprise <code>', 'only rows of this enterprise')
     .option(
@@ -103,6 +104,7 @@ interface DecisionOptions {
 interface PartOptions extends DecisionOptions {
   work?: string
   field?: string
+  from?: string
   department?: string
   enterprise?: string
   odd?: string
@@ -115,10 +117,11 @@ function partOf({
   employee: keys,
   odd,
   field,
+  from,
   department,
   enterprise,
 }: PartOptions): object | null {
-  const part = { reason, field, department, enterprise, keys, odd: odd && true }
+  const part = { reason, field, from, department, enterprise, keys, odd: odd && true }
   return Object.values(part).some(value => value !== undefined) ? part : null
 }
 

@@ -17,7 +17,7 @@ create table dirsync.plan_decision (
   id          bigint generated always as identity primary key,  -- Number of the decision.
   run_id      bigint not null references dirsync.sync_run on delete cascade,  -- The held run.
   approved    boolean not null,  -- False: rejected.
-  -- The part: reason, department, field, enterprise, key (the beginning of a user id or department code), odd,
+  -- The part: reason, from, department, field, enterprise, key (the beginning of a user id or department code), odd,
   -- keys (whole ones, as enterprise/key where there are several); {}: everything that was not decided yet.
   filter      jsonb not null,
   -- The run that carries out an approved part; null: nothing was approved, or the held run does it itself.
@@ -32,6 +32,8 @@ create table dirsync.plan_decision (
   -- Rows by department: [{enterprise_code, department, n}], highest first, the 50 highest and those of the 50 that
   -- plan_reading has; null as fields.
   departments jsonb,
+  -- Rows by move: [{enterprise_code, from, department, n}], as departments.
+  moves       jsonb,
   decided_by  text not null,                -- Who decided, as command.requested_by.
   decided_at  timestamptz not null default now(),  -- When it was decided.
   why         text,                         -- The reason given; null: none.
@@ -48,6 +50,17 @@ alter table dirsync.planned_work add column odd boolean not null default false;
 comment on column dirsync.planned_work.odd is
   'True where few rows of the plan have the same reason and changed fields, or go with those to the same department: at '
   'most a tenth of the largest such group. Known once HR has been read for it (see plan_reading).';
+alter table dirsync.planned_work add column from_department text;
+comment on column dirsync.planned_work.from_department is
+  'The department that an employee leaves for another one; null: none does. Known once HR has been read for it (see '
+  'plan_reading).';
+create index planned_work_from
+  on dirsync.planned_work (run_id, from_department, entity_key collate "C", enterprise_code)
+  where reason is not null and from_department is not null;
+alter table dirsync.plan_reading add column moves jsonb not null default '[]';
+comment on column dirsync.plan_reading.moves is
+  'Employees by the departments that they leave and go to: [{enterprise_code, from, department, n}], the 50 highest; once '
+  'it is done.';
 alter table dirsync.planned_work add column outcome text;
 comment on column dirsync.planned_work.outcome is
   'What came last of sending it, as attempt.outcome; written within a day after its run has ended.';
@@ -142,7 +155,7 @@ comment on function dirsync.reject_planned is
 create function dirsync.count_decision(decision bigint) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   with decided as materialized (
-    select w.enterprise_code, w.reason, w.department, w.fields
+    select w.enterprise_code, w.reason, w.from_department, w.department, w.fields
     from dirsync.plan_decision d join dirsync.planned_work w on w.run_id = d.run_id and w.decision_id = d.id
     where d.id = decision
   ), state as (
@@ -151,6 +164,14 @@ language sql set search_path = pg_catalog, pg_temp as $$
     select coalesce(k ->> 'enterprise_code', '') as enterprise_code, k ->> 'department' as department
     from dirsync.plan_decision d join dirsync.plan_reading p on p.run_id = d.run_id
     cross join jsonb_array_elements(p.departments) as k where d.id = decision
+  ), known_moves as (
+    select k ->> 'enterprise_code' as enterprise_code, k ->> 'from' as from_department, k ->> 'department' as department
+    from dirsync.plan_decision d join dirsync.plan_reading p on p.run_id = d.run_id
+    cross join jsonb_array_elements(p.moves) as k where d.id = decision
+  ), by_move as (
+    select w.enterprise_code, w.from_department, w.department, count(*)::int as n,
+           row_number() over (order by count(*) desc, w.from_department, w.department, w.enterprise_code) as place
+    from decided w where w.from_department is not null group by 1, 2, 3
   ), by_department as (
     select w.enterprise_code, w.department, count(*)::int as n,
            row_number() over (order by count(*) desc, w.department, w.enterprise_code) as place
@@ -167,7 +188,13 @@ language sql set search_path = pg_catalog, pg_temp as $$
         (select jsonb_agg(jsonb_build_object('enterprise_code', b.enterprise_code, 'department', b.department, 'n', b.n)
                           order by b.place)
          from by_department b
-         where b.place <= 50 or (b.enterprise_code, b.department) in (select * from known)), '[]') end
+         where b.place <= 50 or (b.enterprise_code, b.department) in (select * from known)), '[]') end,
+      moves = case when s.is_read then coalesce(
+        (select jsonb_agg(jsonb_build_object('enterprise_code', m.enterprise_code, 'from', m.from_department,
+                                             'department', m.department, 'n', m.n) order by m.place)
+         from by_move m
+         where m.place <= 50
+            or (m.enterprise_code, m.from_department, m.department) in (select * from known_moves)), '[]') end
   from state s where d.id = decision
 $$;
 comment on function dirsync.count_decision is 'Counts what was decided about a part of a plan, by its rows.';
@@ -188,11 +215,11 @@ declare
   sends    boolean;
 begin
   select string_agg(k, ', ') into names from jsonb_object_keys(part) as o (k)
-  where k <> all ('{reason,department,field,enterprise,key,odd,keys}');
+  where k <> all ('{reason,from,department,field,enterprise,key,odd,keys}');
   -- A filter that is misspelt would decide about more than was meant.
   if names is not null then
     perform dirsync.refuse('22023', 'said.no_such_filter', jsonb_build_object('names', names),
-      hint => 'reason, department, field, enterprise, key, odd, keys');
+      hint => 'reason, from, department, field, enterprise, key, odd, keys');
   end if;
   if part ? 'keys' then
     select array_agg(distinct k) into keys from jsonb_array_elements_text(part -> 'keys') as a (k);
@@ -211,6 +238,7 @@ begin
                           else w.acknowledged end
   where w.run_id = run and w.reason is not null and w.decision_id is null
     and (part ->> 'reason' is null or w.reason = part ->> 'reason')
+    and (part ->> 'from' is null or w.from_department = part ->> 'from')
     and (part ->> 'department' is null or w.department = part ->> 'department')
     and (part ->> 'field' is null or part ->> 'field' = any (w.fields))
     and (part ->> 'enterprise' is null or w.enterprise_code = part ->> 'enterprise')
@@ -254,10 +282,10 @@ begin
            run
     from dirsync.plan_decision d where d.id = decision;
     insert into dirsync.planned_work
-      (run_id, operation, enterprise_code, entity_key, reason, active, source_hash, previous_hash, wave, department,
-       fields, acknowledged, odd)
+      (run_id, operation, enterprise_code, entity_key, reason, active, source_hash, previous_hash, wave,
+       from_department, department, fields, acknowledged, odd)
     select carries, w.operation, w.enterprise_code, w.entity_key, w.reason, w.active, w.source_hash,
-           w.previous_hash, w.wave, w.department, w.fields, w.acknowledged, w.odd
+           w.previous_hash, w.wave, w.from_department, w.department, w.fields, w.acknowledged, w.odd
     from dirsync.planned_work w where w.run_id = run and w.decision_id = decision;
   else
     perform dirsync.reject_planned(run, decision);
@@ -306,11 +334,11 @@ begin
   perform dirsync.note_command(case when approve then 'approve' else 'reject' end, run,
                                jsonb_build_object('run', run, 'reason', said));
   insert into dirsync.plan_decision
-    (run_id, approved, filter, planned, reasons, fields, departments, decided_by, why)
+    (run_id, approved, filter, planned, reasons, fields, departments, moves, decided_by, why)
   select run, approve, '{}', coalesce(was.planned, 0), coalesce(was.plan -> 'reasons', '{}'),
          case when p.run_id is not null then coalesce(
            (select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}') end,
-         p.departments, dirsync.actor(), said
+         p.departments, p.moves, dirsync.actor(), said
   from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done';
   if not approve then
     perform dirsync.reject_planned(run, null);
@@ -344,8 +372,8 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function dirsync.approve_part is
   'Lets a part of a held run''s plan go on: exactly the rows that match are sent, the others stay held. '
-  'approve_part(12, ''{"department": "D1", "field": "mobile"}''), or by "reason", "enterprise", "key" (the '
-  'beginning of a user id), "odd", "keys" (["e1", "e2"]). Returns the number of the run that sends it.';
+  'approve_part(12, ''{"department": "D1", "field": "mobile"}''), or by "from" (the department that they leave), "reason", '
+  '"enterprise", "key" (the beginning of a user id), "odd", "keys" (["e1", "e2"]). Returns the number of the run that sends it.';
 
 create function dirsync.reject_part(run bigint, filter jsonb, reason text default null) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp as $$

@@ -63,6 +63,7 @@ export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'del
 export const PlanPart = z.object({
   reason: z.enum(PLAN_REASONS).optional(),
   field: z.string().max(60).optional().describe('A field that changes, or breaks a rule'),
+  from: z.string().max(200).optional().describe('The department that employees leave, as a whole code'),
   department: z.string().max(200).optional().describe('Department code, as a whole'),
   enterprise: z.string().max(100).optional().describe('Enterprise code'),
   key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
@@ -100,13 +101,14 @@ export type PlanFilter = z.infer<typeof PlanFilter>
  * @param place adds a value to those of the statement
  */
 function matching(
-  { reason, field, department, enterprise, key, keys, decision }: PlanFilter,
+  { reason, field, from, department, enterprise, key, keys, decision }: PlanFilter,
   decisions: readonly number[],
   place: (value: unknown) => string,
 ): string[] {
   return [
     reason !== undefined && `w.reason = ${place(reason)}`,
     field !== undefined && `w.fields @> array[${place(field)}]`,
+    from !== undefined && `w.from_department = ${place(from)}`,
     department !== undefined && `w.department = ${place(department)}`,
     enterprise !== undefined && `w.enterprise_code = ${place(enterprise)}`,
     key !== undefined && `w.entity_key collate "C" like ${place(beginningWith(key))}`,
@@ -315,7 +317,7 @@ export async function rowsOf(
 
 /** Entities looked up in HR together. */
 const PAGE = 1000
-/** Departments kept in figures. */
+/** Departments and moves between them that are kept in figures. */
 const DEPARTMENTS = 50
 const RETRY = '1 minute'
 
@@ -397,16 +399,20 @@ async function storePage(
   const changes = entities.map(entity => {
     const { department, changed, broken, changedSince } = changeOf(entity, rowOf(entity))
     const fields = [...Object.keys(changed), ...broken.map(({ field }) => field)]
-    return { key: entity.entityKey, code: entity.enterpriseCode, department, fields, changedSince }
+    const { deptCode } = entity
+    const from = changed.dept_code && deptCode !== department ? deptCode : null
+    return { key: entity.entityKey, code: entity.enterpriseCode, from, department, fields, changedSince }
   })
   const last = entities.at(-1)
   const { rows } = await db.query<{ state: string }>(
     `with page as materialized (
-       select * from jsonb_to_recordset($2) as p (key text, code text, department text, fields text[])
+       select * from jsonb_to_recordset($2) as p (key text, code text, "from" text, department text, fields text[])
      ), stored as (
-       update dirsync.planned_work w set department = p.department, fields = p.fields
+       -- Parts that were approved before have copies of their rows.
+       update dirsync.planned_work w set from_department = p."from", department = p.department, fields = p.fields
        from page p
-       where w.run_id = $1 and w.operation = $3 and w.enterprise_code = p.code and w.entity_key = p.key
+       where w.run_id = any (array(select $1 union all select id from dirsync.sync_run where part_of = $1))
+         and w.operation = $3 and w.enterprise_code = p.code and w.entity_key = p.key
      )
      update dirsync.plan_reading r
      set looked_at = looked_at + $4, changed_since = changed_since + $5, after_key = $6, after_code = $7,
@@ -457,10 +463,15 @@ async function storeFigures(db: Pool, run: number): Promise<void> {
        select enterprise_code, department, count(*)::int as n from dirsync.planned_work
        where run_id = $1 and reason is not null and department is not null
        group by 1, 2 order by n desc, department, enterprise_code limit ${DEPARTMENTS}
+     ), by_move as (
+       select enterprise_code, from_department as "from", department, count(*)::int as n from dirsync.planned_work
+       where run_id = $1 and reason is not null and from_department is not null
+       group by 1, 2, 3 order by n desc, "from", department, enterprise_code limit ${DEPARTMENTS}
      )
      update dirsync.plan_reading
      set state = 'done', finished_at = now(),
          fields = coalesce((select jsonb_agg(f order by n desc, field) from by_field f), '[]'),
+         moves = coalesce((select jsonb_agg(m order by n desc, "from", department, enterprise_code) from by_move m), '[]'),
          departments = coalesce((select jsonb_agg(d order by n desc, department, enterprise_code) from by_department d), '[]')
      where run_id = $1`,
     [run],

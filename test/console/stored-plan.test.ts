@@ -105,6 +105,7 @@ describe('the overview of a held plan', () => {
         { field: 'name', n: 6 },
       ]),
       departments: [{ enterprise_code: '', department: 'D0', n: 6 }],
+      moves: [],
     })
     await pool.query('select dirsync.cancel($1)', [part])
     expect((await planOverview(pool, run))?.open).toMatchObject({
@@ -115,6 +116,46 @@ describe('the overview of a held plan', () => {
       { planned: 1, returned: 1, reasons: {} },
       { planned: 2, returned: 0 },
     ])
+  })
+
+  test('has who moves from which department to which, also of a part and of what is left', async () => {
+    const { pool } = place.store
+    await pool.query(
+      `update dirsync.employee set dept_code = case when userid = 'e5' then 'D9' else 'D0' end`,
+    )
+    const decide = (part: object) =>
+      place.store.value<number>('select dirsync.approve_part($1, $2)', [run, part])
+    const part = await decide({ keys: ['e5'] })
+    await read()
+    const figures = async (id: number) => {
+      const { figures, open } = (await planOverview(pool, id)) ?? {}
+      return (open ?? figures)?.moves.map(({ from, department, n }) => `${from} ${department} ${n}`)
+    }
+    expect((await planOverview(pool, run))?.figures?.moves).toEqual([
+      { enterprise_code: '', from: 'D0', department: 'D1', n: 2 },
+      { enterprise_code: '', from: 'D9', department: 'D0', n: 1 },
+    ])
+    expect(await figures(run)).toEqual(['D0 D1 2'])
+    expect(await figures(part)).toEqual(['D9 D0 1'])
+    const keys = async (id: number, filter: object) => (await page(id, filter)).items.map(({ key }) => key)
+    expect(await keys(run, { from: 'D0', department: 'D1' })).toEqual(['e3', 'e4'])
+    const moved = await decide({ from: 'D0' })
+    expect(await keys(moved, {})).toEqual(['e3', 'e4'])
+    expect(await figures(run)).toEqual([])
+  })
+
+  test('names the fields of a part that was approved before HR was read', async () => {
+    const { pool } = place.store
+    const part = await place.store.value<number>('select dirsync.approve_part($1, $2)', [
+      run,
+      { keys: ['e3'] },
+    ])
+    await read()
+    const found = await page(part, { field: 'name' })
+    expect(found.items.map(({ key }) => key)).toEqual(['e3'])
+    const away = place.source('select userid, nonsense from person')
+    const { items } = await planPage(pool, away, part, { limit: 10 })
+    expect(items[0]?.changed.map(({ field }) => field)).toContain('name')
   })
 
   test('tells departments of the same code in several enterprises apart', async () => {

@@ -50,7 +50,7 @@ export async function readPlan(
 
 /** Who is named on a page of a plan, as far as is known before HR is read. */
 function namedIn({ kind, figures, open }: PlanOverview, entities: readonly PlannedEntity[]): ShownKeys {
-  const largest = (open ?? figures)?.departments ?? []
+  const { departments = [], moves = [] } = open ?? figures ?? {}
   const codes = (entity: PlannedEntity) =>
     kind === 'departments' ? [entity.entityKey] : [entity.department, entity.deptCode]
   return {
@@ -59,9 +59,13 @@ function namedIn({ kind, figures, open }: PlanOverview, entities: readonly Plann
         ? []
         : entities.map(({ enterpriseCode, entityKey: userid }) => ({ enterpriseCode, userid })),
     departments: [
-      ...largest
+      ...moves
         .slice(0, DEPARTMENTS_SHOWN)
-        .map(of => ({ enterpriseCode: of.enterprise_code, deptCode: of.department })),
+        .map(of => ({ enterpriseCode: of.enterprise_code, deptCode: of.from })),
+      ...[...departments.slice(0, DEPARTMENTS_SHOWN), ...moves.slice(0, DEPARTMENTS_SHOWN)].map(of => ({
+        enterpriseCode: of.enterprise_code,
+        deptCode: of.department,
+      })),
       ...entities.flatMap(entity =>
         codes(entity).flatMap(deptCode =>
           deptCode ? [{ enterpriseCode: entity.enterpriseCode, deptCode }] : [],

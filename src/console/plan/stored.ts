@@ -74,6 +74,8 @@ export type PlanItem = z.infer<typeof PlanItem>
 const PlanField = z.object({ field: z.string(), n: z.int() })
 export const PlanDepartment = z.object({ enterprise_code: z.string(), department: z.string(), n: z.int() })
 
+const PlanMove = PlanDepartment.extend({ from: z.string().describe('The department that they leave') })
+
 /** What a person decided about a plan, or a part of it. */
 export const PlanDecision = z.object({
   approved: z.boolean(),
@@ -86,6 +88,7 @@ export const PlanDecision = z.object({
     .nullable()
     .describe('Rows by changed field; null: HR has not been read for all of them'),
   departments: z.array(PlanDepartment).nullable().describe('The 50 with most rows, at least'),
+  moves: z.array(PlanMove).nullable().describe('From department to department, as departments'),
   outcomes: z
     .record(z.string(), z.int())
     .describe('What came of sending an approved part; empty until its run has ended'),
@@ -100,7 +103,8 @@ export type PlanDecision = z.infer<typeof PlanDecision>
 /** What was decided about a run's plan, oldest first. */
 async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
   const { rows } = await db.query<PlanDecision>(
-    `select d.approved, d.filter, d.planned, d.returned, d.reasons, d.fields, d.departments, d.decided_by, d.decided_at,
+    `select d.approved, d.filter, d.planned, d.returned, d.reasons, d.fields, d.departments, d.moves,
+            d.decided_by, d.decided_at,
             d.why, d.part_run as run, r.state as run_state,
             case when d.approved then coalesce(sender.result -> 'outcomes', '{}') else '{}' end as outcomes
      from dirsync.plan_decision d
@@ -149,6 +153,7 @@ export const PlanOverview = z.object({
       finished_at: z.date().nullable(),
       fields: z.array(PlanField).describe('Highest first; empty until it is done'),
       departments: z.array(PlanDepartment).describe('The 50 largest'),
+      moves: z.array(PlanMove).describe('From department to department, the 50 largest'),
     })
     .nullable()
     .describe('Counted in the background after the run was held; of a part, when it was decided'),
@@ -157,6 +162,7 @@ export const PlanOverview = z.object({
       reasons: z.record(z.string(), z.int()),
       fields: z.array(PlanField),
       departments: z.array(PlanDepartment),
+      moves: z.array(PlanMove),
     })
     .nullable()
     .describe(
@@ -179,7 +185,7 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
       [run],
     ),
     db.query<NonNullable<PlanOverview['figures']>>(
-      `select state, looked_at, changed_since, message, finished_at, fields,
+      `select state, looked_at, changed_since, message, finished_at, fields, moves,
               (select coalesce(jsonb_agg('{"enterprise_code": ""}' || d order by place), '[]')
                from jsonb_array_elements(departments) with ordinality as a (d, place)) as departments
        from dirsync.plan_reading where run_id = $1`,
@@ -211,7 +217,7 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
 async function partFigures(db: Pool, run: number, held: number): Promise<PlanOverview['figures']> {
   const decision = (await planDecisions(db, held)).find(decision => decision.run === run)
   if (!decision) return null
-  const { fields, departments, planned, decided_at } = decision
+  const { fields, departments, moves, planned, decided_at } = decision
   return {
     state: fields === null ? 'stopped' : 'done',
     looked_at: planned,
@@ -222,6 +228,7 @@ async function partFigures(db: Pool, run: number, held: number): Promise<PlanOve
       .map(([field, n]) => ({ field, n }))
       .sort((a, b) => b.n - a.n),
     departments: departments ?? [],
+    moves: moves ?? [],
   }
 }
 
@@ -250,6 +257,13 @@ function openFigures(
       figures?.departments ?? [],
       ({ enterprise_code, department }, { departments }) =>
         departments?.find(of => of.enterprise_code === enterprise_code && of.department === department)?.n,
+    ),
+    moves: left(
+      figures?.moves ?? [],
+      ({ enterprise_code, from, department }, { moves }) =>
+        moves?.find(
+          of => of.enterprise_code === enterprise_code && of.from === from && of.department === department,
+        )?.n,
     ),
   }
 }

@@ -67,6 +67,7 @@ export function planShown(
                 [{ section: t('plan.by_department'), aside: countedAside, blocks: byDepartment(ask, plan) }],
               ],
             },
+            ...byMove(ask, plan),
           ]
         : []),
       ...(stored
@@ -226,9 +227,10 @@ function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'fil
     if (name === 'odd') return t('plan.odd')
     if (name === 'reason') return term('reason', String(value))
     if (name === 'field') return term('field', String(value))
-    if (name === 'department') {
+    if (name === 'from' || name === 'department') {
       const key = { enterpriseCode: String(filter.enterprise ?? ''), deptCode: String(value) }
-      return [t('plan.department'), ' ', { foreign: key.deptCode }, { nameOf: key }]
+      const what = t(name === 'from' ? 'plan.from' : 'plan.department')
+      return [what, ' ', { foreign: key.deptCode }, { nameOf: key }]
     }
     if (name === 'enterprise') return [t('plan.enterprise'), ' ', { foreign: String(value) }]
     return t(kind === 'departments' ? 'plan.code_begins' : 'plan.key_begins', { key: String(value) })
@@ -386,6 +388,39 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   return rest > 0 ? [table, { text: { soft: t('plan.more_departments', { count: rest }) } }] : [table]
 }
 
+/** Who goes from which department to which; nothing where no one moves. */
+function byMove({ t }: Ask, { run, figures, open }: PlanResult): Block[] {
+  const moves = (figures?.state === 'done' && (open ?? figures).moves) || []
+  if (moves.length === 0) return []
+  const rest = moves.length - DEPARTMENTS_SHOWN
+  const named = (enterpriseCode: string, deptCode: string): Words => [
+    { foreign: qualified(enterpriseCode, deptCode) },
+    { nameOf: { enterpriseCode, deptCode } },
+  ]
+  const table = tableOf(
+    moves.slice(0, DEPARTMENTS_SHOWN),
+    [
+      {
+        title: t('plan.move'),
+        kind: 'main',
+        of: ({ enterprise_code: code, from, department }) => [
+          named(code, from),
+          ' → ',
+          named(code, department),
+        ],
+      },
+      { title: t('plan.count'), kind: 'number', of: ({ n }) => n },
+    ],
+    {
+      caption: t('plan.by_move'),
+      to: ({ enterprise_code: enterprise, from, department }) =>
+        `/runs/${run}/plan?${new URLSearchParams({ from, department, ...(enterprise && { enterprise }) })}#entities`,
+    },
+  )
+  const more: Block[] = rest > 0 ? [{ text: { soft: t('plan.more_moves', { count: rest }) } }] : []
+  return [{ section: t('plan.by_move'), blocks: [table, ...more] }]
+}
+
 // The entities
 
 /** The form that decides about ticked rows. */
@@ -510,7 +545,8 @@ function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: Pl
   const part = definedIn(PlanPart.parse(filter))
   const isFiltered = Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open' && matching !== 0
   // Rows that were not read yet have no field and no department.
-  const isPartial = figures?.state !== 'done' && (part.field ?? part.department ?? part.odd) !== undefined
+  const isPartial =
+    figures?.state !== 'done' && (part.field ?? part.from ?? part.department ?? part.odd) !== undefined
   const buttons = (approve: string, reject: string, which: SafeHtml | string = '') =>
     html`<p class="row"><button class="main" formaction="/runs/${run}/approve-part" formnovalidate${which}>${approve}</button>
     <button class="danger"${which}>${reject}</button></p>`
@@ -599,6 +635,7 @@ function filterForm(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
                 })),
             ],
           },
+          { name: 'from', label: t('plan.from'), value: filter.from, maxlength: 200 },
           { name: 'department', label: t('plan.department'), value: filter.department, maxlength: 200 },
           ...(filter.enterprise !== undefined || plan.items.some(({ enterprise_code: code }) => code !== '')
             ? [{ name: 'enterprise', label: t('plan.enterprise'), value: filter.enterprise, maxlength: 100 }]

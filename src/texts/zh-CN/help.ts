@@ -109,6 +109,7 @@ export const help: Readonly<Record<string, string>> = {
   'its plan, what came of it, who asked, its dead letters': '其计划、结果、发起人和异常项',
   "tell one employee's story: HR against the platform, work, attempts, dead letters, payment orders":
     '查看一名员工的完整情况：人事系统与平台的对照、待发送、处理记录、异常项、支付订单',
+  'the department that employees leave, as a whole code': '员工调出的部门，完整编码',
   'department code, as a whole': '完整的部门编码',
   'these alone: user ids or department codes, or enterprise/user id, at most 50, separated by commas':
     '仅限这些：员工 ID 或部门编码，或“企业编码/员工 ID”，最多 50 个，以逗号分隔',
@@ -119,6 +120,7 @@ export const help: Readonly<Record<string, string>> = {
     '批准待审批的同步任务或其中一部分：按已保存的计划发送；人事系统此后变更的数据留待下一个计划',
   'only rows with this reason: new, changed, left …': '只含此原因的行：new、changed、left 等',
   'only rows in which this field changes': '只含此字段有变更的行',
+  'only employees who leave this department': '只含从此部门调出的员工',
   'only rows of this department': '只含此部门的行',
   'only rows of this enterprise': '只含此企业的行',
   'only rows whose reason and changed fields are rare in the plan, or the department that they go to':

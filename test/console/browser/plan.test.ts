@@ -145,6 +145,13 @@ test('filters find single employees, by key, department and reason', async () =>
   await page.waitForURL(/department=D3/)
   expect(await listed(page)).toEqual(['e0013', 'e0018'])
   await page.getByRole('link', { name: 'Download CSV of this filter' }).waitFor()
+  await page
+    .getByRole('region', { name: 'By move' })
+    .getByRole('link', { name: /^D2 → / })
+    .click()
+  await page.waitForURL(/from=D2&department=/)
+  expect(await listed(page)).toEqual(['e0012'])
+  await screenshot(page, 'plan-move')
 
   for (const language of LANGUAGES)
     await expectPagesAccessible(await visit(browser, service.url, { language }), [`/runs/${run}/plan`])
