@@ -38,7 +38,7 @@ import { SetupResult } from '../overview/setup.ts'
 import { HeldBack } from '../plan/held-back.ts'
 import { PlanResult } from '../plan/query.ts'
 import { GivenPart } from '../plan/routes.ts'
-import { PlanDecision, PlanDepartment, PlanItem, PlanOverview } from '../plan/stored.ts'
+import { PlanDecision, PlanDepartment, PlanItem, PlanMove, PlanOverview } from '../plan/stored.ts'
 import { PlatformResult } from '../platform/query.ts'
 import { TokenState } from '../platform/read.ts'
 import { ProblemDocument } from '../problem.ts'
@@ -81,6 +81,7 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   PlanFigures: PlanOverview.shape.figures.unwrap(),
   PlanItem,
   PlanDepartment,
+  PlanMove,
   PlanDecision,
   PlanHeldBack: HeldBack,
   PlanPart: GivenPart,

@@ -74,7 +74,7 @@ export type PlanItem = z.infer<typeof PlanItem>
 const PlanField = z.object({ field: z.string(), n: z.int() })
 export const PlanDepartment = z.object({ enterprise_code: z.string(), department: z.string(), n: z.int() })
 
-const PlanMove = PlanDepartment.extend({ from: z.string().describe('The department that they leave') })
+export const PlanMove = PlanDepartment.extend({ from: z.string().describe('The department that they leave') })
 
 /** What a person decided about a plan, or a part of it. */
 export const PlanDecision = z.object({

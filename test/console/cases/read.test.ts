@@ -258,18 +258,22 @@ describe('a list of cases', () => {
 })
 
 test('a part of a key is looked for in an index alone, without the cases themselves', async () => {
-  for (let n = 1; n <= 5; n += 1) await planted(n)
-  await store.pool.query('vacuum analyze dirsync.dead_letter')
   const values = new Values()
   const client = await store.pool.connect()
   try {
-    await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
+    // Among several indexes, which one is taken depends on what the pages hold; left alone, it shows whether it has what is asked.
+    await client.query(`begin; set local enable_seqscan = off; set local enable_bitmapscan = off`)
+    await client.query(`do $$ declare name text; begin
+      alter table dirsync.dead_letter drop constraint dead_letter_pkey cascade;
+      for name in select indexrelid::regclass::text from pg_index
+        where indrelid = 'dirsync.dead_letter'::regclass and indexrelid <> 'dirsync.dead_letter_open_key'::regclass
+      loop execute 'drop index ' || name; end loop; end $$`)
     const { rows } = await client.query(`explain ${narrow({ key: 'part' }, values)}`, values.all)
     expect(rows.map(row => row['QUERY PLAN']).join('\n')).toContain(
       'Index Only Scan using dead_letter_open_key',
     )
-    await client.query('rollback')
   } finally {
+    await client.query('rollback')
     client.release()
   }
 })
