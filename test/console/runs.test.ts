@@ -303,6 +303,19 @@ describe('a part of a stored plan', () => {
     expect((await console.browse('viewer', 'GET', `/runs/${id}`)).body).toContain('still different today')
   })
 
+  test('of people and the rows unlike the rest is about those of both', async () => {
+    const id = await held()
+    await console.pool.query(
+      `update dirsync.planned_work set odd = entity_key in ('p1', 'p3') where run_id = $1`,
+      [id],
+    )
+    const part = (keys: string[]) =>
+      api('POST', `/runs/${id}/approve-part`, { body: { filter: { keys, odd: 'yes' } }, role: 'admin' })
+    expect((await part(['p1', 'p2'])).json()).toMatchObject({ planned: 1 })
+    expect((await part(['p1', 'p2'])).statusCode).toBe(409)
+    expect((await seen(`/runs/${id}/plan`)).json()).toMatchObject({ undecided: 3 })
+  })
+
   test.each([
     [{}, 422, 'tick some rows, or give a filter'],
     [{ filter: {} }, 422, 'tick some rows, or give a filter'],

@@ -57,8 +57,8 @@ async function partOf(
 ): Promise<object> {
   const { odd, ...rest } = filter ?? {}
   // Of people whom a filter names, those who wait for a decision; SQL refuses keys of others.
-  const open =
-    filter?.keys && (await plannedEntities(db, run, { ...filter, decision: 'open', limit: MOST_KEYS }))
+  const waiting = { decision: 'open', limit: MOST_KEYS, ...(odd && { isOdd: true }) } as const
+  const open = filter?.keys && (await plannedEntities(db, run, { ...filter, ...waiting }))
   const named = open?.map(({ enterpriseCode, entityKey }) => qualified(enterpriseCode, entityKey))
   const wanted = filter
     ? { ...rest, ...(named && named.length > 0 && { keys: named }), ...(odd && { odd: true }) }
