@@ -136,7 +136,11 @@ export async function playSeed(world: World, seed: number, shrinks: boolean): Pr
     breaches = found
     throw new Error(found.join('\n'))
   })
-  const { failed, counterexample, errorInstance } = await fc.check(property, { seed, numRuns: 1, endOnFailure: !shrinks })
+  const { failed, counterexample, errorInstance } = await fc.check(property, {
+    seed,
+    numRuns: 1,
+    endOnFailure: !shrinks,
+  })
   if (!failed || counterexample === null) return null
   const [scheduler, happenings] = counterexample
   // What was thrown while it was played has no breach: orders that come to a stop, for one.
@@ -222,16 +226,7 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
       await person(world, `select dirsync.resync('employees', $1)`, [`e${next.employee}`])
       return
     case 'approve':
-    case 'reject': {
-      const run = await pick(
-        world,
-        `select id from dirsync.sync_run where state = 'held' order by id`,
-        next.which,
-      )
-      if (run)
-        await person(world, `select dirsync.${next.what}($1${next.what === 'reject' ? ", 'no'" : ''})`, [run])
-      return
-    }
+    case 'reject':
     case 'approve-part':
     case 'reject-part': {
       const run = await pick(
@@ -239,10 +234,15 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
         `select id from dirsync.sync_run where state = 'held' order by id`,
         next.which,
       )
-      const filter = JSON.stringify({ keys: [`e${next.employee}`] })
-      if (run)
-        await person(world, `select dirsync.${next.what.replace('-', '_')}($1, $2, 'why')`, [run, filter])
-      return
+      if (!run) return
+      const filter = 'employee' in next ? JSON.stringify({ keys: [`e${next.employee}`] }) : null
+      const decision = {
+        approve: 'approve($1)',
+        reject: "reject($1, 'why')",
+        'approve-part': "approve_part($1, $2, 'why')",
+        'reject-part': "reject_part($1, $2, 'why')",
+      }
+      return person(world, `select dirsync.${decision[next.what]}`, filter === null ? [run] : [run, filter])
     }
     case 'cancel': {
       const run = await pick(
