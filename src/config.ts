@@ -77,7 +77,7 @@ const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb', 'files')
 const number = (min: number, max: number, otherwise: '' | 'off' | 'auto' = '') =>
   z
     .string()
-    .regex(/^\d+(\.\d+)?$/, orElse(message('said.wanted_number'), otherwise))
+    .regex(/^-?\d+(\.\d+)?$/, orElse(message('said.wanted_number'), otherwise))
     .transform(Number)
     .refine(value => value >= min && value <= max, {
       error: orElse(message('said.wanted_between', { min, max }), otherwise),

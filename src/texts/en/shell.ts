@@ -124,7 +124,7 @@ export const shell = {
   'shell.heading.calls': 'Calls',
   'shell.in_scope': 'in scope',
   'shell.nothing_to_review': 'nothing to review',
-  'shell.by_category': 'cases to review, by category',
+  'shell.by_category': 'cases, by category',
   'shell.for_a_person': '; {count, plural, one {# waits} other {# wait}} for a person',
   'shell.deleted': 'deleted',
   'shell.deleted_already': 'deleted; {count} more had gone already',
