@@ -154,6 +154,36 @@ describe('a job that is run now', () => {
     expect(rows).toEqual([{ name: 'run_schedule', arguments: { job: 'a-job' } }])
   })
 
+  test('is never both asked for and done: its schedule is of one moment', async () => {
+    const { pool } = database
+    await pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at, run_requested_at) values ('a-job', '0 2 * * *', now(), now())`,
+    )
+    const client = await pool.connect()
+    try {
+      await client.query('begin; lock table dirsync.job_tick')
+      const listed = theSchedule()
+      for (let waits = 0; waits === 0; )
+        waits = (
+          await pool.query(
+            `select from pg_locks where relation = 'dirsync.job_tick'::regclass and not granted`,
+          )
+        ).rows.length
+      await client.query(
+        `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
+         select job, run_requested_at, gen_random_uuid(), now() from dirsync.job_schedule;
+         update dirsync.job_schedule set run_requested_at = null;
+         commit`,
+      )
+      expect(await listed).toMatchObject({
+        run_requested_at: null,
+        ticks: [{ finished_at: expect.any(Date) }],
+      })
+    } finally {
+      client.release(true)
+    }
+  })
+
   test('runs although it is paused, and one after the other where asked for while it goes on', async () => {
     const ends: (() => void)[] = []
     const begun = Promise.withResolvers<void>()

@@ -49,29 +49,33 @@ const TICKS = 10
 
 /** Every cron job that any scheduler has had, the next one due first. */
 export async function listSchedules(db: Pool): Promise<Schedule[]> {
-  const [{ rows: schedules }, { rows: ticks }] = await Promise.all([
-    db.query<Omit<Schedule, 'words' | 'ticks'>>(
-      `select job, expression, time_zone, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
-              paused_at, paused_by, pause_reason, dirsync.pause_effect(job) as pause_effect,
-              run_requested_at, run_requested_by
-       from dirsync.job_schedule order by next_due_at, job`,
-    ),
-    db.query<Tick & { job: string }>(
-      `select t.job, t.due_at, t.claimed_at, t.finished_at, t.error, t.skipped, t.requested_by,
-              t.requested_by is null and t.claimed_at > t.due_at + interval '1 minute' as missed,
-              to_jsonb(array(select r.id from dirsync.sync_run r where r.id = any (t.run_ids) order by r.id)) as runs
-       from dirsync.job_schedule s
-       cross join lateral (select * from dirsync.job_tick k
-                           where k.job = s.job order by k.due_at desc limit $1) t
-       order by t.job, t.due_at desc`,
-      [TICKS],
-    ),
-  ])
-  return schedules.map(schedule => ({
-    ...schedule,
-    words: inWords(schedule.expression),
-    ticks: ticks.filter(({ job }) => job === schedule.job).map(({ job: _, ...tick }) => tick),
-  }))
+  // In one statement: a request is taken as its tick begins, and would else be seen beside it.
+  const { rows } = await db.query<
+    Omit<Schedule, 'words' | 'ticks'> & (Tick | { [name in keyof Tick]: null })
+  >(
+    `select s.job, expression, time_zone, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
+            paused_at, paused_by, pause_reason, dirsync.pause_effect(s.job) as pause_effect,
+            run_requested_at, run_requested_by,
+            t.due_at, t.claimed_at, t.finished_at, t.error, t.skipped, t.requested_by,
+            t.requested_by is null and t.claimed_at > t.due_at + interval '1 minute' as missed,
+            to_jsonb(array(select r.id from dirsync.sync_run r where r.id = any (t.run_ids) order by r.id)) as runs
+     from dirsync.job_schedule s
+     left join lateral (select * from dirsync.job_tick k
+                        where k.job = s.job order by k.due_at desc limit $1) t on true
+     order by next_due_at, s.job, t.due_at desc`,
+    [TICKS],
+  )
+  const schedules: Schedule[] = []
+  for (const row of rows) {
+    const { due_at, claimed_at, finished_at, error, skipped, requested_by, missed, runs, ...schedule } = row
+    if (schedules.at(-1)?.job !== schedule.job)
+      schedules.push({ ...schedule, words: inWords(schedule.expression), ticks: [] })
+    if (due_at !== null)
+      schedules
+        .at(-1)
+        ?.ticks.push({ due_at, claimed_at, finished_at, error, skipped, requested_by, missed, runs })
+  }
+  return schedules
 }
 
 /** A cron expression in plain words; the expression itself if it cannot be described. */
