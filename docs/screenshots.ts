@@ -1,11 +1,13 @@
+import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { BrowserContext } from 'playwright-core'
 import { holdARun, openTrialConsole, planIsRead } from './trial-console.ts'
 
 /**
  * `npm run screenshots`: takes docs/images/*.png from the trial after its first sync, with a held run and decisions,
- * so that the pictures stay true. Needs Chromium.
+ * so that the pictures stay true. Needs Chromium and a Chinese font.
  */
 
 const IMAGES = join(import.meta.dirname, 'images')
@@ -18,6 +20,8 @@ interface Picture {
   both?: true
 }
 
+const { stdout: fonts } = await promisify(execFile)('fc-list', [':lang=zh-cn'])
+if (fonts === '') throw new Error('there is no Chinese font: apt-get install fonts-noto-cjk')
 await using trial = await openTrialConsole({ ...SIZE, scale: 2 })
 const held = await holdARun(trial)
 await planIsRead(trial.own, held)
