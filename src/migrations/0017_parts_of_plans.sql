@@ -50,6 +50,9 @@ alter table dirsync.planned_work add column odd boolean not null default false;
 comment on column dirsync.planned_work.odd is
   'True where few rows of the plan have the same reason and changed fields, or go with those to the same department: at '
   'most a tenth of the largest such group. Known once HR has been read for it (see plan_reading).';
+alter table dirsync.planned_work add column known_department text;
+comment on column dirsync.planned_work.known_department is
+  'The department that dirsync''s memory had of the employee when an approved part was decided, as acknowledged.';
 alter table dirsync.planned_work add column from_department text;
 comment on column dirsync.planned_work.from_department is
   'The department that an employee leaves for another one; null: none does. Known once HR has been read for it (see '
@@ -232,10 +235,11 @@ begin
   update dirsync.planned_work w
   set decision_id = decision,
       -- Once it is sent, the memory no longer tells what was changed.
-      acknowledged = case when approve and w.reason = 'changed' and w.fields is null
-                          then (select e.acknowledged from dirsync.employee e
-                                where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key)
-                          else w.acknowledged end
+      (acknowledged, known_department) = (
+        select coalesce(w.acknowledged, e.acknowledged), coalesce(w.known_department, e.dept_code)
+        from (select) one left join dirsync.employee e
+          on approve and w.reason = 'changed' and w.fields is null
+             and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key)
   where w.run_id = run and w.reason is not null and w.decision_id is null
     and (part ->> 'reason' is null or w.reason = part ->> 'reason')
     and (part ->> 'from' is null or w.from_department = part ->> 'from')
@@ -283,9 +287,9 @@ begin
     from dirsync.plan_decision d where d.id = decision;
     insert into dirsync.planned_work
       (run_id, operation, enterprise_code, entity_key, reason, active, source_hash, previous_hash, wave,
-       from_department, department, fields, acknowledged, odd)
-    select carries, w.operation, w.enterprise_code, w.entity_key, w.reason, w.active, w.source_hash,
-           w.previous_hash, w.wave, w.from_department, w.department, w.fields, w.acknowledged, w.odd
+       known_department, from_department, department, fields, acknowledged, odd)
+    select carries, w.operation, w.enterprise_code, w.entity_key, w.reason, w.active, w.source_hash, w.previous_hash,
+           w.wave, w.known_department, w.from_department, w.department, w.fields, w.acknowledged, w.odd
     from dirsync.planned_work w where w.run_id = run and w.decision_id = decision;
   else
     perform dirsync.reject_planned(run, decision);

@@ -11,7 +11,7 @@ import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.t
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
-import { onlyRow, type Pool } from '../lib/database.ts'
+import { onlyRow, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { saidBy, toStore } from '../texts/message.ts'
 import { keyList, MOST_KEYS } from './case-filter.ts'
@@ -37,6 +37,8 @@ export interface PlannedEntity {
   acknowledged: AcknowledgedHashes
   /** Department that the platform last showed for the employee. */
   deptCode: string | null
+  /** `deptCode` is as of before it was sent, if it was. */
+  isOld: boolean
   /** As read in the background; null before that. */
   department: string | null
   fields: string[] | null
@@ -170,7 +172,9 @@ export async function plannedEntities(
   const { rows } = await db.query<PlannedEntity>(
     `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
             w.source_hash as "sourceHash", w.department, w.fields,
-            coalesce(w.acknowledged, e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode", w.odd,
+            coalesce(w.acknowledged, e.acknowledged, '{}') as acknowledged,
+            coalesce(w.from_department, w.known_department, e.dept_code) as "deptCode",
+            coalesce(w.from_department, w.known_department) is not null or o.outcome is null as "isOld", w.odd,
             case when d.id is not null then
               jsonb_build_object('approved', d.approved, 'by', d.decided_by, 'at', d.decided_at, 'run', d.part_run)
             end as decision,
@@ -317,8 +321,8 @@ export async function rowsOf(
 
 /** Entities looked up in HR together. */
 const PAGE = 1000
-/** Departments and moves between them that are kept in figures. */
-const DEPARTMENTS = 50
+/** Departments, and moves between them, that figures keep at least. */
+export const DEPARTMENTS_KEPT = 50
 const RETRY = '1 minute'
 
 interface PlanReaderDeps {
@@ -404,8 +408,11 @@ async function storePage(
     return { key: entity.entityKey, code: entity.enterpriseCode, from, department, fields, changedSince }
   })
   const last = entities.at(-1)
-  const { rows } = await db.query<{ state: string }>(
-    `with page as materialized (
+  return transaction(db, async client => {
+    // Whoever is deciding about a part is waited for, so that its copies are seen.
+    await client.query('select from dirsync.sync_run where id = $1 for no key update', [run])
+    const { rows } = await client.query<{ state: string }>(
+      `with page as materialized (
        select * from jsonb_to_recordset($2) as p (key text, code text, "from" text, department text, fields text[])
      ), stored as (
        -- Parts that were approved before have copies of their rows.
@@ -421,17 +428,18 @@ async function storePage(
      from (select state = 'held' as held from dirsync.sync_run where id = $1) run
      where r.run_id = $1
      returning r.state`,
-    [
-      run,
-      JSON.stringify(changes),
-      last?.operation,
-      entities.length,
-      changes.filter(({ changedSince }) => changedSince).length,
-      last?.entityKey,
-      last?.enterpriseCode,
-    ],
-  )
-  return rows[0]?.state === 'running'
+      [
+        run,
+        JSON.stringify(changes),
+        last?.operation,
+        entities.length,
+        changes.filter(({ changedSince }) => changedSince).length,
+        last?.entityKey,
+        last?.enterpriseCode,
+      ],
+    )
+    return rows[0]?.state === 'running'
+  })
 }
 
 /** A group of rows is odd when the largest one has at least this many times as many. */
@@ -462,11 +470,11 @@ async function storeFigures(db: Pool, run: number): Promise<void> {
      ), by_department as (
        select enterprise_code, department, count(*)::int as n from dirsync.planned_work
        where run_id = $1 and reason is not null and department is not null
-       group by 1, 2 order by n desc, department, enterprise_code limit ${DEPARTMENTS}
+       group by 1, 2 order by n desc, department, enterprise_code limit ${DEPARTMENTS_KEPT}
      ), by_move as (
        select enterprise_code, from_department as "from", department, count(*)::int as n from dirsync.planned_work
        where run_id = $1 and reason is not null and from_department is not null
-       group by 1, 2, 3 order by n desc, "from", department, enterprise_code limit ${DEPARTMENTS}
+       group by 1, 2, 3 order by n desc, "from", department, enterprise_code limit ${DEPARTMENTS_KEPT}
      )
      update dirsync.plan_reading
      set state = 'done', finished_at = now(),

@@ -126,6 +126,8 @@ describe('the overview of a held plan', () => {
     const decide = (part: object) =>
       place.store.value<number>('select dirsync.approve_part($1, $2)', [run, part])
     const part = await decide({ keys: ['e5'] })
+    // Its run has sent it before HR is read.
+    await pool.query(`update dirsync.employee set dept_code = 'D0' where userid = 'e5'`)
     await read()
     const figures = async (id: number) => {
       const { figures, open } = (await planOverview(pool, id)) ?? {}
@@ -142,6 +144,27 @@ describe('the overview of a held plan', () => {
     const moved = await decide({ from: 'D0' })
     expect(await keys(moved, {})).toEqual(['e3', 'e4'])
     expect(await figures(run)).toEqual([])
+  })
+
+  test('names the fields of a part that is approved while a page of it is stored', async () => {
+    const { pool } = place.store
+    const client = await pool.connect()
+    try {
+      await client.query('begin')
+      const { rows } = await client.query<{ part: number }>(
+        `select dirsync.approve_part($1, '{"keys": ["e3"]}')::int as part`,
+        [run],
+      )
+      const reading = read()
+      for (let waits = 0; waits === 0; )
+        waits = (await pool.query('select from pg_locks where not granted')).rows.length
+      await client.query('commit')
+      await reading
+      const { items } = await page(rows[0]?.part ?? 0, { field: 'name' })
+      expect(items.map(({ key }) => key)).toEqual(['e3'])
+    } finally {
+      client.release(true)
+    }
   })
 
   test('names the fields of a part that was approved before HR was read', async () => {

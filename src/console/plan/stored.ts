@@ -317,12 +317,12 @@ export async function planPage(
 
 function itemOf(entity: PlannedEntity, change: PlannedChange): PlanItem {
   if (change.changedSince) return unread(entity, true)
-  const { deptCode, outcome } = entity
+  const { deptCode, isOld } = entity
   const changed = Object.entries(change.changed).map(([field, value]) => ({
     field,
     value: maskValue(field as EmployeeField, value),
     // Once it is sent, the memory has the new one.
-    ...(field === 'dept_code' && deptCode !== null && outcome === null && { before: deptCode }),
+    ...(field === 'dept_code' && deptCode !== null && isOld && { before: deptCode }),
   }))
   const hidden = change.broken.map(({ field, value }) => ({ field, value: hideValue(value) }))
   return {
