@@ -1,3 +1,4 @@
+import type { Pool } from '../lib/database.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
@@ -31,12 +32,14 @@ export const ASKED_BY_PERSON = { priority: 1 } satisfies CallOptions
 export async function lookUp<T>(
   operation: string,
   options: LookUpOptions,
-  ask: (client: PlatformClient, enterprise: { enterprise_code?: string }) => Promise<T>,
+  ask: (client: PlatformClient, enterprise: { enterprise_code?: string }, pool: Pool) => Promise<T>,
 ): Promise<{ found: T; program: string }> {
   await using context = await openContext()
   const client = await context.platform()
   const enterprise = enterpriseOf(context, options.enterprise)
-  const found = await orExplained(operation, options.json === true, () => ask(client, enterprise))
+  const found = await orExplained(operation, options.json === true, () =>
+    ask(client, enterprise, context.pool),
+  )
   return { found, program: context.program }
 }
 

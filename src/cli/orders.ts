@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { paidWith } from '../money/refund.ts'
 import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import { message } from '../texts/message.ts'
 import { dayOf, limitOf } from './arguments.ts'
@@ -139,11 +140,12 @@ async function show(trade_no: string, options: LookUpOptions): Promise<void> {
 }
 
 async function record(outer_trade_no: string, options: LookUpOptions): Promise<void> {
-  const { found } = await lookUp('seller/pay/record', options, client =>
-    client.orders.record({ outer_trade_no }, ASKED_BY_PERSON),
-  )
-  if (options.json) printJson(found)
-  else printRecord(outer_trade_no, found)
+  const { found } = await lookUp('seller/pay/record', options, async (client, _enterprise, pool) => ({
+    record: await client.orders.record({ outer_trade_no }, ASKED_BY_PERSON),
+    asset: options.json ? null : await paidWith(pool, outer_trade_no),
+  }))
+  if (options.json) printJson(found.record)
+  else printRecord(outer_trade_no, found.record, found.asset)
 }
 
 /** The day of a moment in the platform's calendar. */
@@ -239,7 +241,7 @@ function printDelivery(delivery: Delivery, number: number, asset: string | null)
  * The order record of a merchant's order. Some platforms answer with nothing but their own number for it (section
  * 2.8).
  */
-function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
+function printRecord(outerTradeNo: string, record: OrderRecord | string, asset: string | null): void {
   print(colours.bold(say('shell.title.order', { number: outerTradeNo })))
   if (typeof record === 'string') {
     printNamedFacts([['trade_no', record]])
@@ -248,8 +250,8 @@ function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
   printNamedFacts([
     ['status', stateText('order_record_status', record.status)],
     ['reason', record.reason],
-    ['paid', amountText(record.pay_amount)],
-    ['refunded', amountText(record.refund_amount)],
+    ['paid', amountText(record.pay_amount, asset)],
+    ['refunded', amountText(record.refund_amount, asset)],
     ['paid_at', longTime(record.pay_time)],
     ['refunded_at', longTime(record.refund_time)],
   ])

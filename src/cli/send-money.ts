@@ -39,8 +39,8 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
   return sendRequest<RefundRequest>(given, defaults, {
     what: 'refund',
     operation: refundCreate,
-    summary: async (refund, { client, pool, signal }) => {
-      const asset = await paidWith(pool, refund.outerTradeNo)
+    paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
+    summary: async (refund, { client, asset, signal }) => {
       const known = await recordOf(client, refund.outerTradeNo, signal)
       const before = known && refundedAmount(known)
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
@@ -58,9 +58,9 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       ]
     },
     send: sendRefund,
-    facts: async ({ outerTradeNo, refundAmount }, { receipt }, pool) => [
+    facts: ({ outerTradeNo, refundAmount }, { receipt }, asset) => [
       ['order', outerTradeNo],
-      ['amount', amountText(refundAmount, await paidWith(pool, outerTradeNo))],
+      ['amount', amountText(refundAmount, asset)],
       ['trade', receipt],
     ],
     document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
@@ -138,10 +138,12 @@ export function sendTopUpRequest(
 interface Sending<Request> {
   what: 'refund' | 'top_up'
   operation: typeof refundCreate | typeof topUpApply
+  /** What its amount is in; null, and by default: money. It is asked before anything is sent. */
+  paidWith?(request: Request, pool: Pool): Promise<string | null>
   /** What a person needs to know before confirming. */
   summary(
     request: Request,
-    ask: { client: PlatformClient; pool: Pool; signal: AbortSignal },
+    ask: { client: PlatformClient; asset: string | null; signal: AbortSignal },
   ): NamedFact[] | Promise<NamedFact[]>
   send(
     deps: SendDeps,
@@ -149,7 +151,7 @@ interface Sending<Request> {
     options: { actor: string; signal: AbortSignal },
   ): Promise<SendOutcome>
   /** The outcome for people, and for `--json`, where the two differ. */
-  facts(request: Request, outcome: SendOutcome, pool: Pool): NamedFact[] | Promise<NamedFact[]>
+  facts(request: Request, outcome: SendOutcome, asset: string | null): NamedFact[]
   document(request: Request, outcome: SendOutcome): Record<string, unknown>
   /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
@@ -187,9 +189,10 @@ async function sendRequest<Request extends object>(
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
   const { signal } = stop
+  const asset = (await sending.paidWith?.(complete, pool)) ?? null
   if (asks) {
     const facts = await explain('seller/pay/record', () =>
-      sending.summary(complete, { client, pool, signal }),
+      sending.summary(complete, { client, asset, signal }),
     )
     const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
@@ -197,7 +200,7 @@ async function sendRequest<Request extends object>(
   const outcome = await explain(operation.name, () =>
     sending.send({ pool, client, logger }, complete, { actor, signal }),
   )
-  await tell(sending, complete, outcome, json, context)
+  await tell(sending, complete, outcome, asset, json, context)
 }
 
 /**
@@ -208,6 +211,7 @@ async function tell<Request>(
   sending: Sending<Request>,
   request: Request,
   outcome: SendOutcome,
+  asset: string | null,
   json: boolean,
   context: CommandContext,
 ): Promise<void> {
@@ -223,7 +227,7 @@ async function tell<Request>(
     })
   const facts = factLines(
     factsOf([
-      ...(await sending.facts(request, outcome, context.pool)),
+      ...sending.facts(request, outcome, asset),
       ['code', platformCode],
       ['message', said(reason)],
       // For an unknown outcome, the specific remedy below replaces that of the code.
