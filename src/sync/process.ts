@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Owners } from '../hr/sources.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
@@ -105,11 +106,12 @@ export async function deregister(db: Pool, id: string): Promise<void> {
   )
 }
 
-/** Where the console listens that was started last; null: none runs. */
+/** Where the console of this host listens that was started last; null: none runs. */
 export async function runningConsole(db: Pool): Promise<string | null> {
   const { rows } = await db.query<{ url: string }>(
     `select console_url as url from dirsync.process
-     where console_url is not null and ${ALIVE} order by started_at desc limit 1`,
+     where console_url is not null and host = $1 and ${ALIVE} order by started_at desc limit 1`,
+    [hostname()],
   )
   return rows[0]?.url ?? null
 }

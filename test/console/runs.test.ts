@@ -303,6 +303,19 @@ describe('a part of a stored plan', () => {
     expect((await console.browse('viewer', 'GET', `/runs/${id}`)).body).toContain('still different today')
   })
 
+  test.each([
+    [49, 'and 37 more'],
+    [50, 'and at least 38 more'],
+  ])('has figures of %d departments, %s', async (n, words) => {
+    const id = await held()
+    await console.pool.query(
+      `insert into dirsync.plan_reading (run_id, state, finished_at, departments)
+       select $1, 'done', now(), jsonb_agg(jsonb_build_object('department', 'D' || i, 'n', 1)) from generate_series(1, $2) i`,
+      [id, n],
+    )
+    expect((await console.browse('viewer', 'GET', `/runs/${id}/plan`)).body).toContain(words)
+  })
+
   test('of people and the rows unlike the rest is about those of both', async () => {
     const id = await held()
     await console.pool.query(

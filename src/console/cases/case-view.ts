@@ -9,7 +9,7 @@ import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
-import { employeePath } from '../ui/paths.ts'
+import { casesPath, employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SNOOZE_PERIODS } from './input.ts'
@@ -275,7 +275,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
 
 /** Link to the list of cases that failed in the same way. */
 function sameCause({ category, platform_code }: CaseStory): string {
-  return `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`
+  return casesPath({ categories: [category], code: platform_code ?? 0 })
 }
 
 function meaningOf(ask: Ask, story: CaseStory): SafeHtml {

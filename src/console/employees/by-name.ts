@@ -84,8 +84,9 @@ export function byName(ask: Ask, keys: readonly string[] = []): SafeHtml {
     return `${pathname}${searchParams.size > 0 ? `?${searchParams}` : ''}`
   }
   const chip = (key: string) => {
-    const [whole = { enterpriseCode: '', userid: key }, within = whole] = keysOfName(key)
-    return html`<a href="${without(key)}" title="${t('by_name.without', { key })}">${foreign(key)}${ask.marks.nameOf(within)} ✕</a>`
+    // With one enterprise a user id may have a slash: of the two that a key may mean, HR has one.
+    const names = keysOfName(key).map(meant => ask.marks.nameOf(meant))
+    return html`<a href="${without(key)}" title="${t('by_name.without', { key })}">${foreign(key)}${names} ✕</a>`
   }
   return html`${keys.length === 0 ? '' : html`<nav class="chips" aria-label="${t('by_name.people')}">${keys.map(chip)}</nav>`}
     ${byNameForm(ask)}`

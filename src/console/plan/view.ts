@@ -4,7 +4,13 @@ import { EMPLOYEE_FIELDS, qualified } from '../../directory/employee.ts'
 import { isMasked } from '../../directory/masking.ts'
 import { capitalised } from '../../lib/text.ts'
 import { keyListText } from '../../sync/case-filter.ts'
-import { PLAN_DECISIONS, PLAN_REASONS, PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
+import {
+  DEPARTMENTS_KEPT,
+  PLAN_DECISIONS,
+  PLAN_REASONS,
+  PlanFilter,
+  PlanPart,
+} from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -361,7 +367,6 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
   if (plan.figures?.state !== 'done') return [notCounted(ask, plan)]
   const { departments } = plan.open ?? plan.figures
-  const rest = departments.length - DEPARTMENTS_SHOWN
   const table = tableOf(
     departments.slice(0, DEPARTMENTS_SHOWN),
     [
@@ -385,14 +390,19 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
         `/runs/${plan.run}/plan?${new URLSearchParams({ department, ...(enterprise && { enterprise }) })}#entities`,
     },
   )
-  return rest > 0 ? [table, { text: { soft: t('plan.more_departments', { count: rest }) } }] : [table]
+  const more = moreOf(departments)
+  return more.count > 0 ? [table, { text: { soft: t('plan.more_departments', more) } }] : [table]
+}
+
+/** How many are not shown. Of many, figures keep the largest alone. */
+function moreOf(counted: readonly unknown[]): { count: number; atLeast: string } {
+  return { count: counted.length - DEPARTMENTS_SHOWN, atLeast: String(counted.length >= DEPARTMENTS_KEPT) }
 }
 
 /** Who goes from which department to which; nothing where no one moves. */
 function byMove({ t }: Ask, { run, figures, open }: PlanResult): Block[] {
   const moves = (figures?.state === 'done' && (open ?? figures).moves) || []
   if (moves.length === 0) return []
-  const rest = moves.length - DEPARTMENTS_SHOWN
   const named = (enterpriseCode: string, deptCode: string): Words => [
     { foreign: qualified(enterpriseCode, deptCode) },
     { nameOf: { enterpriseCode, deptCode } },
@@ -417,8 +427,9 @@ function byMove({ t }: Ask, { run, figures, open }: PlanResult): Block[] {
         `/runs/${run}/plan?${new URLSearchParams({ from, department, ...(enterprise && { enterprise }) })}#entities`,
     },
   )
-  const more: Block[] = rest > 0 ? [{ text: { soft: t('plan.more_moves', { count: rest }) } }] : []
-  return [{ section: t('plan.by_move'), blocks: [table, ...more] }]
+  const more = moreOf(moves)
+  const blocks: Block[] = more.count > 0 ? [table, { text: { soft: t('plan.more_moves', more) } }] : [table]
+  return [{ section: t('plan.by_move'), blocks }]
 }
 
 // The entities

@@ -1,6 +1,14 @@
 import { escape as quote } from 'mysql2'
 import { CHINA_MS } from '../../directory/hash.ts'
-import { isLike, likePatterns, reference, type Statement, selectRows, wrapped } from '../rows.ts'
+import {
+  conditionsOf,
+  isLike,
+  likePatterns,
+  reference,
+  type Statement,
+  selectRows,
+  wrapped,
+} from '../rows.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
 import type { Dialect, MappedColumn } from '../statement.ts'
 import { keyComparison } from './types.ts'
@@ -29,7 +37,11 @@ export const MYSQL: Dialect = {
  */
 export function scanStatement(query: HrQuery): Statement {
   const types = mappedColumns(query).map(({ type }) => type)
-  const isWhole = query.since === undefined && !query.where && !query.counted && !types.includes('float')
+  const isWhole =
+    query.since === undefined &&
+    conditionsOf(query).length === 0 &&
+    !query.counted &&
+    !types.includes('float')
   return isWhole ? wrapped(query.mapping, '', '') : rowsStatement(query)
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from 'pino'
 import { within } from '../../lib/waiting.ts'
 import { message } from '../../texts/message.ts'
 import { mappingRefused, placeAfter } from '../errors.ts'
-import { type Statement, wrapped } from '../rows.ts'
+import { conditionsOf, type Statement, wrapped } from '../rows.ts'
 import {
   type DescribedColumn,
   type HrFacts,
@@ -300,7 +300,7 @@ async function queryRows(
   const ask = () => limited(connection, timeoutMs, () => cells(connection, statement.text))
   try {
     const { rows, fields } = await ask().catch(error => {
-      if (!query.where || !NOT_COMPARABLE.has(error.errno)) throw error
+      if (conditionsOf(query).length === 0 || !NOT_COMPARABLE.has(error.errno)) throw error
       statement = rowsStatement(query, true)
       return ask()
     })

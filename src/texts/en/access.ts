@@ -42,7 +42,7 @@ export const access = {
   'access.link.made': 'made',
   'access.link_of': 'A link for {name}',
   'access.link_once': 'This link is shown once. It signs in {name} once, within 72 hours.',
-  'access.link_opens_at': 'A link opens at {address} alone.',
+  'access.link_opens_at': 'Links work only at {address}.',
   'access.link_here': 'It can be opened on this machine alone',
   'access.link_here.todo':
     'Without `CONSOLE_URL` the console answers under the names of its own machine. Set it, so that colleagues can reach the console.',

@@ -86,14 +86,16 @@ export const plan = {
   'plan.from': 'Leaves department',
   'plan.by_move': 'By move',
   'plan.move': 'From department to department',
-  'plan.more_moves': 'and {count, number} more: filter below by department.',
+  'plan.more_moves':
+    'and {atLeast, select, true {at least } other {}}{count, number} more: filter below by department.',
   'plan.count': 'Count',
   'plan.counting': 'HR is being read: {done, number} of {total, number} so far.',
   'plan.not_counted': 'Not counted: it was decided before HR had been read.',
   'plan.hr_again': 'It is retried in a minute.',
   'plan.no_fields': 'No field of an employee changes.',
   'plan.no_departments': 'No department is known.',
-  'plan.more_departments': 'and {count, number} more: filter below by department.',
+  'plan.more_departments':
+    'and {atLeast, select, true {at least } other {}}{count, number} more: filter below by department.',
   'plan.nothing': 'The plan has nothing to do.',
   'plan.entities':
     '{fate, select, held {What would be sent} approved {What was approved} parts {What was decided} other {What would have been sent}}',

@@ -81,14 +81,16 @@ export const plan = {
   'plan.from': '调出部门',
   'plan.by_move': '按部门调动',
   'plan.move': '调出部门 → 调入部门',
-  'plan.more_moves': '还有 {count, number} 种调动：请在下方按部门筛选。',
+  'plan.more_moves':
+    '还有{atLeast, select, true {至少} other {}} {count, number} 种调动：请在下方按部门筛选。',
   'plan.count': '数量',
   'plan.counting': '正在读取人事系统：已读 {done, number} / {total, number}。',
   'plan.not_counted': '未统计：在读完人事系统之前已有人作出决定。',
   'plan.hr_again': '一分钟后自动再试。',
   'plan.no_fields': '没有变更员工字段。',
   'plan.no_departments': '部门未知。',
-  'plan.more_departments': '还有 {count, number} 个部门：请在下方按部门筛选。',
+  'plan.more_departments':
+    '还有{atLeast, select, true {至少} other {}} {count, number} 个部门：请在下方按部门筛选。',
   'plan.nothing': '计划中没有需要处理的内容。',
   'plan.entities':
     '{fate, select, held {将发送的内容} approved {已批准的内容} parts {审批的内容} other {原本将发送的内容}}',

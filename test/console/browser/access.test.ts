@@ -91,7 +91,7 @@ test('the first steps say what is left, and show what the doctor has found', asy
   await admin.waitForURL('**/access#new-user')
   await admin.locator('input:focus').and(admin.getByLabel('User name')).waitFor()
   // Whoever makes a user knows before where the link can be opened.
-  await admin.getByText(`A link opens at ${service.url} alone. Without CONSOLE_URL`).waitFor()
+  await admin.getByText(`Links work only at ${service.url}. Without CONSOLE_URL`).waitFor()
   const plain = await window('anna', { javaScript: false })
   await plain.goto('/access#new-user')
   await plain.getByLabel('User name').waitFor()
