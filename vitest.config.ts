@@ -25,6 +25,14 @@ const FIRST = [
 ]
 
 class LongFilesFirst extends BaseSequencer {
+  /** Neighbours, which take alike long, go to different shards. */
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 }
+    return files
+      .toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1))
+      .filter((_, place) => place % count === index - 1)
+  }
+
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
       const place = FIRST.findIndex(folder => moduleId.includes(`/test/${folder}`))

@@ -1,4 +1,5 @@
-// Runs a command that ends in `vitest run`, and test files that failed a second time, alone: `node .ci/again.mjs UNSTEADY npm test`.
+// Runs a command that ends in `vitest run`, and test files that failed a second time, alone:
+// `node .ci/again.mjs UNSTEADY npm test [-- OPTIONS OF THE FIRST TIME]`.
 // A file that passes alone has failed by chance. It fails nothing, but its name is added to the file UNSTEADY, to be told at the end.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,8 +32,10 @@ async function run([program, ...parameters], options) {
   }
 }
 
-const [unsteady, ...command] = process.argv.slice(2)
-const first = await run(command, [])
+const [unsteady, ...given] = process.argv.slice(2)
+const end = given.includes('--') ? given.indexOf('--') : given.length
+const command = given.slice(0, end)
+const first = await run(command, given.slice(end + 1))
 // An error outside of all tests, or a run that broke off, says nothing of which file to run again.
 if (first && (first.strayErrors > 0 || first.files.length === 0)) process.exit(1)
 if (first) {

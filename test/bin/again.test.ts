@@ -18,7 +18,9 @@ const KINDS = {
 }
 
 /** Runs such files as `.ci/run` does. */
-async function run(...kinds: (keyof typeof KINDS)[]) {
+async function run(...given: (keyof typeof KINDS | `--${string}`)[]) {
+  const kinds = given.filter(each => each in KINDS) as (keyof typeof KINDS)[]
+  const options = given.filter(each => each.startsWith('--'))
   const folder = await temporaryFolder()
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const kind of kinds)
@@ -28,7 +30,7 @@ async function run(...kinds: (keyof typeof KINDS)[]) {
     )
   const unsteady = join(folder, 'unsteady')
   await writeFile(unsteady, '')
-  const command = [join(ROOT, '.ci/again.mjs'), unsteady, 'node_modules/.bin/vitest', 'run']
+  const command = [join(ROOT, '.ci/again.mjs'), unsteady, 'node_modules/.bin/vitest', 'run', '--', ...options]
   const ended = await promisify(execFile)(process.execPath, command, { cwd: folder }).catch(
     error => error as { code: number; stdout: string; stderr: string },
   )
@@ -52,6 +54,12 @@ test('a file that fails and passes alone is told by name; what it said at first 
   expect(said).toMatch(
     /1 failed \| 1 passed \(2\)[\s\S]*== Again, one after the other: 1 that failed ==[\s\S]*1 passed \(1\)/,
   )
+})
+
+test('a file of a shard that fails is run again, whichever shard it would be in by itself', async () => {
+  const shards = [await run('steady', 'unsteady', '--shard=1/2'), await run('steady', 'unsteady', '--shard=2/2')]
+  expect(shards.map(({ code }) => code)).toEqual([0, 0])
+  expect(shards.flatMap(({ unsteady }) => unsteady)).toEqual(['unsteady.test.js'])
 })
 
 test('a file that fails again fails the run', async () => {
