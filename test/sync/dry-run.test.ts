@@ -435,10 +435,10 @@ describe('the process that reads HR for a dry run', () => {
 
   test('is all that ends where rows need more memory than it may have', async () => {
     await place.inSync(1000, TODAY)
-    const long = `select userid, repeat('x', 400000) || userid as name, mobile, dept_code, active from person`
+    const long = `select userid, repeat('x', 1000000) || userid as name, mobile, dept_code, active from person`
     const id = await requestDryRun(deps(), ASKER, { sql: long, source: '' })
     const before = process.memoryUsage().rss
-    expect(await runNextDryRun({ ...deps(), memoryMb: 256 }, never)).toBe(true)
+    expect(await runNextDryRun({ ...deps(), memoryMb: 128 }, never)).toBe(true)
     expect(worded(await readDryRun(place.store.pool, id))).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(DEATH),
