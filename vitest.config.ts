@@ -4,12 +4,14 @@ import { programTags } from './test/helpers/programs.ts'
 
 /**
  * Tests that one does not wait for: whole deployments whose processes are killed, lose their databases or are looked at from
- * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs.
+ * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs;
+ * those that start many processes, or many engines that read HR's files.
  */
 const LONG = [
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,sync/account-probe,sync/plan-beside-workers}.test.ts',
+  'test/{cli/account,cli/doctor,cli/runs,hr/files/contract,hr/files/deliveries,sync/dry-run,sync/passed-plan}.test.ts',
 ]
 
 /**

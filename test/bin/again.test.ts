@@ -57,7 +57,10 @@ test('a file that fails and passes alone is told by name; what it said at first 
 })
 
 test('a file of a shard that fails is run again, whichever shard it would be in by itself', async () => {
-  const shards = [await run('steady', 'unsteady', '--shard=1/2'), await run('steady', 'unsteady', '--shard=2/2')]
+  const shards = [
+    await run('steady', 'unsteady', '--shard=1/2'),
+    await run('steady', 'unsteady', '--shard=2/2'),
+  ]
   expect(shards.map(({ code }) => code)).toEqual([0, 0])
   expect(shards.flatMap(({ unsteady }) => unsteady)).toEqual(['unsteady.test.js'])
 })

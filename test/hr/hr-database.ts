@@ -14,23 +14,29 @@ export async function hrDatabase(ddl: string): Promise<TestDatabase> {
   return database
 }
 
+interface HrSourceOptions {
+  departments?: string
+  defaultEnterpriseCode?: string
+}
+
 /** A source over mapping texts that is closed with the test. */
-export function hrSource(
-  url: string,
-  employees: string,
-  options: { departments?: string; defaultEnterpriseCode?: string } = {},
-): HrSource {
+export function hrSource(url: string, employees: string, options: HrSourceOptions = {}): HrSource {
+  const source = openHrSource(url, employees, options)
+  onTestFinished(() => source.close())
+  return source
+}
+
+/** The same, for the caller to close. */
+export function openHrSource(url: string, employees: string, options: HrSourceOptions = {}): HrSource {
   const { departments, defaultEnterpriseCode } = options
   const logger = pino({ level: 'silent' })
-  const source = new HrSource({
+  return new HrSource({
     server: hrServer(url, logger),
     employeesSql: { file: 'employees.sql', sql: employees },
     departmentsSql: departments === undefined ? null : { file: 'departments.sql', sql: departments },
     ...(defaultEnterpriseCode === undefined ? {} : { defaultEnterpriseCode }),
     logger,
   })
-  onTestFinished(() => source.close())
-  return source
 }
 
 const ESCAPED: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }

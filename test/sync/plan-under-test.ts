@@ -6,7 +6,7 @@ import type { PlannerOptions } from '../../src/sync/planner.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { hrSource } from '../hr/hr-database.ts'
+import { openHrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -30,6 +30,8 @@ const MARKS = { held_run: null, held_hash: null, rejected: false, status: null }
 export class PlanUnderTest {
   readonly store = new StoreUnderTest()
   #hr: TestDatabase | undefined
+  /** By mapping: connecting takes longer than a plan does. */
+  readonly #sources = new Map<string, HrSource>()
 
   constructor() {
     beforeAll(async () => {
@@ -39,7 +41,10 @@ export class PlanUnderTest {
         create table department (dept_code text, parent_code text, active boolean default true, closed_at timestamptz)`)
     })
     beforeEach(() => this.hr.query('delete from person; delete from department'))
-    afterAll(() => this.#hr?.close())
+    afterAll(async () => {
+      for (const source of this.#sources.values()) await source.close()
+      await this.#hr?.close()
+    })
   }
 
   get hr(): pg.Pool {
@@ -57,7 +62,12 @@ export class PlanUnderTest {
   }
 
   source(employees = MAPPING, departments?: string): HrSource {
-    return hrSource(this.#hr?.url ?? '', employees, departments === undefined ? {} : { departments })
+    const mapping = JSON.stringify([employees, departments])
+    const source =
+      this.#sources.get(mapping) ??
+      openHrSource(this.#hr?.url ?? '', employees, departments === undefined ? {} : { departments })
+    this.#sources.set(mapping, source)
+    return source
   }
 
   /** Plans a run of the kind, as the scheduler would. */
