@@ -10,7 +10,10 @@ import { Readings } from './readings.ts'
 
 /** How long a page waits for HR. */
 const WAIT_MS = 300
-/** How long HR is left alone after it has twice in a row not answered in time: the first look may have had to connect. */
+/** How long the first look waits, which has to connect, and one after so long that connections may have been given back. */
+const CONNECT_MS = 3_000
+const CONNECTED_FOR_MS = 30_000
+/** How long HR is left alone after it has twice in a row not answered in time. */
 const REST_MS = 5_000
 /** Look-ups of one HR system at a time, and how many more wait: workers read it through the same connections. */
 const AT_A_TIME = 2
@@ -45,14 +48,24 @@ interface FoundInHr {
 class Looks {
   readonly #line = new BoundedLine(AT_A_TIME, WAITING)
   #misses = 0
+  #answeredAt = Number.NEGATIVE_INFINITY
   #restsUntil = 0
 
   /** What it finds in time. @throws what it fails with, Error if it takes longer */
-  async run<Found>(look: () => Promise<Iterable<Found>>): Promise<Found[]> {
-    if (performance.now() < this.#restsUntil) return []
+  async run<Found>(look: (timeoutMs: number) => Promise<Iterable<Found>>): Promise<Found[]> {
+    const now = performance.now()
+    if (now < this.#restsUntil) return []
+    const connects = this.#misses === 0 && now - this.#answeredAt > CONNECTED_FOR_MS
+    const timeoutMs = connects ? CONNECT_MS : WAIT_MS
     try {
-      const found = [...(await within(WAIT_MS, this.#line.run(look)))]
+      const found = [
+        ...(await within(
+          timeoutMs,
+          this.#line.run(() => look(timeoutMs)),
+        )),
+      ]
       this.#misses = 0
+      this.#answeredAt = performance.now()
       return found
     } catch (error) {
       if (!(error instanceof BusyError)) this.#misses += 1
@@ -104,18 +117,20 @@ export class People {
     keys: readonly EmployeeKey[],
     fields: readonly EmployeeField[],
   ): Promise<Map<string, HrEmployeeRow>> {
-    return this.#ask('employees', keys, async ({ hr }, wanted) => {
+    return this.#ask('employees', keys, async ({ hr }, wanted, timeoutMs) => {
       const { columns: mapped } = await hr.mapping()
       const columns = fields.filter(field => mapped.has(field))
       if (columns.length === 0) return []
-      const found = await hr.lookup(wanted, { columns, expected: () => [], timeoutMs: WAIT_MS })
+      const found = await hr.lookup(wanted, { columns, expected: () => [], timeoutMs })
       return [...found].flatMap(([key, row]) => (row === 'duplicate' ? [] : [[key, row] as const]))
     })
   }
 
   /** Names of some departments, by `keyText` of enterprise and code. */
   departments(keys: readonly DepartmentKey[]): Promise<Map<string, string>> {
-    return this.#ask('departments', keys, ({ hr }, wanted) => hr.departmentNames(wanted, WAIT_MS))
+    return this.#ask('departments', keys, ({ hr }, wanted, timeoutMs) =>
+      hr.departmentNames(wanted, timeoutMs),
+    )
   }
 
   /**
@@ -174,7 +189,11 @@ export class People {
   async #ask<Key extends { enterpriseCode: string }, Found>(
     kind: 'employees' | 'departments',
     keys: readonly Key[],
-    look: (source: NamedSource, wanted: Key[]) => Promise<Iterable<readonly [string, Found]>>,
+    look: (
+      source: NamedSource,
+      wanted: Key[],
+      timeoutMs: number,
+    ) => Promise<Iterable<readonly [string, Found]>>,
   ): Promise<Map<string, Found>> {
     const owned = Map.groupBy(keys, ({ enterpriseCode }) => this.#hr.of(enterpriseCode))
     const answers = await Promise.all(
@@ -182,7 +201,7 @@ export class People {
         const looks = source && this.#places.get(source)?.[kind]
         if (!looks) return []
         try {
-          return await looks.run(() => look(source, wanted))
+          return await looks.run(timeoutMs => look(source, wanted, timeoutMs))
         } catch (error) {
           const what = 'a page comes without what HR says of its people'
           this.#logger.debug({ source: source.name, error }, what)

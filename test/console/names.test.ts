@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { startFarAway } from '../helpers/far-away.ts'
 import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
 import { startGate } from './hr-gate.ts'
 
@@ -146,6 +147,15 @@ test('while HR does not answer, pages come without names, and HR is left alone',
   await locking.query('rollback')
   await shown(SHOWN, employees)
   expect(JSON.stringify(lines)).not.toContain('Tester')
+})
+
+test('the first page has names although HR is far away and has yet to be connected to', async () => {
+  await using hr = await startFarAway(console.url, 25)
+  await using other = await openApp(console.url, {
+    settings: { ...hrOf(console.url), HR_DATABASE_URL: hr.url },
+  })
+  const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html' }
+  expect((await other.app.inject({ url: '/employees', headers })).body).toContain(SHOWN)
 })
 
 test.each(['/employees/e1', '/runs/77/plan'])('%s asks HR for names while it reads HR itself', async url => {

@@ -236,10 +236,12 @@ const VERDICTS = { running: 'info', held: 'warn', source_suspect: 'bad' } as con
 
 function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Block[] {
   const { t, language } = ask
-  const { summary } = dryRun
+  const { summary, adopt } = dryRun
   if (summary === null) return []
   const { compared } = summary
   const differences = DIFFERENCES.reduce((sum, name) => sum + (compared[name] ?? 0), 0)
+  // Of the mapping in use: only what a run with it would do is of interest.
+  const compares = !adopt?.is_in_use || differences > 0
   const said = summary.verdict_message
   const separator = t('employees.list_separator')
   const names = (fields: string[]) =>
@@ -247,24 +249,20 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
       fields.map(field => term('field', field)),
       separator,
     )
-  const planned = Object.entries(summary.planned)
-    .filter(([, n]) => n > 0)
-    .map(([reason, n]): Words => [term('reason', reason), ' ', n])
+  const planned = Object.entries(summary.planned).filter(([, n]) => n > 0)
+  const count = planned.reduce((sum, [, n]) => sum + n, 0)
   return [
     {
       notice: VERDICTS[summary.verdict],
-      title:
-        differences === 0 ? t('mapping.no_difference') : t('mapping.differences', { count: differences }),
+      title: adopt?.is_in_use
+        ? t('mapping.planned_now', { count })
+        : differences === 0
+          ? t('mapping.no_difference')
+          : t('mapping.differences', { count: differences }),
       what: joined([t(`mapping.verdict.${summary.verdict}`), said && inLanguage(language, said)], ' '),
     },
     ...adoption(ask, dryRun),
-    {
-      tiles: DIFFERENCES.map(name => ({
-        value: compared[name] ?? 0,
-        name: t(`mapping.what.${name}`),
-        ...(name === 'breaks' && (compared.breaks ?? 0) > 0 ? { tone: 'warn' as const } : {}),
-      })),
-    },
+    ...(compares ? [differencesOf(ask, compared)] : []),
     {
       facts: [
         [
@@ -277,7 +275,13 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
         ],
         [t('mapping.added'), names(summary.added_columns)],
         [t('mapping.removed'), names(summary.removed_columns)],
-        [t('mapping.planned'), joined(planned, separator)],
+        [
+          t('mapping.planned'),
+          joined(
+            planned.map(([reason, n]): Words => [term('reason', reason), ' ', n]),
+            separator,
+          ),
+        ],
       ],
     },
     {
@@ -295,13 +299,29 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
         ruleBreaks(ask, summary),
       ].filter(column => column.length > 0),
     },
-    {
-      section: t('mapping.who'),
-      aside:
-        differences > summary.stored ? t('mapping.stored', { count: summary.stored }) : t('employees.masked'),
-      blocks: employeesOf(ask, dryRun, what),
-    },
+    ...(compares
+      ? [
+          {
+            section: t('mapping.who'),
+            aside:
+              differences > summary.stored
+                ? t('mapping.stored', { count: summary.stored })
+                : t('employees.masked'),
+            blocks: employeesOf(ask, dryRun, what),
+          },
+        ]
+      : []),
   ]
+}
+
+function differencesOf({ t }: Ask, compared: Record<string, number>): Block {
+  return {
+    tiles: DIFFERENCES.map(name => ({
+      value: compared[name] ?? 0,
+      name: t(`mapping.what.${name}`),
+      ...(name === 'breaks' && (compared.breaks ?? 0) > 0 ? { tone: 'warn' as const } : {}),
+    })),
+  }
 }
 
 /** Whether there is something to adopt, and how. */

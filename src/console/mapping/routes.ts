@@ -104,8 +104,9 @@ function mapping(services: Services): Endpoint[] {
       path: '/mapping/dry-runs',
       tag: 'mapping',
       role: 'operator',
-      summary: 'Finds out what another SELECT would change, without changing anything',
-      body: SourceQuery.extend({ mapping: mappingText }),
+      summary:
+        'Finds out what a SELECT, or a run with the one in use, would change, without changing anything',
+      body: SourceQuery.extend({ mapping: mappingText.optional() }),
       starts: ({ id }) => `/mapping/dry-runs/${id}`,
       result: z.object({ id: z.int() }),
       run: (ask, { input }) => request(services, ask, input),
@@ -114,7 +115,8 @@ function mapping(services: Services): Endpoint[] {
         const { reason, place } =
           problem.cause instanceof MappingError ? problem.cause : { reason: problem.said, place: null }
         const dryRuns = await readDryRuns(services, ask, { limit: 20 })
-        const given = { text: input.mapping, source: input.source ?? '', sources: namesOf(services) }
+        const text = input.mapping ?? (await employeesFile(sourceOf(services, input.source)))?.sql ?? ''
+        const given = { text, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })
       },
     }),
@@ -145,10 +147,11 @@ function mapping(services: Services): Endpoint[] {
 async function request(
   services: Services,
   { asker }: Ask,
-  { mapping: text, source }: { mapping: string; source?: string | undefined },
+  { mapping, source }: { mapping?: string | undefined; source?: string | undefined },
 ): Promise<{ id: number }> {
-  const { name } = sourceOf(services, source)
+  const { name, hr } = sourceOf(services, source)
   try {
+    const text = mapping ?? (await hr.mappingFiles()).employees.sql
     // Browsers send CRLF line ends in forms.
     return { id: await requestDryRun(services, asker, { sql: text.replaceAll('\r\n', '\n'), source: name }) }
   } catch (error) {

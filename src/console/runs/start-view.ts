@@ -32,8 +32,23 @@ export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
             ...sourceField(ask, kind, page),
           ],
         })}
+        ${kind === 'changes' ? preview(ask, page) : ''}
       </li>`,
     )}</ul>`
+}
+
+/** What a run would do: a dry run of the SELECT in use, of each source by itself. */
+function preview(ask: Ask, { sources }: StartPageResult): SafeHtml[] {
+  const { t } = ask
+  return (sources.length === 0 ? [null] : sources).map(source =>
+    actionForm(ask, {
+      to: '/mapping/dry-runs',
+      label: source === null ? t('runs.preview') : t('runs.preview_of', { source }),
+      role: 'operator',
+      folded: false,
+      fields: source === null ? [] : [{ name: 'source', type: 'hidden', value: source }],
+    }),
+  )
 }
 
 function fieldsOf({ t }: Ask, kind: StartedKind): Field[] {

@@ -52,6 +52,8 @@ export const runs = {
   'runs.does.orders': 'Reads the payment orders of the last days again, and keeps a copy.',
   'runs.does.accounts': 'Reads the limit accounts of all enterprises again, and keeps a copy.',
   'runs.does.taxpayers': 'Reads the taxpayers of TAXPAYER_IDENTIFIERS again, and keeps a copy.',
+  'runs.preview': 'See first what it would do',
+  'runs.preview_of': 'See first what it would do for {source}',
   'runs.costs.changes': 'Reads HR once; two calls for each employee that differs.',
   'runs.costs.full': 'At least one call per employee.',
   'runs.costs.full_calls': 'At least {calls} calls, one per employee.',

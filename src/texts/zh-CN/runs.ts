@@ -53,6 +53,8 @@ export const runs = {
   'runs.does.orders': '重新读取最近几天的支付订单，并保存副本。',
   'runs.does.accounts': '重新读取所有企业的额度账户，并保存副本。',
   'runs.does.taxpayers': '重新读取 TAXPAYER_IDENTIFIERS 中的纳税主体，并保存副本。',
+  'runs.preview': '先看看会做什么',
+  'runs.preview_of': '先看看对 {source} 会做什么',
   'runs.costs.changes': '读取人事系统一次；每名有差异的员工调用两次。',
   'runs.costs.full': '每名员工至少调用一次。',
   'runs.costs.full_calls': '每名员工一次，至少 {calls} 次调用。',

@@ -111,6 +111,20 @@ test('a dry run of another SELECT shows exactly the planted differences, and sen
   ])
 })
 
+test('whoever is about to start a run sees first what it would do', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/runs/new')
+  await page.getByRole('button', { name: 'See first what it would do' }).click()
+  await page.waitForURL('**/mapping/dry-runs/*')
+  await page.getByText('A run would find nothing to do now.').waitFor()
+  await company.hr.query(`update person set name = 'Another' where userid in ('e0001', 'e0002')`)
+  await page.goto('/runs/new')
+  await page.getByRole('button', { name: 'See first what it would do' }).click()
+  await page.getByText('A run would plan 2 employees now.').waitFor()
+  await page.getByText('It is the mapping in use: there is nothing to adopt.').waitFor()
+  await screenshot(page, 'dry-run-in-use')
+})
+
 test('a SELECT that HR refuses is told with line and column, and its text is kept', async () => {
   const page = await visit(browser, service.url, { role: 'operator' })
   await page.goto('/mapping/dry-runs')
