@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES, type ShownEmployeeStatus } from '../../sync/figures.ts'
+import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 
 /** Statuses that have a list of their own. The index has all employees but those in sync, who need none. */
 export const LISTED = SHOWN_EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
@@ -18,7 +19,7 @@ export const ListedEmployee = z.object({
     ),
   department: z.string().nullable(),
   acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
-  open_cases: z.int().describe('At most 100 are counted'),
+  open_cases: z.int().describe('With those of the enterprise about withheld fields; at most 100 are counted'),
 })
 export type ListedEmployee = z.infer<typeof ListedEmployee>
 
@@ -52,19 +53,31 @@ export function listStatement(
   const { status, department } = filter
   const from = status && !department ? withStatus(status, after, value) : inOrder(filter, after, value)
   const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
-            e.acknowledged_at,
-            (select count(*)::int from (
-               select from dirsync.dead_letter d
-               where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
+            e.acknowledged_at, ${openCases('e', 'e.withheld')} as open_cases
      from (${from}) e
      order by e.enterprise_code, e.userid limit $1`
   return { text, values }
 }
 
+/**
+ * SQL: how many unresolved cases an employee has, as their page lists them: their own, and the enterprise's about withheld fields.
+ * @param row with the employee's key
+ */
+export function openCases(row: string, withheld: string): string {
+  return `(
+    select count(*)::int from (
+      select from dirsync.dead_letter d
+      where d.enterprise_code = ${row}.enterprise_code and d.entity_key = ${row}.userid
+        and d.entity = 'employee' and d.state not in ('resolved', 'ignored')
+      union all
+      select from (select ${row}.enterprise_code, w.field from unnest(${withheld}) as w (field)) b
+      join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK} and d.state <> 'ignored'
+      limit 100) few)`
+}
+
 type Position = Parameters<typeof listStatement>[1]
 
-const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.acknowledged_at, e.status'
+const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.acknowledged_at, e.status, e.withheld'
 
 /** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
 function inOrder(

@@ -11,7 +11,7 @@ import type { Said } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import type { DepartmentKey, People } from '../people.ts'
-import { ListedEmployee } from './list.ts'
+import { ListedEmployee, openCases } from './list.ts'
 
 /** An employee in search results. */
 export const FoundEmployee = ListedEmployee.extend({
@@ -139,11 +139,7 @@ export async function searchEmployees(
        select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
      )
      select o.enterprise_code, o.userid, o.found_by, coalesce(${employeeStatus('e')}, 'unknown') as status,
-            e.dept_code as department, e.acknowledged_at,
-            (select count(*)::int from (
-               select from dirsync.dead_letter d
-               where d.enterprise_code = o.enterprise_code and d.entity_key = o.userid
-                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as open_cases
+            e.dept_code as department, e.acknowledged_at, ${openCases('o', 'e.withheld')} as open_cases
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
      order by o.userid <> $4, lower(o.userid collate "C"), o.userid collate "C", o.enterprise_code limit $5`,

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { connectPlatform } from '../../../src/connections.ts'
+import { listEmployees } from '../../../src/console/employees/list.ts'
 import { readEmployee } from '../../../src/console/employees/query.ts'
 import { RevealError, revealValues } from '../../../src/console/employees/reveal.ts'
 import { searchEmployees } from '../../../src/console/employees/search.ts'
@@ -120,6 +121,13 @@ describe('the page of an employee', () => {
       expect(worded(open)?.remedy).not.toBe('')
       expect(page.steps.at(-1)).toMatchObject({ case_id: open?.id, remedy: open?.remedy })
     }
+    const { items } = await listEmployees(company.db, { status: 'dead_lettered' }, { limit: 3 })
+    expect(items).toMatchObject([
+      { userid: 'e0007', open_cases: 1 },
+      { userid: 'e0008', open_cases: 1 },
+    ])
+    const [found] = await searchEmployees(company.db, 'e0007', { limit: 1 })
+    expect(found).toMatchObject({ userid: 'e0007', open_cases: 1 })
     const { dead_letters } = await pageOf(hr, null, 'e0009')
     expect(dead_letters).toEqual([])
   })
