@@ -70,7 +70,8 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       trade_no: receipt,
     }),
     whenUnknown: async ({ number }, context) => {
-      await warnOfMissingRoles(context)
+      // The database may be away. The outcome is told all the same, or the refund would be sent again.
+      await warnOfMissingRoles(context).catch(() => {})
       return [say('shell.refund_unknown'), `${context.program} refund settle ${number}`]
     },
   })

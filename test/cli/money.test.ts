@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 import { atTerminal } from './terminal.ts'
 
@@ -58,12 +59,16 @@ const journal = async (table: 'refund' | 'topup', number: number | string) =>
       [typeof number === 'number' ? order(number) : number],
     )
   ).rows
-/** The platform, but for refunds, which are received and never answered. */
+/** The platform, but for refunds, which are received, and passed on once they are released. */
 async function holdRefunds(platform: string) {
   const held = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
   const server = createServer(async (incoming, outgoing) => {
     const body = await text(incoming)
-    if (incoming.url?.includes('/syncRefund')) return held.resolve()
+    if (incoming.url?.includes('/syncRefund')) {
+      held.resolve()
+      await released.promise
+    }
     const headers = { 'content-type': incoming.headers['content-type'] ?? '' }
     const answer = await fetch(platform + incoming.url, { method: 'POST', headers, body })
     outgoing.end(await answer.text())
@@ -72,6 +77,7 @@ async function holdRefunds(platform: string) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     held: held.promise,
+    release: released.resolve,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
@@ -219,6 +225,24 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
   const settled = await dirsync('refund', 'settle', `${APP}R-lost`, '--json')
   expect(settled.code).toBe(0)
   expect(settled.json()).toMatchObject({ state: 'accepted' })
+})
+
+test.concurrent('a database that fails once the refund is sent hides neither its outcome nor its amount', async () => {
+  await using platform = await holdRefunds(deployment.emulator.url)
+  // Another address, and so the memory of another database.
+  await using own = await createTestDatabase({ migrated: true })
+  await using database = await startTcpProxy(own.url)
+  const settings = { ...deployment.settings, DATABASE_URL: database.url, PLATFORM_BASE_URL: platform.url }
+  const refunding = run(refund(10, '--number', `${APP}R-away`, '--yes'), settings)
+  await platform.held
+  await database.refuse()
+  platform.release()
+  const { code, stderr } = await refunding
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/unknown whether refund test-applicationR-away was carried out: do not send/)
+  expect(stderr).toMatch(/^ +amount +CN¥12\.50$/m)
+  expect(stderr).toMatch(/the platform's answer \(accepted\) could not be\s+stored/)
+  expect(stderr).toMatch(/dirsync refund settle test-applicationR-away$/m)
 })
 
 describe('a top-up', () => {
