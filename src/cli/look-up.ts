@@ -155,8 +155,8 @@ export function stateText(list: PlatformList, value: number | string | null): st
   return meaning === '' ? String(value) : `${value} ${meaning}`
 }
 
-/** An amount of money, or in the unit of an asset that is not money. */
-export function amountText(text: string | null, asset: string | null = null): string | null {
+/** An amount of money, or of an asset; see `moneyText`. */
+export function amountText(text: string | null, asset?: string | null): string | null {
   return text === null ? null : moneyText(shellLanguage(), text, asset)
 }
 

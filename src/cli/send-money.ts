@@ -139,7 +139,7 @@ export function sendTopUpRequest(
 interface Sending<Request> {
   what: 'refund' | 'top_up'
   operation: typeof refundCreate | typeof topUpApply
-  /** What its amount is in; null, and by default: money. It is asked before anything is sent. */
+  /** What its amount is in, where that is not always money; null: it is not known. It is asked before anything is sent. */
   paidWith?(request: Request, pool: Pool): Promise<string | null>
   /** What a person needs to know before confirming. */
   summary(

@@ -9,6 +9,8 @@ const CURRENCY = 'CNY'
 const EXACT = { maximumFractionDigits: 20 } as const
 const UNITS = { ...EXACT, minimumFractionDigits: 2, trailingZeroDisplay: 'stripIfInteger' } as const
 
+const CASH = ASSET_CODE.CASH.value
+
 /** How amounts are called that are not money, by asset. */
 const NAMED = {
   [ASSET_CODE.POINT.value]: 'money.points',
@@ -17,17 +19,18 @@ const NAMED = {
 } as const
 
 /**
- * An amount for people, with its currency, or in the unit of its asset.
+ * An amount for people, with its currency, or in the unit of its asset; the bare number where that is not known.
  * @param text a decimal, as the database and the platform have it: as a number it would lose digits
- * @param asset `assetCode` of a payment order; null: it is not known, and the amount is money
+ * @param asset `assetCode` of a payment order; null: it is not known; by default money
  */
-export function moneyText(language: Language, text: string, asset: string | null = null): string {
+export function moneyText(language: Language, text: string, asset: string | null = CASH): string {
   if (!/^-?\d+(\.\d+)?$/.test(text)) return text
   const decimal = text as `${number}`
-  if (asset === null || asset === ASSET_CODE.CASH.value)
+  if (asset === CASH)
     return numbers(language, { style: 'currency', currency: CURRENCY, ...EXACT }).format(decimal)
-  const count = /^1(\.0*)?$/.test(text) ? 1 : 2
   const amount = numbers(language, UNITS).format(decimal)
+  if (asset === null) return amount
+  const count = /^1(\.0*)?$/.test(text) ? 1 : 2
   const name = NAMED[asset as keyof typeof NAMED]
   return name ? translator(language)(name, { amount, count }) : `${amount} ${asset}`
 }

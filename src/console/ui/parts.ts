@@ -99,11 +99,11 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
-/** An amount of money, or in the unit of an asset that is not money. */
+/** An amount of money, or of an asset; see `moneyText`. */
 export function amount(
   { language }: Pick<Taste, 'language'>,
   text: string | null,
-  asset: string | null = null,
+  asset?: string | null,
 ): string {
   return text === null ? '–' : moneyText(language, text, asset)
 }
