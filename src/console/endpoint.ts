@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { csvLine } from '../lib/csv.ts'
 import { storable } from '../lib/database.ts'
 import { type Message, message, saidBySchema } from '../texts/message.ts'
-import type { TextKey, TextValues } from '../texts/texts.ts'
+import type { NameIn, TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
 import { ABOUT, SCOPES, scopesFor } from './auth/scope.ts'
 import { ACCESS_ROLES, type AccessRole } from './auth/viewer.ts'
@@ -35,8 +35,7 @@ export interface Page {
 }
 
 /** An entry of the navigation: `nav.` and its name are a text of the catalogue. */
-export type NavEntry = EntryOf<TextKey>
-type EntryOf<Key> = Key extends `nav.${infer Name}` ? Name : never
+export type NavEntry = NameIn<'nav'>
 
 /** The message on the page that follows an action: a text of the catalogue with plain values. */
 export interface Notice {

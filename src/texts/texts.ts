@@ -49,11 +49,15 @@ export function isTextKey(key: string): key is TextKey {
 }
 
 /** The values that a list of the catalogue names, such as the categories of `category.…`. */
-export function namesIn(list: string): string[] {
+export function namesIn<List extends string>(list: List): NameIn<List>[] {
   return Object.keys(en)
     .filter(key => key.startsWith(`${list}.`))
-    .map(key => key.slice(list.length + 1))
+    .map(key => key.slice(list.length + 1) as NameIn<List>)
 }
+
+/** `open` in the list `state`, where the catalogue has `state.open`. */
+export type NameIn<List extends string> = Named<TextKey, List>
+type Named<Key, List extends string> = Key extends `${List}.${infer Name}` ? Name : never
 
 /** The text of a key that is made from data, such as `state.open`; the fallback where the catalogue has none. */
 export function textOr(language: Language, key: string, fallback: string): string {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { browserName } from '../../src/console/access/browser-name.ts'
 import { permits, SCOPES, type Scope, scopesFor } from '../../src/console/auth/scope.ts'
 import { createLinkKey, createSignInKey } from '../../src/console/auth/sign-in-key.ts'
-import { endpoints } from '../../src/console/screens.ts'
+import { endpoints, SCREENS } from '../../src/console/screens.ts'
 import type { Services } from '../../src/console/services.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
@@ -354,6 +354,11 @@ describe('a token with scopes', () => {
     for (const scope of SCOPES.filter(scope => scope !== 'read'))
       expect(permits([scope], 'access', false), scope).toBe(false)
     expect(scopesFor('access', false)).toEqual([])
+  })
+
+  test('scopes are the screens, in the order of the navigation', () => {
+    const screens = SCREENS.map(({ name }) => name).filter(name => name !== 'api')
+    expect([...new Set(SCOPES.map(scope => scope.replace(/:read$/, '')))]).toEqual(['read', ...screens])
   })
 
   test('every screen has a scope', () => {

@@ -1,35 +1,25 @@
+import { type NameIn, namesIn } from '../../texts/texts.ts'
+
 /** What a token may be limited to, beside its role. */
 
-/** The screens on which something can be done. Not `access`: a limited token could make itself one without limits. */
-const ACTING = [
-  'overview',
-  'alerts',
-  'runs',
-  'cases',
-  'employees',
-  'departments',
-  'platform',
-  'schedules',
-  'mapping',
-  'money',
-  'mirrors',
-  'halts',
-  'settings',
-] as const
-/** Those where a program can only look. */
-const LOOKING = ['audit', 'access'] as const
-
-type Acting = (typeof ACTING)[number]
-type Looking = Acting | (typeof LOOKING)[number]
+type Entry = NameIn<'nav'>
+/** Any token may read about the API, such as whether it is still good. */
+export const ABOUT = 'api'
+/** Without a scope: an account is a person's, and so no token's. */
+type Unlimited = typeof ABOUT | 'account'
+/** Where a limited token can only look: with `access` it could make itself one without limits. */
+type Looking = 'audit' | 'access'
 
 /** `read`: looks at everything; `cases`: looks at cases and decides about them; `cases:read`: looks at them. */
-export type Scope = 'read' | Acting | `${Looking}:read`
+export type Scope = 'read' | Exclude<Entry, Unlimited | Looking> | `${Exclude<Entry, Unlimited>}:read`
 
-export const SCOPES: readonly Scope[] = [
-  'read',
-  ...ACTING.flatMap(tag => [tag, `${tag}:read`] as const),
-  ...LOOKING.map(tag => `${tag}:read` as const),
-]
+/** In the order of the navigation. */
+export const SCOPES: readonly Scope[] = ['read', ...namesIn('nav').flatMap(scopesOf)]
+
+function scopesOf(entry: Entry): Scope[] {
+  if (entry === ABOUT || entry === 'account') return []
+  return entry === 'audit' || entry === 'access' ? [`${entry}:read`] : [entry, `${entry}:read`]
+}
 
 /**
  * The scopes of which a limited token needs one.
@@ -40,9 +30,6 @@ export const SCOPES: readonly Scope[] = [
 export function scopesFor(tag: string, reads: boolean): readonly Scope[] {
   return SCOPES.filter(scope => scope === tag || (reads && (scope === 'read' || scope === `${tag}:read`)))
 }
-
-/** Any token may read about the API, such as whether it is still good. */
-export const ABOUT = 'api'
 
 /**
  * Whether a token may make a request, as far as its limits go.
