@@ -2,7 +2,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { jsonRows } from '../sync/figures.ts'
 import type { Halt } from '../sync/halts.ts'
 import { HAS_CHECKED, type Health, readHealth } from '../sync/health.ts'
-import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
+import { HELD_RUNS, OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
@@ -86,8 +86,9 @@ const DETAILS = `
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
     order by coalesce(s.name, h.scope), s.name is null, since, h.scope
   ), held_runs as (
-    select id as run, kind, hr_source as source, coalesce(undecided, planned, 0) as planned, coalesce(planned_at, requested_at) as since
-    from dirsync.sync_run where state = 'held' and finished_at is null
+    select id as run, kind, hr_source as source, coalesce(planned, 0) as planned,
+           coalesce(planned_at, requested_at) as since
+    from ${HELD_RUNS} held
   ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
     union all ${suspectsAmong('departments', `kind = 'departments'`)}
   ), last_hour as (

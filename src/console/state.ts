@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { jsonRows, PLATFORM_PAUSE } from '../sync/figures.ts'
 import { ALIVE, missingAmong } from '../sync/process.ts'
+import { HELD_RUNS } from '../sync/run.ts'
 import { failureTexts } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
@@ -34,7 +35,7 @@ export const STANDSTILL = `(
   with halts as (
     select scope, category, message, remedy, raised_by, since from dirsync.halt order by scope <> '*', scope
   ), held as (
-    select id, coalesce(undecided, planned) as planned, hr_source from dirsync.sync_run where state = 'held' and finished_at is null order by id
+    select id, planned, hr_source from ${HELD_RUNS} held order by id
   ), pause as (
     select paused_until, pause_reason from (${PLATFORM_PAUSE}) p
     where paused_until > now() + interval '${SHORTEST_PAUSE_S} seconds'

@@ -150,6 +150,11 @@ export const RUN_SOURCES = `(
  */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}' and part_of is null`
 
+/** SQL: the runs that wait for a decision; `planned` is what of the plan is undecided. An index has unfinished runs alone. */
+export const HELD_RUNS = `(
+  select id, kind, hr_source, requested_at, planned_at, coalesce(undecided, planned) as planned
+  from dirsync.sync_run where state = 'held' and finished_at is null)`
+
 /**
  * Condition on a run `r` of a kind, for the latest or first such run by `order by r.kind, r.id desc` or `order by r.kind desc, r.id`.
  * A range, which together with that order is what the index on kind and id has: by `r.kind = …` the order by id alone

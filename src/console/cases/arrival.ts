@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { OF_EVERYBODY, ofKind, RUN_SOURCES } from '../../sync/run.ts'
+import { HELD_RUNS, OF_EVERYBODY, ofKind, RUN_SOURCES } from '../../sync/run.ts'
 
 /** What is so where no case is unresolved; each has a text `cases.none_todo.<name>`. */
 export const Arrival = z.enum(['unread', 'paused', 'halted', 'held', 'failed', 'waiting', 'arrived'])
@@ -18,7 +18,7 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
           then 'unread'
         when exists (select from dirsync.halt where category = 'paused') then 'paused'
         when exists (select from dirsync.halt) then 'halted'
-        when exists (select from dirsync.sync_run where state = 'held' and finished_at is null) then 'held'
+        when exists (select from ${HELD_RUNS} held) then 'held'
         when ${isLatestFailed('changes', OF_EVERYBODY, 'r.id desc')}
           or ${isLatestFailed('departments', ofKind(`'departments'`), 'r.kind, r.id desc')}
           or ${isLatestFailed('openids', ofKind(`'openids'`), 'r.kind, r.id desc')} then 'failed'

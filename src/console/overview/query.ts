@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { FOR_A_PERSON } from '../../sync/cases.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
+import { HELD_RUNS } from '../../sync/run.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
@@ -102,8 +103,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     readUrgent(db, language),
     readUnknownPeople(db),
     db.query<OverviewResult['held_runs'][number]>(
-      `select id, kind, hr_source, requested_at, coalesce(undecided, planned) as planned from dirsync.sync_run
-       where state = 'held' and finished_at is null order by id`,
+      `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
   ])
   const alive = processes.filter(process => process.alive)

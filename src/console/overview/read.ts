@@ -3,7 +3,7 @@ import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
-import { ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
+import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { countStatuses } from '../employees/list.ts'
 import { type HaltReport, listHalts } from '../halts/query.ts'
 import { type ListedRun, listRunsPage } from '../runs/list.ts'
@@ -49,7 +49,7 @@ export async function readOverview(db: Pool): Promise<Overview> {
     listHalts(db),
     db.query<{ id: number }>(
       // Each by an index: with OR all runs would be read.
-      `select id from dirsync.sync_run where state = 'held' and finished_at is null
+      `select id from ${HELD_RUNS} held
        union all
        select latest.id
        from (${PRESENT_KINDS}) k
