@@ -44,6 +44,7 @@ export function shellAsk({ asker, commands, config }: CommandContext, language =
     from: null,
     now: new Date(),
     marks: new Marks(),
+    findsNames: false,
     readOnly: false,
     may: () => true,
   }

@@ -146,6 +146,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
         ...{ pool: services.pool, readOnly, publicUrl, refused },
         from: isPage ? from : null,
         // Programs are given keys alone.
+        findsNames: names !== null && services.people.haveNames,
         marks: new Marks(names === null || isApi(request) ? null : keys => names.look(keys)),
       })
     },

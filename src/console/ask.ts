@@ -39,6 +39,8 @@ export interface Ask extends Taste {
   readonly now: Date
   /** Where the page names people and departments. */
   readonly marks: Marks
+  /** Whether people can be found by their names. */
+  readonly findsNames: boolean
   /** True if this console cannot change anything. */
   readonly readOnly: boolean
   may(role: AccessRole): boolean
@@ -97,6 +99,7 @@ export function askOf(
     refused,
     from = null,
     marks = new Marks(),
+    findsNames = false,
   }: {
     pool: Pool
     readOnly: boolean
@@ -104,6 +107,7 @@ export function askOf(
     refused?: Refused | undefined
     from?: string | null
     marks?: Marks
+    findsNames?: boolean
   },
 ): Ask {
   const via = viewer.via === 'token' ? 'api' : 'console'
@@ -119,6 +123,7 @@ export function askOf(
     from,
     now: new Date(),
     marks,
+    findsNames,
     readOnly,
     ...(refused ? { refused } : {}),
     may: role => !readOnly && mayAs(viewer.role, role),

@@ -133,6 +133,17 @@ export class People {
     )
   }
 
+  /** Whether all people have names to be found by, as far as is known without a look at HR. */
+  get haveNames(): boolean {
+    return this.#hr.all.every(({ hr }) => hr.seenMapping?.columns.has('name') ?? true)
+  }
+
+  /** The HR systems whose people have no names. @throws what reading a mapping fails with, Error if it takes too long */
+  async nameless(): Promise<NamedSource[]> {
+    const columns = await within(SEARCH_MS, Promise.all(this.#hr.all.map(({ hr }) => hr.mapping())))
+    return this.#hr.all.filter((_, i) => !columns[i]?.columns.has('name'))
+  }
+
   /**
    * Some people and departments whom HR has by the beginning of a word of the name or of another column.
    * @param departments the beginning of a department's name; null: none are looked for

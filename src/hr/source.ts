@@ -262,6 +262,11 @@ export class HrSource {
     return (await this.#inspected()).employees
   }
 
+  /** The employees' mapping as it was last seen, without a look at HR; undefined where nothing has looked yet. */
+  get seenMapping(): EmployeeMapping | undefined {
+    return this.#known.latest
+  }
+
   /** The current texts of both mappings. @throws MappingError */
   async mappingFiles(): Promise<{ employees: MappingFile; departments: MappingFile | null }> {
     const { employeesSql, departmentsSql } = this.#options
@@ -427,6 +432,10 @@ class KnownMappings {
 
   find(fingerprint: string): EmployeeMapping | undefined {
     return this.#mappings.get(fingerprint)
+  }
+
+  get latest(): EmployeeMapping | undefined {
+    return [...this.#mappings.values()].at(-1)
   }
 
   add(mapping: EmployeeMapping): void {

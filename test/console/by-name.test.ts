@@ -120,30 +120,54 @@ test('an HR that does not answer, or cannot be searched, says so', async () => {
   expect(await refused('测')).toMatch(/HR could not be searched\..*staff/)
 })
 
+const UNNAMED = "select enterprise_code, userid, '1' as corp_code from public.staff"
+
+/** Two HR systems, of which the second has no names. */
+function halfNamed(databaseUrl: string) {
+  const source = (name: string, enterprise: string, sql?: string) => ({
+    name,
+    address: databaseUrl,
+    employees_sql: hrOf(databaseUrl, sql).HR_EMPLOYEES_SQL,
+    enterprise_codes: [enterprise],
+  })
+  const file = join(folder, 'sources.json')
+  writeFileSync(file, JSON.stringify([source('north', ''), source('south', 'E2', UNNAMED)]))
+  return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
+}
+
 test.each([
-  ['turned off', { CONSOLE_NAMES: 'false' }, undefined, 'Names are turned off'],
+  ['turned off', () => ({ ...hrOf(console.url), CONSOLE_NAMES: 'false' }), 'Names are turned off'],
+  ['not in the mapping', () => hrOf(console.url, UNNAMED), 'The mapping of HR has no names.'],
   [
-    'not in the mapping',
-    {},
-    "select userid, '1' as corp_code from public.staff",
-    'The mapping of HR has no names.',
+    'not in one of the mappings',
+    () => halfNamed(console.url),
+    'The mapping of south has no names, so a name would not find everyone.',
   ],
-])('names that are %s say so', async (_, settings, sql, text) => {
-  await using other = await openApp(console.url, { settings: { ...hrOf(console.url, sql), ...settings } })
+])('names that are %s say so before HR is searched, and have no form', async (_, settings, text) => {
+  await using other = await openApp(console.url, { settings: settings() })
   const cookie = await signInAs(other, 'reviewer')
+  const headers = {
+    cookie,
+    'sec-fetch-site': 'same-origin',
+    accept: 'text/html',
+    'accept-language': 'en',
+    host: 'localhost',
+  }
+  const before = (await console.commands()).length
   const { body } = await other.app.inject({
     method: 'POST',
     url: '/employees/by-name',
     headers: {
-      cookie,
-      'sec-fetch-site': 'same-origin',
-      accept: 'text/html',
-      'accept-language': 'en',
-      host: 'localhost',
+      ...headers,
       referer: 'http://localhost/cases',
       'content-type': 'application/x-www-form-urlencoded',
     },
     payload: 'name=测&list=/cases',
   })
   expect(body).toContain(text)
+  const since = (await console.commands()).slice(before)
+  expect(since.filter(({ name }) => name === 'search')).toEqual([])
+  const cases = await other.app.inject({ url: '/cases', headers })
+  expect(cases.body).toContain('id="list"')
+  expect(cases.body).not.toContain('/employees/by-name')
 })

@@ -38,6 +38,15 @@ export async function keysByName(
   const { t, language } = ask
   const refuse = (text: string) => new Problem('invalid', text, { field: 'name' })
   if (!config.CONSOLE_NAMES) throw refuse(t('by_name.off'))
+  // Where a mapping cannot be read the search says why.
+  const nameless = await people.nameless().catch(() => [])
+  if (nameless.length > 0 && nameless.length < hr.all.length)
+    throw refuse(
+      t('by_name.unmapped_in', {
+        sources: new Intl.ListFormat(language).format(nameless.map(({ name }) => name)),
+      }),
+    )
+  if (nameless.length > 0) throw refuse(t('by_name.unmapped'))
   await people.readings.record(ask, 'search', { by: ['name'] })
   const { employees, isCut, trouble } = await people.search(
     { departments: null, by: [['name', [name]]] },
@@ -51,8 +60,6 @@ export async function keysByName(
   const keys = [
     ...new Set(employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))),
   ].sort()
-  for (const source of hr.all)
-    if (!(await source.hr.mapping()).columns.has('name')) throw refuse(t('by_name.unmapped'))
   if (isCut || keys.length > MOST_KEYS) throw refuse(t('by_name.many', { most: MOST_KEYS }))
   if (keys.length === 0) throw refuse(t('by_name.none'))
   return { keys }
@@ -73,7 +80,7 @@ export function keysField(keys: readonly string[] | undefined): Field[] {
   return keys ? [{ name: 'keys', type: 'hidden', value: keyListText(keys) }] : []
 }
 
-/** The people that a list is filtered by, each of whom can be taken out, and the form that finds them. */
+/** The people that a list is filtered by, each of whom can be taken out, and the form that finds them if they have names. */
 export function byName(ask: Ask, keys: readonly string[] = []): SafeHtml {
   const { t } = ask
   const without = (key: string) => {
@@ -89,7 +96,7 @@ export function byName(ask: Ask, keys: readonly string[] = []): SafeHtml {
     return html`<a href="${without(key)}" title="${t('by_name.without', { key })}">${foreign(key)}${names} ✕</a>`
   }
   return html`${keys.length === 0 ? '' : html`<nav class="chips" aria-label="${t('by_name.people')}">${keys.map(chip)}</nav>`}
-    ${byNameForm(ask)}`
+    ${ask.findsNames ? byNameForm(ask) : ''}`
 }
 
 function byNameForm(ask: Ask): SafeHtml {

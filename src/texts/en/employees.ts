@@ -24,6 +24,8 @@ export const employees = {
   'by_name.many': 'HR has more than {most, number} people by that name. Type more of it.',
   'by_name.off': 'Names are turned off (`CONSOLE_NAMES`). Filter by user id.',
   'by_name.unmapped': 'The mapping of HR has no names. Filter by user id.',
+  'by_name.unmapped_in':
+    'The mapping of {sources} has no names, so a name would not find everyone. Filter by user id.',
   'by_name.away': 'HR did not answer in time. Try again, or filter by user id.',
   'by_name.busy': 'HR is busy with other searches. Try again, or filter by user id.',
   'by_name.failed': 'HR could not be searched. Filter by user id until that is mended. {reason}',

@@ -24,6 +24,7 @@ export const employees = {
   'by_name.many': '人事系统中该姓名的员工超过 {most, number} 人，请输入更完整的姓名。',
   'by_name.off': '姓名显示已关闭（`CONSOLE_NAMES`），请按员工 ID 筛选。',
   'by_name.unmapped': '人事系统的字段映射中没有姓名，请按员工 ID 筛选。',
+  'by_name.unmapped_in': '{sources} 的字段映射中没有姓名，按姓名无法找到所有人，请按员工 ID 筛选。',
   'by_name.away': '人事系统未及时响应。请重试，或按员工 ID 筛选。',
   'by_name.busy': '人事系统正在处理其他搜索。请稍后重试，或按员工 ID 筛选。',
   'by_name.failed': '无法在人事系统中搜索。问题解决前，请按员工 ID 筛选。{reason}',
