@@ -32,7 +32,7 @@ export async function readFrame({ pool }: Services, ask: Ask, own: Own): Promise
     bar: stateBar(ask, state),
     entries: seenBy(ask).map(({ name, badge }) => {
       const value = (counts[name] ?? 0) as never
-      return { name, badge: badge?.count ? badge.count(value) : value }
+      return { name, badge: badge?.count ? badge.count(value) : value, list: badge?.list }
     }),
   }
 }

@@ -101,6 +101,26 @@ describe('the bar', () => {
   })
 })
 
+test.each([
+  ['cases', 3],
+  ['runs', 1],
+])('the count beside %s leads to just what it counts', async (name, count) => {
+  await console.pool.query(`
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+    select 'employee', state, 'update-employee', 'left_hr', '[]'::jsonb, '[]'::jsonb, state
+    from unnest(array['open', 'blocked', 'awaiting_activation', 'snoozed']) state
+    union all select 'employee', 'another', 'update-employee', 'left_hr', '[]', '[]', 'open';
+    insert into dirsync.sync_run (kind, state, requested_by) values ('changes', 'held', 'test'), ('full', 'running', 'test')`)
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.dead_letter; delete from dirsync.sync_run')
+  })
+  const body = await see('viewer', '/audit')
+  const links = [...body.matchAll(new RegExp(`<a [^>]*href="(/${name}[^"]*)"[^>]*>([^<]*)`, 'g'))]
+  const [, href = ''] = links.find(([, , text]) => text === String(count)) ?? []
+  const { items } = (await console.ask('viewer', 'GET', `/api/v1${href.replaceAll('&amp;', '&')}`)).json()
+  expect(items).toHaveLength(count)
+})
+
 describe('an error is shown within the navigation to whoever is signed in', () => {
   const navigation = '<nav class="side"'
 

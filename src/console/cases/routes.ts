@@ -11,6 +11,7 @@ import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
+import { casesForAPerson } from '../ui/paths.ts'
 import { readArrival } from './arrival.ts'
 import { caseShown } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
@@ -51,6 +52,7 @@ export const screen: Screen = {
   name: 'cases',
   badge: {
     sql: `select sum(n)::int from dirsync.tally where source = 'dead_letter' and state in ('open', 'blocked')`,
+    list: { href: casesForAPerson(), title: 'cases.for_a_person' },
   },
   topics: {
     cases: `select mark from tally where source = 'dead_letter'`,

@@ -52,7 +52,10 @@ type StartBody = z.infer<typeof StartBody>
 
 export const screen: Screen = {
   name: 'runs',
-  badge: { sql: `select sum(n)::int from dirsync.tally where source = 'sync_run' and state = 'held'` },
+  badge: {
+    sql: `select sum(n)::int from dirsync.tally where source = 'sync_run' and state = 'held'`,
+    list: { href: '/runs?state=held', title: 'run_state.held' },
+  },
   topics: {
     runs: `
       select concat_ws(' ',

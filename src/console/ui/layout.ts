@@ -4,6 +4,7 @@ import { LANGUAGES, type Translate } from '../../texts/texts.ts'
 import { type Ask, type Refused, type Taste, THEMES } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import type { NavEntry, Page } from '../endpoint.ts'
+import type { BadgeList } from '../screen.ts'
 import { asset } from './assets.ts'
 import { alert, copyButton } from './parts.ts'
 
@@ -15,7 +16,7 @@ export interface Frame {
   /** The name that people use for the deployment. */
   deployment: string
   /** The navigation, with counts such as that of open cases. */
-  entries: readonly { name: NavEntry; badge: number }[]
+  entries: readonly { name: NavEntry; badge: number; list?: BadgeList | undefined }[]
   /** The entry that the page belongs to, if it does. */
   current: NavEntry | null
   /** Why work stands still, if it does. */
@@ -100,10 +101,18 @@ function refusedNotice({ t, language, zone }: Ask, { isFilter, errors }: Refused
   )
 }
 
-function navItem({ t }: Ask, { name, badge }: Frame['entries'][number], current: Frame['current']): SafeHtml {
+function navItem(
+  { t }: Ask,
+  { name, badge, list }: Frame['entries'][number],
+  current: Frame['current'],
+): SafeHtml {
+  const count = t('common.count', { count: badge })
+  const inside = badge > 0 && !list ? html` <span class="badge">${count}</span>` : ''
+  const beside =
+    badge > 0 && list ? html` <a class="badge" href="${list.href}" title="${t(list.title)}">${count}</a>` : ''
   return html`<li><a href="/${name}"${name === current ? html` aria-current="page"` : ''}>${t(
     `nav.${name}`,
-  )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`
+  )}${inside}</a>${beside}</li>`
 }
 
 /** The form for language and colours. */
