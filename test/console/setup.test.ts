@@ -6,6 +6,7 @@ import { MappingError } from '../../src/hr/errors.ts'
 import { inWords, message } from '../../src/texts/message.ts'
 import { createCompany } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { worded } from '../texts/worded.ts'
 import { ConsoleUnderTest, consoleConfig, plantUser } from './console-under-test.ts'
 
 const NEW: SetupFacts = {
@@ -122,7 +123,7 @@ describe('the first steps', () => {
     ['platform_unavailable', ['PLATFORM_BASE_URL=…']],
     ['enterprise_code', []],
   ])('say that the platform does not accept dirsync while %s halts work', (category, lines) => {
-    const platform_halt = { category, message: AWAY }
+    const platform_halt = { scope: '*', category, message: AWAY }
     const facts = { ...NEW, token_at: at('10:00'), planned_at: at('10:00'), platform_halt }
     expect(steps(facts)).toMatchObject({ platform: 'failed', sync: 'waits for platform' })
     expect(setupSteps(facts).find(({ step }) => step === 'platform')).toMatchObject({ reason: AWAY, lines })
@@ -237,8 +238,8 @@ describe('in the console', () => {
 
   test('a halt of the platform fails its step, a pause or a halt of HR does not', async () => {
     await console.pool.query('delete from dirsync.setup')
-    const platform = async () =>
-      (await setup()).steps.find(({ step }: { step: string }) => step === 'platform').state
+    const step = async () => (await setup()).steps.find(({ step }: { step: string }) => step === 'platform')
+    const platform = async () => (await step()).state
     const before = await platform()
     expect(before).not.toBe('failed')
     const halt = (scope: string, category: string) =>
@@ -252,6 +253,9 @@ describe('in the console', () => {
     expect(await platform()).toBe(before)
     await halt('E2', 'enterprise_code')
     expect(await platform()).toBe('failed')
+    expect(worded(await step()).reason).toMatch(/^Enterprise E2: /)
+    await console.pool.query(`update dirsync.halt set category = 'credentials' where scope = '*'`)
+    expect(worded(await step()).reason).not.toContain('Enterprise')
     await console.pool.query('delete from dirsync.halt')
   })
 

@@ -5,7 +5,7 @@ import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { type Said, says } from '../../texts/message.ts'
+import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
 import { LOCAL } from '../auth/users.ts'
 import type { Services } from '../services.ts'
@@ -71,7 +71,7 @@ export interface SetupFacts {
   /** The latest run that compares HR. */
   run: { id: number; state: string; message: Said | null; at: Date } | null
   /** Why the platform accepts no work; null: it does, as far as is known. */
-  platform_halt: { category: string; message: Said } | null
+  platform_halt: { scope: string; category: string; message: Said } | null
   /** Whether a sync has come to its end. */
   has_synced: boolean
   /** When the platform last issued a token to this application that has been of use. */
@@ -163,7 +163,11 @@ function accepted(facts: SetupFacts): Partial<SetupStep> {
   const { platform_halt: halt, lines, token_at } = facts
   if (halt === null) return examined(facts, ['platform', 'credentials', 'clock'], token_at)
   const name = HALTED_BY[halt.category]
-  return { state: 'failed', reason: halt.message, lines: name === undefined ? [] : [...lines[name]] }
+  const reason =
+    halt.scope === '*' || halt.scope === ''
+      ? halt.message
+      : message('said.of_enterprise', { code: halt.scope, reason: halt.message })
+  return { state: 'failed', reason, lines: name === undefined ? [] : [...lines[name]] }
 }
 
 function checked({ examination }: SetupFacts): Partial<SetupStep> {
@@ -289,8 +293,8 @@ async function readFacts({
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
                (select message from dirsync.halt
                 where category = 'hr_unavailable' order by scope limit 1) as hr_away,
-               (select jsonb_build_object('category', category, 'message', message) from dirsync.halt
-                where category not in ('hr_unavailable', 'paused')
+               (select jsonb_build_object('scope', scope, 'category', category, 'message', message)
+                from dirsync.halt where category not in ('hr_unavailable', 'paused')
                 order by scope <> '*', scope limit 1) as platform_halt,
                exists (select from dirsync.sync_run
                        where kind in ('full', 'changes') and state = 'done') as has_synced,

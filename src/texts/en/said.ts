@@ -301,6 +301,7 @@ export const saidTexts = {
   'said.unknown_names': 'unknown: {names}',
   'said.unknown_and_unread': 'unknown: {names}; {unread}',
   'said.of_source': 'HR source {name}: {reason}',
+  'said.of_enterprise': 'Enterprise {code}: {reason}',
   'said.no_source': 'no HR source has enterprise {code}',
   'said.no_source_of_none': 'no HR source has employees without an enterprise',
   'said.no_such_department': 'the platform had no such department',

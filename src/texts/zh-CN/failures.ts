@@ -342,6 +342,7 @@ export const failures = {
   'said.unknown_names': '未找到：{names}',
   'said.unknown_and_unread': '未找到：{names}；{unread}',
   'said.of_source': '人事数据源 {name}：{reason}',
+  'said.of_enterprise': '企业 {code}：{reason}',
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.no_source_of_none': '没有任何人事数据源包含不属于企业的员工',
   'said.no_such_department': '平台上没有该部门',
