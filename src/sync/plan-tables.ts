@@ -509,7 +509,8 @@ export async function restoreEmployeePlan(
   )
   // The plan's details of these were not read yet, and could not be determined once it has been sent.
   await db.query(
-    `update dirsync.planned_work w set acknowledged = e.acknowledged
+    `update dirsync.planned_work w
+     set acknowledged = e.acknowledged, known_department = coalesce(w.known_department, e.dept_code)
      from dirsync.employee e
      where w.run_id = $1 and w.reason = 'changed' and w.fields is null
        and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key`,

@@ -17,6 +17,7 @@ import { saidBy, toStore } from '../texts/message.ts'
 import { keyList, MOST_KEYS } from './case-filter.ts'
 import type { Work } from './outbox.ts'
 import { UNFINISHED } from './outcome.ts'
+import { HELD_RUNS } from './run.ts'
 
 /**
  * The stored plan of a held run beside HR. The plan itself keeps only hashes, so HR's rows are needed to tell which fields
@@ -324,6 +325,10 @@ const PAGE = 1000
 /** Departments, and moves between them, that figures keep at least. */
 export const DEPARTMENTS_KEPT = 50
 const RETRY = '1 minute'
+/** How long a plan that was decided before HR was read is still read for. Later, HR tells little of what the plan saw. */
+export const READ_AFTER_DECISION_MS = 86_400_000
+/** States of a held run, also once it is decided, whose plan is worth reading: in the others none of it, or not all, counts. */
+export const READ_STATES = ['held', 'requested', 'planning', 'running', 'done', 'rejected'] as const
 
 interface PlanReaderDeps {
   pool: Pool
@@ -332,7 +337,7 @@ interface PlanReaderDeps {
 }
 
 /**
- * Reads HR for the next held plan that was not read yet, or continues where a process that died has stopped.
+ * Reads HR for the next plan that was held and not read yet, those that wait for a decision first, or continues where a process that died has stopped.
  * @returns false without one, or when another process is reading
  */
 export async function readNextPlan(deps: PlanReaderDeps, signal: AbortSignal): Promise<boolean> {
@@ -352,14 +357,18 @@ interface Reading {
 async function claimReading(db: Pool): Promise<Reading | null> {
   const { rows } = await db.query<{ run: number; key: string; code: string }>(
     `insert into dirsync.plan_reading as p (run_id, state)
-     select r.id, 'running' from dirsync.sync_run r
-     left join dirsync.plan_reading known on known.run_id = r.id
-     where r.state = 'held' and r.finished_at is null
-       and (known.run_id is null or known.state = 'running'
-            or known.state = 'failed' and known.retry_at <= now())
-     order by r.id desc limit 1
+     select wanted.run_id, 'running'
+     from (select id as run_id, true as is_held from ${HELD_RUNS} held
+           union
+           select d.run_id, false from dirsync.plan_decision d join dirsync.sync_run r on r.id = d.run_id
+           where d.fields is null and r.state = any ($1) and r.state <> 'held'
+             and r.decided_at > now() - $2 * interval '1 ms') wanted
+     left join dirsync.plan_reading known on known.run_id = wanted.run_id
+     where known.run_id is null or known.state = 'running' or known.state = 'failed' and known.retry_at <= now()
+     order by wanted.is_held desc, wanted.run_id desc limit 1
      on conflict (run_id) do update set state = 'running', message = null, retry_at = null, finished_at = null
      returning p.run_id as run, p.after_key as key, p.after_code as code`,
+    [READ_STATES, READ_AFTER_DECISION_MS],
   )
   const [row] = rows
   if (!row) return null
@@ -393,7 +402,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
   }
 }
 
-/** Stores the results of a page. False after a decision about the run: the rest is not needed. */
+/** Stores the results of a page. False if the plan counts no more: the rest is not needed. */
 async function storePage(
   db: Pool,
   run: number,
@@ -423,9 +432,9 @@ async function storePage(
      )
      update dirsync.plan_reading r
      set looked_at = looked_at + $4, changed_since = changed_since + $5, after_key = $6, after_code = $7,
-         state = case when held then 'running' else 'stopped' end,
-         finished_at = case when not held then now() end
-     from (select state = 'held' as held from dirsync.sync_run where id = $1) run
+         state = case when counts then 'running' else 'stopped' end,
+         finished_at = case when not counts then now() end
+     from (select state = any ($8) as counts from dirsync.sync_run where id = $1) run
      where r.run_id = $1
      returning r.state`,
       [
@@ -436,6 +445,7 @@ async function storePage(
         changes.filter(({ changedSince }) => changedSince).length,
         last?.entityKey,
         last?.enterpriseCode,
+        READ_STATES,
       ],
     )
     return rows[0]?.state === 'running'
@@ -488,6 +498,14 @@ async function storeFigures(db: Pool, run: number): Promise<void> {
   await db.query(
     `select dirsync.count_decision(d.id) from dirsync.plan_decision d join dirsync.sync_run r on r.id = d.run_id
      where d.run_id = $1 and d.fields is null and r.undecided is not null`,
+    [run],
+  )
+  await db.query(
+    `update dirsync.plan_decision d
+     set fields = coalesce((select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}'),
+         departments = p.departments, moves = p.moves
+     from dirsync.plan_reading p join dirsync.sync_run r on r.id = p.run_id
+     where d.run_id = $1 and d.fields is null and p.run_id = $1 and r.undecided is null`,
     [run],
   )
 }

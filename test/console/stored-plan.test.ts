@@ -198,25 +198,48 @@ describe('the overview of a held plan', () => {
     ])
   })
 
-  test('stops when a person has decided about the run', async () => {
-    await place.store.pool.query(`insert into dirsync.plan_reading (run_id, state) values ($1, 'running')`, [
-      run,
-    ])
-    const reading = readNextPlan(
-      {
-        pool: place.store.pool,
-        hr: Object.assign(source(), {
-          async lookup() {
-            await place.store.pool.query('select dirsync.reject($1, $2)', [run, 'not today'])
-            return new Map()
-          },
-        }),
-        logger: SILENT,
+  test('decided as a whole before HR was read, has them all the same, as of before it was sent', async () => {
+    const { pool } = place.store
+    await pool.query(`update dirsync.employee set dept_code = 'D0' where userid = 'e3'`)
+    await pool.query('select dirsync.approve($1)', [run])
+    await place.planRequested(run, source())
+    // What is sent is acknowledged, and so no longer differs.
+    await pool.query(`update dirsync.employee set dept_code = 'D1' where userid = 'e3'`)
+    expect(await planOverview(pool, run)).toMatchObject({ state: 'running', figures: null })
+    expect(await read()).toBe(true)
+    const counted = {
+      fields: expect.arrayContaining([{ field: 'name', n: 9 }]),
+      departments: [
+        { enterprise_code: '', department: 'D0', n: 7 },
+        { enterprise_code: '', department: 'D1', n: 2 },
+      ],
+      moves: [{ enterprise_code: '', from: 'D0', department: 'D1', n: 1 }],
+    }
+    const overview = await planOverview(pool, run)
+    expect(overview?.figures).toMatchObject({ state: 'done', looked_at: 11, ...counted })
+    const { departments, moves } = counted
+    expect(overview?.decisions).toMatchObject([{ fields: { name: 9 }, departments, moves }])
+    expect(await read()).toBe(false)
+  })
+
+  const REJECTS = `select dirsync.reject($1, 'not today')`
+  const SUPERSEDES = `update dirsync.sync_run set state = 'superseded', finished_at = now() where id = $1`
+  test.each([
+    ['goes on once a person has rejected it', REJECTS, 'done'],
+    ['stops once a later plan has taken its place', SUPERSEDES, 'stopped'],
+  ])('%s', async (_, statement, state) => {
+    const { pool } = place.store
+    const hr = source()
+    const lookup = hr.lookup.bind(hr)
+    const meanwhile = Object.assign(hr, {
+      async lookup(...asked: Parameters<typeof lookup>) {
+        await pool.query(statement, [run])
+        return lookup(...asked)
       },
-      signal,
-    )
-    await reading
-    expect((await planOverview(place.store.pool, run))?.figures?.state).toBe('stopped')
+    })
+    await readNextPlan({ pool, hr: meanwhile, logger: SILENT }, signal)
+    expect((await planOverview(pool, run))?.figures?.state).toBe(state)
+    expect(await read()).toBe(false)
   })
 })
 

@@ -10,6 +10,8 @@ import {
   PLAN_REASONS,
   PlanFilter,
   PlanPart,
+  READ_AFTER_DECISION_MS,
+  READ_STATES,
 } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -47,7 +49,7 @@ export function planShown(
   const { t } = ask
   const { run, hr_source, state, stored } = plan
   const title = t('plan.title', { run })
-  const countedAside = isCounting(plan) ? counting(ask, plan) : ''
+  const countedAside = isCounting(ask, plan) ? counting(ask, plan) : ''
   return {
     title: hr_source === '' ? title : `${title} (${hr_source})`,
     aside: runStatus(state),
@@ -325,9 +327,17 @@ function byReason({ t }: Ask, { reasons, open, run }: PlanResult): Block {
   )
 }
 
-/** HR is read for a plan while it is held. */
-function isCounting({ state, figures }: PlanResult): boolean {
-  return state === 'held' && (figures === null || figures.state === 'running')
+/** HR is read for a plan while it is held, and for some time after it was decided. */
+function isRead({ now }: Ask, { state, decided_at }: PlanResult): boolean {
+  return (
+    (READ_STATES as readonly string[]).includes(state) &&
+    (decided_at === null || now.getTime() - decided_at.getTime() < READ_AFTER_DECISION_MS)
+  )
+}
+
+function isCounting(ask: Ask, plan: PlanResult): boolean {
+  const { state, figures } = plan
+  return isRead(ask, plan) && (figures === null ? state === 'held' : figures.state === 'running')
 }
 
 function counting({ t }: Ask, { figures, planned }: PlanResult): string {
@@ -337,9 +347,9 @@ function counting({ t }: Ask, { figures, planned }: PlanResult): string {
 function notCounted(ask: Ask, plan: PlanResult): Block {
   const { t } = ask
   const { figures } = plan
-  if (plan.state === 'held' && figures?.state === 'failed')
+  if (isRead(ask, plan) && figures?.state === 'failed')
     return { text: [inLanguage(ask.language, figures.message ?? []), ' ', t('plan.hr_again')] }
-  return { text: isCounting(plan) ? counting(ask, plan) : t('plan.not_counted') }
+  return { text: isCounting(ask, plan) ? counting(ask, plan) : t('plan.not_counted') }
 }
 
 function byField(ask: Ask, plan: PlanResult): Block {
