@@ -121,6 +121,28 @@ test.each([
   expect(items).toHaveLength(count)
 })
 
+test('the figure of what is to be sent leads to just that', async () => {
+  await console.pool.query(`
+    insert into dirsync.pending (operation, enterprise_code, entity_key, detail, priority, not_before, enqueued_at)
+    values ('update-employee', 'E1', 'e1', '', 3, now(), now()), ('bind-openid', '', 'e2', 'mall', 5, now() + interval '1 hour', null),
+           ('delete-department', '', 'D1', '', 5, now(), null)`)
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.pending')
+  })
+  const body = await see('viewer', '/overview')
+  const [, href = ''] = /href="([^"]*)"[^>]*>(?:(?!href)[\s\S])*?>to be sent</.exec(body) ?? []
+  expect(href).toBe('/work')
+  const { items } = (await console.ask('viewer', 'GET', `/api/v1${href}`)).json()
+  expect(items).toMatchObject([
+    { operation: 'bind-openid', enterprise_code: '', entity_key: 'e2', detail: 'mall' },
+    { operation: 'delete-department', enterprise_code: '', entity_key: 'D1' },
+    { operation: 'update-employee', enterprise_code: 'E1', entity_key: 'e1' },
+  ])
+  const list = await see('viewer', href)
+  for (const path of ['/employees/e2', '/departments?under=D1', '/employees/E1~1e1'])
+    expect(list.replaceAll('&amp;', '&')).toContain(`href="${path}"`)
+})
+
 describe('an error is shown within the navigation to whoever is signed in', () => {
   const navigation = '<nav class="side"'
 

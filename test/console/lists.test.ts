@@ -23,6 +23,7 @@ const LISTS: Record<string, string> = {
   '/money': '/money?since=2026-01-01',
   '/runs': '/runs?kind=changes',
   '/runs/:id/plan': '/runs/1/plan?reason=changed',
+  '/work': '/work?operation=update-employee',
 }
 const lists = Object.entries(LISTS)
 
@@ -57,6 +58,9 @@ async function plantAll(): Promise<void> {
       select 1, '', 'e' || i, 'changes' from seed union all select 1, '', 'other', 'appears';
     insert into dirsync.limit_account (enterprise_code, account_openid) select 'A', 'a' || i from seed
       union all select 'B', 'a';
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority, enqueued_at)
+      select 'update-employee', '', 'e' || i, 3, case i % 2 when 0 then now() end from seed
+      union all select 'delete-department', 'A', 'D1', 5, null;
     insert into dirsync.payment_order (enterprise_code, trade_no, created_at) select 'A', 't' || i, at from seed
       union all select 'B', 't', now();
     insert into dirsync.taxpayer (enterprise_code, identifier, taxpayer_nature, taxpayer_name)

@@ -1,15 +1,17 @@
 import { html } from '@remix-run/html-template'
+import type { z } from 'zod'
 import { beginning } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { itemOf } from '../cases/parts.ts'
-import { type Block, joined, tableOf, term, type Words } from '../shown.ts'
+import { type Block, joined, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { amount, duration, section } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldNames, steps } from './steps-view.ts'
+import type { PendingWork } from './story.ts'
 
 // What is kept
 
@@ -109,27 +111,28 @@ function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: 
 }
 
 function pendingOf(ask: Ask, pending: EmployeeResult['pending']): Block {
-  const { t, now } = ask
-  const table = tableOf(
-    pending,
-    [
-      { title: t('employees.operation'), of: operationOf },
-      {
-        title: t('employees.state'),
-        of: ({ replan_at, enqueued_at, not_before }) => {
-          const isLater = not_before !== null && not_before > now
-          const name = replan_at ? 'awaits_plan' : enqueued_at ? 'queued' : isLater ? 'delayed' : 'due'
-          return { tone: 'wait', text: term('outbox_state', name) }
-        },
-      },
-      { title: t('employees.run'), of: ({ run_id }) => runOf(run_id) },
-      { title: t('employees.waits_since'), of: row => ({ since: row.created_at }) },
-      { title: t('employees.next_try'), of: ({ not_before }) => not_before && { since: not_before } },
-      { title: t('employees.tries'), kind: 'number', of: row => row.attempts },
-    ],
-    { caption: t('employees.pending') },
-  )
+  const { t } = ask
+  const table = tableOf(pending, workColumns(ask), { caption: t('employees.pending') })
   return { section: t('employees.pending'), blocks: [table] }
+}
+
+/** What a list says of work in the outbox. */
+export function workColumns<Work extends z.infer<typeof PendingWork>>({ t, now }: Ask): ShownColumn<Work>[] {
+  return [
+    { title: t('employees.operation'), of: operationOf },
+    {
+      title: t('employees.state'),
+      of: ({ replan_at, enqueued_at, not_before }) => {
+        const isLater = not_before !== null && not_before > now
+        const name = replan_at ? 'awaits_plan' : enqueued_at ? 'queued' : isLater ? 'delayed' : 'due'
+        return { tone: 'wait', text: term('outbox_state', name) }
+      },
+    },
+    { title: t('employees.run'), of: ({ run_id }) => runOf(run_id) },
+    { title: t('employees.waits_since'), of: row => ({ since: row.created_at }) },
+    { title: t('employees.next_try'), of: ({ not_before }) => not_before && { since: not_before } },
+    { title: t('employees.tries'), kind: 'number', of: row => row.attempts },
+  ]
 }
 
 function operationOf({ operation, detail }: { operation: string; detail: string }): Words {

@@ -24,6 +24,23 @@ export const Attempt = z.object({
   error: SaidText.nullable(),
 })
 
+/** Work in the outbox. */
+export const PendingWork = z.object({
+  operation: z.string(),
+  detail: z.string(),
+  run_id: z.int().nullable(),
+  attempts: z.int(),
+  not_before: z.date().nullable().describe('null while it waits for a plan'),
+  replan_at: z
+    .date()
+    .nullable()
+    .describe('Since when it waits for a plan, because HR has changed the row meanwhile'),
+  enqueued_at: z.date().nullable(),
+  created_at: z.date(),
+})
+export const PENDING_COLUMNS = `operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
+                enqueued_at, created_at`
+
 /** Everything stored about one employee, named like the columns. */
 export const EmployeeStory = z.object({
   record: z
@@ -49,21 +66,7 @@ export const EmployeeStory = z.object({
     })
     .nullable()
     .describe('What dirsync keeps; null when no run has seen the employee'),
-  pending: z.array(
-    z.object({
-      operation: z.string(),
-      detail: z.string(),
-      run_id: z.int().nullable(),
-      attempts: z.int(),
-      not_before: z.date().nullable().describe('null while it waits for a plan'),
-      replan_at: z
-        .date()
-        .nullable()
-        .describe('Since when it waits for a plan, because HR has changed the row meanwhile'),
-      enqueued_at: z.date().nullable(),
-      created_at: z.date(),
-    }),
-  ),
+  pending: z.array(PendingWork),
   attempts: z.array(Attempt).describe('The latest, newest first'),
   dead_letters: z
     .array(
@@ -127,8 +130,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),
       read<EmployeeStory['pending'][number]>(
-        `select operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
-                enqueued_at, created_at
+        `select ${PENDING_COLUMNS}
          from dirsync.pending
          where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department'`,
       ),

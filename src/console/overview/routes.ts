@@ -9,6 +9,7 @@ import { HistoryResult, HistorySpan, OverviewResult, readNow, readSpan } from '.
 import { dismissSetup, readSetup, SetupResult } from './setup.ts'
 import { setupBlocks } from './setup-view.ts'
 import { overviewCurves, overviewShown } from './view.ts'
+import { readWork, WorkInput, WorkList, workShown } from './work.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
@@ -47,6 +48,17 @@ function overview(services: Services): Endpoint[] {
         const history = await readSpan(services.pool, ask, input)
         return { ...page, body: html`${page.body}${overviewCurves(ask, input, history)}` }
       },
+    }),
+    read({
+      path: '/work',
+      tag: 'overview',
+      role: 'viewer',
+      summary:
+        'What is to be sent, piece by piece: what for, by which run, since when, and when it is tried next',
+      query: WorkInput,
+      result: WorkList,
+      run: (_ask, { input }) => readWork(services.pool, input),
+      shown: workShown,
     }),
     read({
       path: '/setup',

@@ -117,7 +117,7 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
         note: oldest_work
           ? t('overview.oldest', { time: sinceText(ask, oldest_work) })
           : t('overview.no_work'),
-        to: '/runs',
+        to: '/work',
       },
       {
         value: open_cases.reduce((sum, { count }) => sum + count, 0),

@@ -26,6 +26,8 @@ export const overview = {
   'overview.pending': 'to be sent',
   'overview.oldest': 'oldest: {time}',
   'overview.no_work': 'nothing waiting',
+  'overview.work_of': 'Employee or department',
+  'overview.no_work_left': 'Nothing is waiting to be sent.',
   'overview.open_cases': 'open cases',
   'overview.cases_that_wait': 'dirsync retries {count, number} more',
   'overview.no_cases_wait': 'for a person to review',

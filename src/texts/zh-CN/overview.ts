@@ -26,6 +26,8 @@ export const overview = {
   'overview.pending': '待发送',
   'overview.oldest': '最早：{time}',
   'overview.no_work': '没有等待的数据',
+  'overview.work_of': '员工或部门',
+  'overview.no_work_left': '没有等待发送的数据。',
   'overview.open_cases': '异常项',
   'overview.cases_that_wait': '另有 {count, number} 项由 dirsync 自动重试',
   'overview.no_cases_wait': '待人工处理',
