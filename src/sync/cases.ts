@@ -112,7 +112,8 @@ export async function recordFailure(
     nextRetryMs: failure.nextRetryMs,
   })
   if (failure.blockedBy === null) return { id, runId, waits: false, isDue: false }
-  // The holder may have changed between the platform's refusal and this row, or be about to.
+  // The holder may have changed between the platform's refusal and this row, or be about to. An outcome of the future is of a
+  // clock that was put back since: it would count again and again.
   const { rows } = await client.query<{ changed: boolean }>(
     `update dirsync.dead_letter d
      set state = case when changed then 'retrying' else 'blocked' end
@@ -120,7 +121,8 @@ export async function recordFailure(
                           where a.enterprise_code = $1 and a.entity_key = $4
                             and a.operation = 'update-employee'
                             and a.outcome in ('in_sync', 'updated', 'partly_updated')
-                            and a.started_at + a.duration_ms * interval '1 millisecond' > $3) as changed,
+                            and a.started_at + a.duration_ms * interval '1 millisecond' > $3
+                            and a.started_at <= now()) as changed,
                   exists (select from dirsync.pending p
                           where p.operation = 'update-employee' and p.enterprise_code = $1
                             and p.entity_key = $4) as has_work) holder

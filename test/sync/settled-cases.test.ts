@@ -255,6 +255,17 @@ describe('a case that waits for another employee', () => {
     expect(await mobile()).toEqual(tried())
   })
 
+  test('is not tried again and again because the holder’s last outcome is of a clock that was ahead', async () => {
+    const ahead = new Date(Date.now() + 3_600_000)
+    await work('e2')
+    const claimed = await begin(store, E2)
+    await settle(store.pool, [
+      outcome(E2, claimed, { outcome: 'updated', fields: ['mobile'], startedAt: ahead }),
+    ])
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
+    expect(await mobile()).toEqual(waiting('open'))
+  })
+
   test('is not left waiting when both outcomes are written at the same moment', async () => {
     await work('e1')
     await work('e2')
