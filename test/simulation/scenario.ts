@@ -97,7 +97,10 @@ const KINDS: fc.WeightedArbitrary<Happening>[] = [
   },
   {
     weight: 3,
-    arbitrary: fc.record({ what: fc.constant('time' as const), seconds: fc.constantFrom(2, 15, 70, 4000, -3600) }),
+    arbitrary: fc.record({
+      what: fc.constant('time' as const),
+      seconds: fc.constantFrom(2, 15, 70, 4000, -3600),
+    }),
   },
 ]
 
