@@ -101,7 +101,7 @@ export interface Kit {
 }
 
 /** Reads that are audited: they change nothing, but ask the platform or HR, or export data. */
-export type Look = 'explain' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
+export type Look = 'explain' | 'ask_plan' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
 
 /**
  * A read.
@@ -178,6 +178,7 @@ export interface Next {
  * An action. It is recorded before it takes effect: `run` goes through Commands, or records it itself.
  * @param definition.formerly its path in earlier versions, which still works
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
+ * @param definition.noted what is recorded of a look; absent: all that was asked
  * @param definition.starts what works on in the background, by its path: /api/v1 answers 202 with its Location
  * @param definition.creates what has come into being, by its path: /api/v1 answers 201 with its Location
  * @param definition.secret the answer holds a secret or personal data, or the input a password. It cannot be kept, so an Idempotency-Key is refused, as
@@ -199,6 +200,7 @@ export function action<
     secret?: true
     formerly?: string
     looks?: Look
+    noted?(asked: Input<Params, Body>): Record<string, unknown>
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
   } & (
@@ -212,7 +214,8 @@ export function action<
   const status = starts ? 202 : creates ? 201 : 200
   const takesKeys = !looks && !definition.secret
   const run: typeof definition.run = async (ask, asked) => {
-    if (looks) await ask.commands.note(looks, { ...asked.params, ...asked.input })
+    if (looks)
+      await ask.commands.note(looks, definition.noted?.(asked) ?? { ...asked.params, ...asked.input })
     return definition.run(ask, asked)
   }
   return {

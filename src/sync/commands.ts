@@ -242,9 +242,12 @@ export class Commands {
     return this.#ask('select dirsync.clear_quiet_hours()', [])
   }
 
-  /** Records that a person viewed data outside dirsync, such as the platform's, or downloaded a file. */
+  /**
+   * Records that a person viewed data outside dirsync, such as the platform's, or downloaded a file.
+   * @param values.run the run that it is about
+   */
   async note(name: string, values: Record<string, unknown>): Promise<void> {
-    await this.#ask('select dirsync.note_command($1, null, $2)', [name, values])
+    await this.#ask(`select dirsync.note_command($1, ($2::jsonb ->> 'run')::bigint, $2)`, [name, values])
   }
 
   #ask<T = number>(sql: string, values: unknown[]): Promise<T> {

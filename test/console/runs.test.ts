@@ -235,6 +235,22 @@ test('a stored plan is shown where HR is away: without values, and without a cla
   expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,,false,,,'])
 })
 
+test('the old values of a plan, once asked for, are recorded with its run', async () => {
+  const id = await addRun({ kind: 'changes', state: 'held', planned: 0, plan: { reasons: {} } })
+  const body = { reason: 'changed', limit: 50 }
+  expect((await api('POST', `/runs/${id}/plan/ask`, { body })).statusCode).toBe(200)
+  const { items } = (await api('GET', `/audit?run=${id}`, { role: 'admin' })).json()
+  expect(items).toMatchObject([
+    { name: 'ask_plan', run_id: id, dead_letter_id: null, reason: null, arguments: { run: id, limit: 50 } },
+  ])
+  expect(items[0].arguments.filter).toEqual({ reason: 'changed' })
+  const page = await console.browse('admin', 'GET', `/audit?run=${id}`)
+  expect(page.body).toContain(
+    `Ask the platform for the old values of a plan <small class="soft">ask_plan</small>`,
+  )
+  expect(page.body).toContain(`<a href="/runs/${id}">run ${id}</a>`)
+})
+
 describe('a part of a stored plan', () => {
   // A user may ask so often in a second.
   const seen = (path: string) => api('GET', path, { role: 'viewer' })

@@ -121,7 +121,13 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
         'The same page of the plan, with the values that the platform has now, masked. Changes nothing',
       params: RunParams,
       body: PlanQuery,
-      looks: 'explain',
+      looks: 'ask_plan',
+      noted: ({ params, input: { cursor, limit, ...filter } }) => ({
+        run: params.id,
+        ...(Object.keys(filter).length > 0 && { filter }),
+        cursor,
+        limit,
+      }),
       result: PlanResult,
       run: ({ marks }, { params, input }) => askedPlan(services, params.id, input, marks),
       page(ask, result, { params, input }) {

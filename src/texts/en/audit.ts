@@ -30,6 +30,7 @@ export const audit = {
   'audit.arg.ids': 'cases',
   'audit.arg.cases': 'cases',
   'audit.arg.filter': 'filter',
+  'audit.arg.limit': 'rows at most',
   'audit.arg.category': 'category',
   'audit.arg.categories': 'categories',
   'audit.arg.state': 'outcome',

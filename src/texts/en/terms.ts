@@ -293,6 +293,7 @@ export const terms = {
   'command.names': "read people's names",
   'command.reveal': 'show an unmasked value',
   'command.explain': 'compare an employee with the platform',
+  'command.ask_plan': 'ask the platform for the old values of a plan',
   'command.try_mapping': 'try the mapping on an employee',
   'command.ask_token': 'ask whether the access token is accepted',
   'command.doctor': 'run the doctor',

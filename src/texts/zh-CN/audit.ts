@@ -30,6 +30,7 @@ export const audit = {
   'audit.arg.ids': '异常项',
   'audit.arg.cases': '异常项数',
   'audit.arg.filter': '筛选条件',
+  'audit.arg.limit': '最多行数',
   'audit.arg.category': '类别',
   'audit.arg.categories': '类别',
   'audit.arg.state': '结果',

@@ -278,6 +278,7 @@ export const terms = {
   'command.names': '查看姓名',
   'command.reveal': '显示原值',
   'command.explain': '比对员工与平台',
+  'command.ask_plan': '向平台查询计划中的旧值',
   'command.try_mapping': '对员工试用映射',
   'command.ask_token': '询问访问令牌是否有效',
   'command.doctor': '运行健康检查',
