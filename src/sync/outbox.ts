@@ -243,11 +243,12 @@ const PROBED = 1000
 
 /**
  * Lets one row through for every halted scope whose probe is due, and sets the time of the next. Without a row, the probe stays
- * due for the next row, or for a mirror.
+ * due for the next row, or for a mirror. While a person has paused all calls none is let through: it could make no call.
  */
 export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => number): Promise<Fed[]> {
   const { rows: halts } = await db.query<{ scope: string; probes: number }>(
-    `select scope, probes from dirsync.halt where ${PROBE_IS_DUE}
+    `select scope, probes from dirsync.halt
+     where (${PROBE_IS_DUE}) and not exists (select from dirsync.halt where category = 'paused')
      order by scope = '*' desc for update`,
   )
   const probes: Fed[] = []

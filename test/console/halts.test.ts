@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { listHalts, listProcesses } from '../../src/console/halts/query.ts'
+import { transaction } from '../../src/lib/database.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { raiseHalt } from '../../src/sync/halts.ts'
 import { takeProbes } from '../../src/sync/outbox.ts'
@@ -56,6 +57,31 @@ test('a pause by a person is not probed, and nothing is where nothing is halted'
   await expect(commands().probeNow('E9')).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
   expect(await listHalts(store.pool)).toMatchObject([{ scope: '*', next_probe_at: null, may_probe: false }])
   expect(await store.rows('select name from dirsync.command')).toEqual([{ name: 'pause' }])
+})
+
+test('while calls are paused no halt is probed, by itself or by a person, and no failed probe is counted', async () => {
+  await raiseHalt(store.pool, { ...REASON, scope: 'E1' }, 0)
+  await plant(store, 'pending', {
+    operation: 'update-employee',
+    enterprise_code: 'E1',
+    entity_key: 'e1',
+    priority: 3,
+  })
+  const take = () => transaction(store.pool, db => takeProbes(db, () => HOUR_MS))
+  const [before] = await store.rows(`select next_probe_at from dirsync.halt where scope = 'E1'`)
+  await commands().pause('maintenance')
+  expect(await take()).toEqual([])
+  await expect(commands().probeNow('E1')).rejects.toMatchObject({
+    code: 'COMMAND_INVALID',
+    message: expect.stringContaining('all calls are paused by a person'),
+  })
+  expect(await listHalts(store.pool)).toMatchObject([
+    { scope: '*', may_probe: false },
+    { scope: 'E1', may_probe: false, probes: 0, next_probe_at: before?.next_probe_at },
+  ])
+  await commands().resume()
+  expect(await take()).toHaveLength(1)
+  expect(await listHalts(store.pool)).toMatchObject([{ scope: 'E1', probes: 1, may_probe: true }])
 })
 
 test('everything’s halt comes before those of enterprises', async () => {

@@ -141,6 +141,11 @@ describe('schedules and halts', () => {
     expect((await console.ask('operator', 'POST', '/api/v1/halts/-/probe', {})).json()).toEqual({ scope: '' })
     const { rows } = await console.pool.query('select next_probe_at <= now() as due from dirsync.halt')
     expect(rows).toEqual([{ due: true }])
+    await console.pool.query(`select dirsync.pause('maintenance')`)
+    const paused = (await console.ask('operator', 'GET', '/halts')).body
+    expect(paused).not.toContain('action="/halts/-/probe"')
+    expect(paused).toContain('once someone resumes the calls')
+    await console.pool.query('select dirsync.resume()')
   })
 })
 

@@ -14,7 +14,7 @@ export const HaltReport = z.object({
   raised_by: z.string().describe('dirsync, or the person who paused all calls'),
   probes: z.int().describe('Probes that failed'),
   next_probe_at: z.date().nullable().describe('null: not before a person resumes'),
-  may_probe: z.boolean().describe('false: a person has paused all calls, and resuming ends it'),
+  may_probe: z.boolean().describe('false: a person has paused all calls, so that none is made as a probe'),
 })
 export type HaltReport = z.infer<typeof HaltReport>
 
@@ -22,7 +22,8 @@ export type HaltReport = z.infer<typeof HaltReport>
 export async function listHalts(db: Pool): Promise<HaltReport[]> {
   const { rows } = await db.query<HaltReport>(
     `select scope, category, platform_code, message, remedy, since, raised_by, probes,
-            nullif(next_probe_at, 'infinity') as next_probe_at, category <> 'paused' as may_probe
+            nullif(next_probe_at, 'infinity') as next_probe_at,
+            not exists (select from dirsync.halt where category = 'paused') as may_probe
      from dirsync.halt order by scope <> '*', scope`,
   )
   return rows

@@ -35,7 +35,7 @@ export function haltsShown(ask: Ask, result: HaltsResult): Shown {
 /** A halt and what ends it: the reason, what to do, and what dirsync does by itself. */
 export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
   const { t } = ask
-  const isPaused = !halt.may_probe
+  const isPaused = halt.category === 'paused'
   const { category, message, remedy } = failureTexts(ask.language, halt)
   return {
     notice: 'bad',
@@ -48,16 +48,18 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
       [t('halts.probes'), isPaused ? null : halt.probes],
       [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
     ],
-    actions: [
-      isPaused
-        ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
-        : actionForm(ask, {
-            to: `/halts/${inPath(scopeInPath(halt.scope))}/probe`,
-            label: t('halts.probe'),
-            role: 'operator',
-            tone: 'main',
-          }),
-    ],
+    actions: isPaused
+      ? [actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })]
+      : halt.may_probe
+        ? [
+            actionForm(ask, {
+              to: `/halts/${inPath(scopeInPath(halt.scope))}/probe`,
+              label: t('halts.probe'),
+              role: 'operator',
+              tone: 'main',
+            }),
+          ]
+        : [],
   }
 }
 
@@ -66,7 +68,8 @@ export function haltTitle(ask: Ask, scope: string, category: string): string {
   return ask.t('halts.what', { scope: scopeText(ask, scope), category })
 }
 
-function nextProbe({ t, now }: Ask, { next_probe_at }: HaltReport): Words {
+function nextProbe({ t, now }: Ask, { next_probe_at, may_probe }: HaltReport): Words {
+  if (!may_probe) return t('halts.probe_paused')
   if (next_probe_at === null) return null
   return next_probe_at <= now ? t('halts.probe_due') : { since: next_probe_at }
 }

@@ -282,7 +282,7 @@ function commandsOf(todo: Todo): string[] {
     case 'no_scheduler':
       return ['start --roles scheduler']
     case 'halt':
-      return todo.halt.may_probe ? ['doctor'] : ['resume']
+      return todo.halt.category === 'paused' ? ['resume'] : ['doctor']
     case 'holdoff':
       return []
     case 'unknown':

@@ -13,6 +13,7 @@ export const halts = {
   'halts.probes': 'Probes that failed',
   'halts.next_probe': 'Next probe',
   'halts.probe_due': 'due: the next job goes through',
+  'halts.probe_paused': 'once someone resumes the calls',
   'halts.until_resumed': 'none: it ends when someone resumes the calls',
   'halts.paused.remedy': 'Nothing is sent until someone resumes the calls, here or with `dirsync resume`.',
   'halts.probe': 'Probe now',

@@ -712,7 +712,8 @@ export const saidTexts = {
   'said.never_paused': '{job} cannot be paused: what the queue loses would never be sent',
   'said.no_cron_job': 'there is no cron job {job}',
   'said.nothing_halted_for': 'nothing is halted for {scope}',
-  'said.no_probe_ends_pause': 'all calls are paused by a person, so no probe would end that',
+  'said.no_probe_ends_pause':
+    'all calls are paused by a person, so no probe can be made until they are resumed',
   'said.case_has_changed': 'case {case} has changed since you looked: {change}',
   'said.it_failed_again': 'it failed again at {time}',
   'said.was_changed_by': '{name} {event} it at {time}',

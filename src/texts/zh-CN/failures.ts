@@ -730,7 +730,7 @@ export const failures = {
   'said.never_paused': '{job} 不能暂停：否则队列丢失的内容将永远不会发送',
   'said.no_cron_job': '没有定时任务 {job}',
   'said.nothing_halted_for': '{scope} 没有暂停的调用',
-  'said.no_probe_ends_pause': '全部调用已由人工暂停，试探不会使其恢复',
+  'said.no_probe_ends_pause': '全部调用已由人工暂停，恢复调用之前无法探测',
   'said.case_has_changed': '异常项 {case} 在您查看之后已有变化：{change}',
   'said.it_failed_again': '已于 {time} 再次失败',
   'said.was_changed_by': '{name} 于 {time} 执行了“{event}”',

@@ -15,6 +15,7 @@ export const halts = {
   'halts.probes': '失败的探测次数',
   'halts.next_probe': '下次探测',
   'halts.probe_due': '已到时间：将放行下一项数据',
+  'halts.probe_paused': '人工恢复调用之后',
   'halts.until_resumed': '无：需人工恢复调用',
   'halts.paused.remedy': '恢复调用之前不会发送任何数据：可在此恢复，或运行 `dirsync resume`。',
   'halts.probe': '立即探测',
