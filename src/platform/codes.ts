@@ -311,10 +311,10 @@ export const CIRCUMSTANCES = {
   },
   paused: {
     name: 'paused',
-    meaning: 'All calls of this deployment are paused; `dirsync status` shows by whom and why.',
+    meaning: 'All calls of this deployment are paused, so this one was not made.',
     disposition: 'wait',
     category: 'paused',
-    remedy: 'Let them go on with `dirsync resume`.',
+    remedy: 'Resume them in the console, under Halts and processes, or with dirsync resume.',
   },
   internal: {
     name: 'internal',

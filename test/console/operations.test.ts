@@ -87,6 +87,23 @@ describe('the platform', () => {
     const answer = await console.ask('operator', 'POST', '/api/v1/platform/token', {})
     expect(answer.json()).toMatchObject({ accepted: null, category: 'platform_unavailable' })
   })
+
+  test('that is not asked, as all calls are paused, is not said to have given no answer', async () => {
+    await console.pool.query(`select dirsync.pause('maintenance')`)
+    const paused = 'All calls of this deployment are paused, so this one was not made.'
+    const token = await console.ask('operator', 'POST', '/api/v1/platform/token', {})
+    expect(token.json()).toMatchObject({ accepted: null, meaning: expect.stringContaining(paused) })
+    const employee = await console.ask('operator', 'POST', '/api/v1/employees/e1/explain', {})
+    expect(employee.json()).toMatchObject({
+      platform: 'not_asked',
+      platform_error: expect.stringContaining(paused),
+    })
+    const { body } = await console.ask('operator', 'POST', '/employees/e1/explain')
+    expect(body).toContain('The platform was not asked')
+    expect(body).toContain(`${paused} Resume them in the console, under Halts and processes`)
+    for (const untrue of ['did not answer', 'not returned', '`']) expect(body).not.toContain(untrue)
+    await console.pool.query('select dirsync.resume()')
+  })
 })
 
 describe('schedules and halts', () => {

@@ -46,14 +46,24 @@ export async function lookAt(
     employeeMemories(db, [key]),
   ])
   const actual = isEmployee(answer) ? answer : null
-  const platform =
-    answer === null ? 'not_asked' : actual ? 'in_service' : answer === 'absent' ? 'absent' : 'unknown'
+  const platform = isUnasked(answer)
+    ? 'not_asked'
+    : actual
+      ? 'in_service'
+      : answer === 'absent'
+        ? 'absent'
+        : 'unknown'
   const platform_error =
     answer instanceof PlatformError ? [answer.verdict.said.meaning, answer.verdict.said.remedy] : null
   if ('error' in found)
     return { hr: 'unknown', hr_error: found.error, platform, platform_error, problems: [], fields: [] }
   const preview = previewOf(found.row, actual, memories.get(keyText(key)))
   return { ...preview, hr_error: null, platform, platform_error }
+}
+
+/** Also where the call was not made, as a person has paused all calls. */
+function isUnasked(answer: PlatformAnswer | null): boolean {
+  return answer === null || (answer instanceof PlatformError && answer.kind === 'paused')
 }
 
 type HrRow = HrEmployeeRow | 'duplicate' | null

@@ -99,7 +99,7 @@ export const EmployeeResult = EmployeeStory.extend({
     .describe('unknown: HR could not be asked, see hr_error'),
   hr_error: SaidText.nullable(),
   platform: z.enum(['in_service', 'absent', 'unknown', 'not_asked']),
-  platform_error: SaidText.nullable(),
+  platform_error: SaidText.nullable().describe('With not_asked: calls are paused'),
   problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
   fields: z
     .array(

@@ -287,12 +287,12 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
   if (platform_error)
     blocks.push({
       notice: 'warn',
-      title: t('employees.platform.unknown'),
+      title: t(isAsked ? 'employees.platform.unknown' : 'employees.platform.was_not_asked'),
       todo: { foreign: inLanguage(language, platform_error) },
     })
   else if (platform !== 'not_asked') blocks.push({ text: t(`employees.platform.${platform}`) })
   if (platform === 'in_service' && fields.length > 0) blocks.push(verdict(ask, employee))
-  if (fields.length > 0 && !isAsked) {
+  if (fields.length > 0 && !isAsked && !platform_error) {
     const said = ask.may('reviewer') ? 'employees.platform.not_asked' : 'employees.platform.not_asked_viewer'
     blocks.push({ text: { soft: t(said) } })
   }

@@ -99,6 +99,7 @@ export const employees = {
   'employees.platform.in_service': 'The platform has the employee in service.',
   'employees.platform.absent': 'The platform has no such employee in service.',
   'employees.platform.unknown': 'The platform did not answer',
+  'employees.platform.was_not_asked': 'The platform was not asked',
   'employees.platform.not_asked':
     'The platform has not been asked. “Compare now” asks it and shows what would be sent; it changes nothing.',
   'employees.platform.not_asked_viewer': 'The platform has not been asked. A reviewer can do that.',

@@ -64,8 +64,8 @@ export const failures = {
     '请查明是谁使令牌失效（是否有另一系统使用同一应用 ID？）；满一小时后会自动继续。',
   'circumstance.aborted.meaning': 'dirsync 主动放弃了此次调用。',
   'circumstance.aborted.remedy': '无需处理：dirsync 会自动重新执行。',
-  'circumstance.paused.meaning': '本部署的全部调用已暂停；`dirsync status` 会显示由谁暂停及原因。',
-  'circumstance.paused.remedy': '用 `dirsync resume` 恢复。',
+  'circumstance.paused.meaning': '本部署的全部调用已暂停，因此未发起此次调用。',
+  'circumstance.paused.remedy': '可在控制台“停止与进程”页恢复，或运行 dirsync resume。',
   'circumstance.internal.meaning': '调用在本系统一侧失败。',
   'circumstance.internal.remedy': '请在 dirsync 日志中查找该错误（其数据库是否可连接？），然后重试。',
   // Words of others, or of an earlier version, as they are.
