@@ -13,8 +13,6 @@ export interface JobContext {
   pool: Pool
   feeder: Feeder
   logger: Logger
-  /** The mirrors that are switched on. */
-  mirrors: readonly Mirror[]
   /**
    * Requests a run of the kind, unless one is waiting or in progress; while one is held, HR is checked again.
    * @returns the runs that will do the work
@@ -29,6 +27,8 @@ export interface CronJob {
   does: string
   /** Default cron expression, in the time zone of the process; six fields begin with seconds. */
   schedule: string
+  /** The mirror that it reads: it runs if MIRRORS lists that. */
+  mirror?: Mirror
   /** @returns the runs that it requested or joined, if it is about runs */
   // biome-ignore lint/suspicious/noConfusingVoidType: most jobs are not about runs, and return nothing
   run(context: JobContext): Promise<readonly number[] | void>
@@ -102,8 +102,7 @@ function mirror(kind: Mirror, rows: string, schedule: string): CronJob {
     name: `mirror-${kind}`,
     does: `reads ${rows} again, if MIRRORS lists ${kind}`,
     schedule,
-    async run({ mirrors, requestRun }) {
-      return mirrors.includes(kind) ? requestRun(kind) : []
-    },
+    mirror: kind,
+    run: ({ requestRun }) => requestRun(kind),
   }
 }

@@ -4,6 +4,7 @@ import { ConfigError } from '../src/config.ts'
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { ownZone } from '../src/lib/time-text.ts'
+import { MIRRORS, type Mirror } from '../src/sync/mirror-kind.ts'
 import { message } from '../src/texts/message.ts'
 import type { CronJob, JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
@@ -18,10 +19,14 @@ interface ScheduledJob {
 }
 
 /**
- * The schedule of every job: its default, or `SCHEDULE_<JOB>`; `off` leaves it out.
+ * The schedule of every job: its default, or `SCHEDULE_<JOB>`; `off` leaves it out, as does a mirror that is not switched on.
  * @throws ConfigError for a wrong expression, or a setting that names no job
  */
-export function scheduledJobs(jobs: readonly CronJob[], schedules: Record<string, string>): ScheduledJob[] {
+export function scheduledJobs(
+  jobs: readonly CronJob[],
+  schedules: Record<string, string>,
+  mirrors: readonly Mirror[] = MIRRORS,
+): ScheduledJob[] {
   for (const name of Object.keys(schedules))
     if (!jobs.some(job => job.name === name))
       throw new ConfigError([
@@ -41,7 +46,7 @@ export function scheduledJobs(jobs: readonly CronJob[], schedules: Record<string
           wanted: message('said.wanted_cron', { example: JSON.stringify(job.schedule) }),
         }),
       ])
-    return [{ job, expression }]
+    return job.mirror && !mirrors.includes(job.mirror) ? [] : [{ job, expression }]
   })
 }
 

@@ -126,7 +126,7 @@ const CONNECTIONS_OF_A_PLANNER = 2
 async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const { config, roles, logger } = options
   // Checked before anything is opened.
-  const cronJobs = scheduledJobs(CRON_JOBS, config.schedules)
+  const cronJobs = scheduledJobs(CRON_JOBS, config.schedules, config.MIRRORS)
   const otlp = await openOtlp(config, logger)
   stops.afterwards(async () => otlp?.close())
 
@@ -476,7 +476,6 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
       pool,
       feeder,
       logger,
-      mirrors: config.MIRRORS,
       requestRun: kind => requestScheduledRun(pool, kind, 'cron', logger),
     },
     processId: entry.id,

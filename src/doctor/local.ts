@@ -33,7 +33,7 @@ import { type CheckResult, failed, ok, warning } from './finding.ts'
 /** The schedules of the cron jobs. */
 export function examineSchedules(config: Config): CheckResult[] {
   try {
-    const jobs = scheduledJobs(CRON_JOBS, config.schedules)
+    const jobs = scheduledJobs(CRON_JOBS, config.schedules, config.MIRRORS)
     const off = CRON_JOBS.filter(({ name }) => !jobs.some(({ job }) => job.name === name))
     const what = { count: jobs.length, name: ownZone() }
     return [

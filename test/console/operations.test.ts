@@ -123,6 +123,23 @@ describe('schedules and halts', () => {
     expect(page.body).toContain('No scheduler is running')
   })
 
+  test('a cron job that is switched off says so, promises no tick and is not late', async () => {
+    const me = { host: 'h', pid: 1, roles: ['scheduler'], version: '1', pacer: null }
+    await heartbeat(console.pool, { ...me, id: crypto.randomUUID() })
+    await console.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at) values ('mirror-orders', '15 * * * *', now() - interval '1 day')`,
+    )
+    const { items } = (await console.ask('viewer', 'GET', '/api/v1/schedules')).json()
+    expect(items).toMatchObject([{ job: 'mirror-orders', off: true, overdue: false }])
+    for (const page of ['/schedules', '/schedules?job=mirror-orders']) {
+      const { body } = await console.browse('operator', 'GET', page)
+      expect(body).toMatch(/<span class="state off">.*off<\/span>/)
+      expect(body).not.toContain('overdue')
+      expect(body).not.toContain('/schedules/mirror-orders/run')
+    }
+    await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
+  })
+
   test('roles without a process are named, until a process has them', async () => {
     const missing = async () => (await console.ask('viewer', 'GET', '/api/v1/halts')).json().missing_roles
     expect(await missing()).toEqual(['scheduler', 'worker'])

@@ -1,19 +1,17 @@
 import { expect, test } from 'vitest'
 import { CRON_JOBS } from '../../jobs/index.ts'
+import { scheduledJobs } from '../../jobs/scheduler.ts'
 import { MIRRORS, type Mirror } from '../../src/sync/mirror-kind.ts'
 
-test('the cron jobs of the mirrors ask for those that are switched on, and for no other', async () => {
-  const asked: string[] = []
-  const tick = async (mirrors: Mirror[]) => {
-    const context = { mirrors, requestRun: async (kind: string) => void asked.push(kind) }
-    for (const job of CRON_JOBS.filter(({ name }) => name.startsWith('mirror-')))
-      await job.run(context as never)
+test('the cron jobs of the mirrors are scheduled for those that are switched on, and ask for them', async () => {
+  const ticked = async (mirrors: readonly Mirror[]) => {
+    const asked: string[] = []
+    for (const { job } of scheduledJobs(CRON_JOBS, {}, mirrors))
+      if (job.name.startsWith('mirror-'))
+        await job.run({ requestRun: async (kind: string) => void asked.push(kind) } as never)
+    return asked
   }
-  await tick([])
-  expect(asked).toEqual([])
-  await tick(['taxpayers', 'orders'])
-  expect(asked).toEqual(['orders', 'taxpayers'])
-  asked.length = 0
-  await tick([...MIRRORS])
-  expect(asked).toHaveLength(3)
+  expect(await ticked([])).toEqual([])
+  expect(await ticked(['taxpayers', 'orders'])).toEqual(['orders', 'taxpayers'])
+  expect(await ticked(MIRRORS)).toHaveLength(3)
 })

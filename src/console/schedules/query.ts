@@ -31,7 +31,8 @@ export const Schedule = z.object({
     .describe('In which the scheduler reads the expression; null: an older version runs it'),
   words: z.object({ en: z.string(), 'zh-CN': z.string() }).describe('The expression in plain words'),
   next_due_at: z.date(),
-  overdue: z.boolean().describe('It did not run when it was due: no scheduler, or switched off'),
+  off: z.boolean().describe('Switched off: by its setting, or as MIRRORS does not list its mirror'),
+  overdue: z.boolean().describe('It did not run when it was due: no scheduler'),
   paused_at: z.date().nullable(),
   paused_by: z.string().nullable(),
   pause_reason: z.string().nullable(),
@@ -53,7 +54,8 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
   const { rows } = await db.query<
     Omit<Schedule, 'words' | 'ticks'> & (Tick | { [name in keyof Tick]: null })
   >(
-    `select s.job, expression, time_zone, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
+    `select s.job, expression, time_zone, next_due_at, s.interval_seconds is null as off,
+            s.interval_seconds is not null and next_due_at < now() - interval '1 minute' as overdue,
             paused_at, paused_by, pause_reason, dirsync.pause_effect(s.job) as pause_effect,
             run_requested_at, run_requested_by,
             t.due_at, t.claimed_at, t.finished_at, t.error, t.skipped, t.requested_by,

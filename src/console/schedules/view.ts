@@ -133,7 +133,8 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
 
 function jobActions(ask: Ask, schedule: Schedule): SafeHtml[] {
   const { t } = ask
-  const { job, paused_at, pause_effect } = schedule
+  const { job, off, paused_at, pause_effect } = schedule
+  if (off) return []
   const path = `/schedules/${inPath(job)}`
   const run = actionForm(ask, {
     to: `${path}/run`,
@@ -183,7 +184,11 @@ function jobName({ language }: Ask, job: string): string {
   return capitalised(textOr(language, `job.${job}`, job))
 }
 
-function nextTick({ t, now }: Ask, { paused_at, run_requested_at, overdue, next_due_at }: Schedule): Words {
+function nextTick(
+  { t, now }: Ask,
+  { off, paused_at, run_requested_at, overdue, next_due_at }: Schedule,
+): Words {
+  if (off) return { tone: 'off', text: t('schedules.off') }
   if (run_requested_at !== null) return { tone: 'busy', text: t('schedules.starting') }
   if (paused_at !== null) return { tone: 'off', text: t('schedules.paused') }
   if (overdue) return [{ tone: 'warn', text: t('schedules.overdue') }, ' ', { since: next_due_at }]
@@ -238,7 +243,8 @@ function marks(ask: Ask, ticks: readonly Tick[]): Words {
   return { drawn }
 }
 
-function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): Words {
+function rowActions(ask: Ask, { job, off, paused_at, run_requested_at }: Schedule): Words {
+  if (off) return null
   const path = `/schedules/${inPath(job)}`
   const drawn = html`<span class="row">${
     run_requested_at === null

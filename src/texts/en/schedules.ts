@@ -38,6 +38,7 @@ export const schedules = {
   'schedules.no_ticks': 'It has not run yet.',
   'schedules.marks': '{count, plural, one {# tick} other {# ticks}}, {failed, number} failed',
   'schedules.starting': 'starting',
+  'schedules.off': 'off',
   'schedules.paused': 'paused',
   'schedules.due_now': 'now',
   'schedules.overdue': 'overdue',

@@ -40,6 +40,7 @@ export const schedules = {
   'schedules.no_ticks': '尚未执行过。',
   'schedules.marks': '{count, plural, other {#}} 次触发，其中失败 {failed, number} 次',
   'schedules.starting': '即将开始',
+  'schedules.off': '未开启',
   'schedules.paused': '已暂停',
   'schedules.due_now': '现在',
   'schedules.overdue': '已逾期',
