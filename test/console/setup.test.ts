@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { readSetup, type SetupFacts, type SetupStep, setupSteps } from '../../src/console/overview/setup.ts'
-import { failed, ok } from '../../src/doctor/finding.ts'
+import { failed, ok, warning } from '../../src/doctor/finding.ts'
 import { MappingError } from '../../src/hr/errors.ts'
 import { inWords, message } from '../../src/texts/message.ts'
 import { createCompany } from '../helpers/company.ts'
@@ -134,6 +134,13 @@ describe('the first steps', () => {
     expect(steps({ examination })).toMatchObject({ hr: 'done', mapping: 'done', check: 'next: examination' })
   })
 
+  test('say that the doctor warns of something, which is nothing that fails', () => {
+    const findings = [...WELL, warning('alerts', inWords('no channel'))]
+    const examination = { at: at('10:00'), complete: true, findings }
+    expect(steps({ examination }).check).toBe('done: warnings')
+    expect(steps({ examination: { ...examination, findings: WELL } }).check).toBe('done')
+  })
+
   test('a run that goes on, is held, failed or was done', () => {
     const examination = { at: at('10:00'), complete: true, findings: WELL }
     const of = (state: string, planned_at: Date | null) => {
@@ -212,6 +219,16 @@ describe('in the console', () => {
     expect(await setup()).toMatchObject({ ended: { by: null }, steps: [] })
     await console.pool.query('update dirsync.console_user set disabled_at = now()')
     expect(await page('operator')).not.toContain('id="setup"')
+  })
+
+  test('never say that the doctor finds nothing wrong where it warns', async () => {
+    await console.pool.query('delete from dirsync.setup; delete from dirsync.examination')
+    await console.pool.query(`insert into dirsync.examination values (true, now(), 'test', true, $1)`, [
+      JSON.stringify([...WELL, warning('halt', inWords('E1 is halted'))]),
+    ])
+    const body = await page('admin')
+    expect(body).not.toContain('finds nothing wrong')
+    expect(body).toMatch(/The doctor finds no failure.*done.*It warns of something\. <a href="\/doctor">/s)
   })
 
   test('a colleague is not in before they have signed in, however many users there are', async () => {

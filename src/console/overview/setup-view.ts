@@ -70,7 +70,7 @@ const TONES = { done: 'ok', next: 'busy', waits: 'wait', failed: 'bad' } as cons
 function todoOf(ask: Ask, step: SetupStep): Words {
   const { t, language } = ask
   const { state, waits_for, missing, reason } = step
-  if (state === 'done') return null
+  if (state === 'done' && missing === null) return null
   if (waits_for !== null) return t('setup.waits_for', { step: t(`setup.step.${waits_for}`) })
   const words = [
     reason === null ? null : { foreign: inLanguage(language, reason) },
@@ -93,6 +93,7 @@ function placeOf({ t, may }: Ask, { step, missing, run, state }: SetupStep): Wor
   if (step === 'channel') return missing === 'channel_unset' ? null : link('/alerts', t('setup.to.alerts'))
   if (step === 'colleague') return may('admin') ? link('/access#new-user', t('setup.to.access')) : null
   if (missing === 'run') return link('/runs/new', t('setup.to.new_run'))
+  if (missing === 'warnings') return may('admin') ? link('/doctor', t('common.details')) : null
   if (missing === 'examination' || state === 'failed')
     return may('admin') ? link('/doctor', t('setup.to.doctor')) : t('setup.admins')
   return null

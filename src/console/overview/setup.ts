@@ -23,6 +23,7 @@ type StepName = (typeof STEPS)[number]
 const MISSING = [
   'examination',
   'findings',
+  'warnings',
   'channel_unset',
   'channel_untested',
   'channel_failing',
@@ -172,8 +173,10 @@ function accepted(facts: SetupFacts): Partial<SetupStep> {
 
 function checked({ examination }: SetupFacts): Partial<SetupStep> {
   if (!examination?.complete) return { missing: 'examination' }
-  const failed = examination.findings.find(({ status }) => status === 'failed')
-  return failed ? { state: 'failed', missing: 'findings', reason: failed.what } : { state: 'done' }
+  const { findings } = examination
+  const failed = findings.find(({ status }) => status === 'failed')
+  if (failed) return { state: 'failed', missing: 'findings', reason: failed.what }
+  return { state: 'done', missing: findings.some(({ status }) => status === 'warning') ? 'warnings' : null }
 }
 
 function channel({ channels, lines }: SetupFacts): Partial<SetupStep> {
