@@ -58,6 +58,11 @@ test('each figure of the overview is that of the list it leads to', async () => 
   for (const [href, figure] of figures) expect(figure, href).toBe(await listed(href))
 })
 
+test('what the overview promises of the cases by cause is the page by cause', async () => {
+  const links = [...(await page('/overview')).matchAll(/<a href="(\/cases[^"]*)">([^<]*by cause)<\/a>/gi)]
+  expect(links.map(([, href, text]) => [href, text])).toEqual([['/cases/groups', 'By cause']])
+})
+
 test('“all” on the page of a run leads to all of its cases', async () => {
   const all = figuresOf(await page(`/runs/${run}`)).at(-1)
   expect(all?.[1]).toBe(2 * CASE_STATES.length + 1)

@@ -265,7 +265,13 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return {
         notice: 'info',
         title: t('overview.cases_wait', { count: todo.count }),
-        todo: { to: casesForAPerson(), text: t('overview.cases_wait.remedy') },
+        todo: joined(
+          [
+            { to: casesForAPerson(), text: t('runs.review_cases') },
+            { to: '/cases/groups', text: t('cases.tab_groups') },
+          ],
+          ' · ',
+        ),
       }
   }
 }

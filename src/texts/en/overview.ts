@@ -20,7 +20,6 @@ export const overview = {
   'overview.alerts.more': 'and {count, number} more',
   'overview.alerts.see': 'See these alerts, and what to do',
   'overview.cases_wait': '{count, plural, one {# case needs} other {# cases need}} review.',
-  'overview.cases_wait.remedy': 'Review them, grouped by cause',
   'overview.in_sync': 'in sync',
   'overview.of': '{count, number} of {total, number} employees',
   'overview.pending': 'to be sent',

@@ -20,7 +20,6 @@ export const overview = {
   'overview.alerts.more': '另有 {count, number} 条',
   'overview.alerts.see': '查看告警与处理建议',
   'overview.cases_wait': '有 {count, plural, other {#}} 个异常项待人工处理。',
-  'overview.cases_wait.remedy': '按原因分组查看',
   'overview.in_sync': '已同步',
   'overview.of': '共 {total, number} 名员工，已同步 {count, number} 名',
   'overview.pending': '待发送',
