@@ -148,11 +148,11 @@ async function approve(run: number, options: PartOptions): Promise<void> {
     await decidePart(context, about, () => context.commands.approvePart(run, part, null))
     return await warnOfMissingRoles(context)
   }
-  await context.commands.approve(run)
+  const { planned, isRest } = await context.commands.approve(run)
   if (options.json) printJson({ run, decision: 'approved' })
   else
     print(
-      say('shell.approved', { run: String(run) }),
+      isRest ? say('plan.rest_approved', { count: planned }) : say('shell.approved', { run: String(run) }),
       say('shell.follow', { command: `${context.program} runs ${run}` }),
     )
   await warnOfMissingRoles(context)
@@ -167,9 +167,12 @@ async function reject(run: number, options: PartOptions): Promise<void> {
       context.commands.rejectPart(run, part, options.reason ?? null),
     )
   }
-  await context.commands.reject(run, options.reason ?? null)
+  const { planned, isRest } = await context.commands.reject(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'rejected' })
-  else print(say('shell.rejected', { run: String(run) }))
+  else
+    print(
+      isRest ? say('plan.rest_rejected', { count: planned }) : say('shell.rejected', { run: String(run) }),
+    )
 }
 
 async function cancel(

@@ -41,6 +41,14 @@ interface DecidedPart {
   planned: number
 }
 
+/** A decision about all that is undecided of a plan. */
+interface DecidedPlan {
+  /** How many rows it is about. */
+  planned: number
+  /** Whether parts of the plan were decided before. */
+  isRest: boolean
+}
+
 /**
  * A person's commands. Everything goes through the SQL functions that reviewers use too, so that the rules and the audit in
  * `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
@@ -147,12 +155,12 @@ export class Commands {
     return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
 
-  approve(run: number, reason: string | null = null): Promise<number> {
-    return this.#do(client => decision(client, 'select dirsync.decide($1, true, $2)', [run, reason]))
+  approve(run: number, reason: string | null = null): Promise<DecidedPlan> {
+    return this.#decideAll('select dirsync.decide($1, true, $2)', run, reason)
   }
 
-  reject(run: number, reason: string | null): Promise<number> {
-    return this.#do(client => decision(client, 'select dirsync.reject($1, $2)', [run, reason]))
+  reject(run: number, reason: string | null): Promise<DecidedPlan> {
+    return this.#decideAll('select dirsync.reject($1, $2)', run, reason)
   }
 
   /**
@@ -261,6 +269,13 @@ export class Commands {
     })
   }
 
+  #decideAll(sql: string, run: number, reason: string | null): Promise<DecidedPlan> {
+    return this.#do(async client => {
+      await decision(client, sql, [run, reason])
+      return latestDecision(client, run)
+    })
+  }
+
   #decidePart(
     name: 'approve_part' | 'reject_part',
     run: number,
@@ -270,11 +285,7 @@ export class Commands {
   ): Promise<DecidedPart> {
     return this.#do(async client => {
       const by = await decision(client, `select dirsync.${name}($1, $2, $3)`, [run, part, reason])
-      const planned = await scalar(
-        client,
-        'select planned from dirsync.plan_decision where run_id = $1 order by id desc limit 1',
-        [run],
-      )
+      const { planned } = await latestDecision(client, run)
       if (expected !== undefined && planned !== expected)
         throw new CommandError(
           'COMMAND_CONFLICT',
@@ -347,6 +358,15 @@ async function decision(client: PoolClient, text: string, values: unknown[]): Pr
   const statement = { text, values, rowMode: 'array' as const, query_timeout: DECISION_MS }
   const { rows } = await client.query<[number]>(statement)
   return onlyRow(rows)[0]
+}
+
+async function latestDecision(client: PoolClient, run: number): Promise<DecidedPlan> {
+  const { rows } = await client.query<DecidedPlan>(
+    `select planned, count(*) over () > 1 as "isRest" from dirsync.plan_decision
+     where run_id = $1 order by id desc limit 1`,
+    [run],
+  )
+  return onlyRow(rows)
 }
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {

@@ -320,6 +320,37 @@ describe('a part of a stored plan', () => {
   })
 
   test.each([
+    [
+      'reject',
+      'The remaining 3 rows of the plan are rejected and not sent.',
+      'Run \\d+ is rejected: nothing of its plan is sent.',
+    ],
+    [
+      'approve',
+      'The remaining 3 rows of the plan are approved and being sent.',
+      'Run \\d+ is approved: its stored plan is being sent.',
+    ],
+  ])('is not taken for all of it when a person decides to %s the rest', async (decision, ofRest, ofAll) => {
+    const said = async (id: number) => {
+      const form = 'reason=so'
+      const { cookies } = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, form)
+      const notice = cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
+      return (await console.ask('operator', 'GET', `/runs/${id}`, undefined, { cookie: notice })).body
+    }
+    expect(await said(await held())).toMatch(new RegExp(ofAll))
+    const id = await held()
+    await api('POST', `/runs/${id}/${decision === 'reject' ? 'approve' : 'reject'}-part`, {
+      body: { keys: ['p1'], reason: 'this one' },
+      role: 'admin',
+    })
+    const plan = (await console.browse('operator', 'GET', `/runs/${id}/plan`)).body
+    expect(plan).not.toContain('Nothing of the plan is sent')
+    const body = await said(id)
+    expect(body).toContain(ofRest)
+    expect(body).not.toMatch(new RegExp(ofAll))
+  })
+
+  test.each([
     [49, 'and 37 more'],
     [50, 'and at least 38 more'],
   ])('has figures of %d departments, %s', async (n, words) => {

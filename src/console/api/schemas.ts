@@ -37,7 +37,7 @@ import { HistoryResult, OverviewResult } from '../overview/query.ts'
 import { SetupResult } from '../overview/setup.ts'
 import { HeldBack } from '../plan/held-back.ts'
 import { PlanResult } from '../plan/query.ts'
-import { GivenPart } from '../plan/routes.ts'
+import { DecidedPlan, GivenPart } from '../plan/routes.ts'
 import { PlanDecision, PlanDepartment, PlanItem, PlanMove, PlanOverview } from '../plan/stored.ts'
 import { PlatformResult } from '../platform/query.ts'
 import { TokenState } from '../platform/read.ts'
@@ -78,6 +78,7 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   MirrorRows: ListedRun.shape.rows.unwrap(),
   SanityGate: GateView,
   Plan: PlanResult,
+  DecidedPlan,
   PlanFigures: PlanOverview.shape.figures.unwrap(),
   PlanItem,
   PlanDepartment,

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { qualified } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MOST_KEYS } from '../../sync/case-filter.ts'
+import type { Commands } from '../../sync/commands.ts'
 import { PlanFilter, PlanPart, plannedEntities } from '../../sync/stored-plan.ts'
 import { message } from '../../texts/message.ts'
-import { action, download, oneOrMore, read } from '../endpoint.ts'
+import { action, download, type Next, oneOrMore, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
@@ -39,6 +40,13 @@ const part = z.object({
   run: z.int().describe('The held run'),
   part: z.int().describe('The run that sends the part'),
   planned: z.int().describe('How many rows were decided'),
+})
+
+/** A decision about all that is undecided of a plan. */
+export const DecidedPlan = z.object({
+  run: z.int(),
+  planned: z.int().describe('How many rows were decided'),
+  rest: z.boolean().describe('Whether other parts of the plan were decided before'),
 })
 
 function jsonIn(text: string): unknown {
@@ -80,7 +88,16 @@ function planAddress(run: number, input: z.output<typeof PlanQuery>): string {
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
 export function plan(services: PlanServices & Pick<Services, 'config'>) {
   const { pool, hr, config } = services
-  const decision = z.object({ run: z.int() })
+  const decidedAll = async (run: number, made: ReturnType<Commands['approve']>) => {
+    const { planned, isRest: rest } = await decided(pool, run, made)
+    return { run, planned, rest }
+  }
+  const afterAll = (done: z.output<typeof DecidedPlan>, made: 'approved' | 'rejected'): Next => ({
+    to: `/runs/${done.run}`,
+    notice: done.rest
+      ? { key: `plan.rest_${made}`, values: { count: done.planned } }
+      : { key: `plan.${made}`, values: { run: done.run } },
+  })
   return {
     one: read({
       path: '/runs/:id/plan',
@@ -196,12 +213,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       summary: 'Send the stored plan of a held run exactly as it is, without later changes in HR',
       params: RunParams,
       body: z.object({ reason: reason.optional() }),
-      result: decision,
+      result: DecidedPlan,
       starts: ({ run }) => `/runs/${run}`,
-      run: async (ask, { params, input }) => ({
-        run: await decided(pool, params.id, ask.commands.approve(params.id, input.reason ?? null)),
-      }),
-      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.approved', values: { run } } }),
+      run: (ask, { params, input }) =>
+        decidedAll(params.id, ask.commands.approve(params.id, input.reason ?? null)),
+      next: (_ask, done) => afterAll(done, 'approved'),
     }),
     reject: action({
       path: '/runs/:id/reject',
@@ -210,11 +226,9 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       summary: 'Discard the stored plan of a held run; none of it is sent',
       params: RunParams,
       body: z.object({ reason }),
-      result: decision,
-      run: async (ask, { params, input }) => ({
-        run: await decided(pool, params.id, ask.commands.reject(params.id, input.reason)),
-      }),
-      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.rejected', values: { run } } }),
+      result: DecidedPlan,
+      run: (ask, { params, input }) => decidedAll(params.id, ask.commands.reject(params.id, input.reason)),
+      next: (_ask, done) => afterAll(done, 'rejected'),
     }),
   }
 }

@@ -8,10 +8,14 @@ export const plan = {
   'plan.approve_hint': 'Optional; recorded in the audit with your name.',
   'plan.approved': 'Run {run} is approved: its stored plan is being sent.',
   'plan.reject': 'Reject',
-  'plan.reject_hint': 'Nothing of the plan is sent. The reason is recorded in the audit with your name.',
+  'plan.reject_hint': 'What you reject is not sent. The reason is recorded in the audit with your name.',
   'plan.rejected': 'Run {run} is rejected: nothing of its plan is sent.',
   'plan.approve_rest': 'Approve the rest',
   'plan.reject_rest': 'Reject the rest',
+  'plan.rest_approved':
+    'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} approved and being sent.',
+  'plan.rest_rejected':
+    'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} rejected and not sent.',
   'plan.part_approved':
     '{count, plural, one {# row is} other {# rows are}} approved and sent by run {run}; the rest stays held.',
   'plan.part_rejected':
