@@ -147,6 +147,32 @@ describe('the page of a case', () => {
   })
 })
 
+test('a case that is to be retried waits, and says so, while calls are paused or its work is halted', async () => {
+  const id = await plant('e1', { state: 'retrying' })
+  const raise = (scope: string, category: string) =>
+    console.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy) values ($1, $2, $3, '[]')`,
+      [scope, category, toStore(inWords('it is down'))],
+    )
+  const halt = async () => (await get(`/api/v1/cases/${id}`)).json().halt
+  await raise('E9', 'enterprise_code')
+  expect(await halt()).toBe(null)
+  expect(await see(`/cases/${id}`)).toContain('It is being retried now.')
+  await raise('', 'enterprise_code')
+  expect(await halt()).toBe('halted')
+  expect(await see(`/cases/${id}`)).toContain(
+    'It is retried once the halt of its work is over. <a href="/halts">',
+  )
+  await console.pool.query(`select dirsync.pause('maintenance')`)
+  expect(await halt()).toBe('paused')
+  expect(await see(`/cases/${id}`)).toContain(
+    'It is retried once someone resumes all calls. <a href="/halts">',
+  )
+  expect(await see(`/cases/${id}`)).not.toContain('being retried now')
+  expect(await see(`/cases/${id}`, 'zh-CN')).not.toContain('正在重试。')
+  await console.pool.query('delete from dirsync.halt')
+})
+
 test('the page of bulk actions says first how one begins, to those who may', async () => {
   const how = 'Select cases in the list, or filter them, and choose what to do.'
   const shown = async (role: 'viewer' | 'reviewer') =>

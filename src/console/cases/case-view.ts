@@ -33,7 +33,7 @@ export function caseShown(ask: Ask, story: CaseStory, appId: string): Shown {
     copy: String(story.id),
     aside: caseStatus(story.state),
     actions: actionsOf(ask, story),
-    topics: ['cases', 'work'],
+    topics: ['cases', 'work', 'halts'],
     blocks: [
       ...verdict(ask, story),
       {
@@ -181,7 +181,9 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       todo: isOver ? null : remedy,
       next: joined(
         [
-          t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') }),
+          ...(state === 'retrying' && story.halt !== null
+            ? [t(`cases.next.${story.halt}`), { to: '/halts', text: t('common.details') }]
+            : [t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') })]),
           state === 'open' && story.next_retry_at
             ? [t('cases.next.unless'), ' ', { since: story.next_retry_at }, '.']
             : null,

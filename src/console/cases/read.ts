@@ -342,6 +342,12 @@ export const CaseStory = DeadLetter.extend({
     .nullable()
     .describe('The last step, if it can be taken back, and until when'),
   blocker: Blocker.nullable().describe('Who has to change first'),
+  halt: z
+    .enum(['paused', 'halted'])
+    .nullable()
+    .describe(
+      'What any attempt waits for: that a person resumes all calls, or that the halt of this work is over',
+    ),
 })
 export type CaseStory = z.infer<typeof CaseStory>
 
@@ -353,7 +359,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
   const found = await readCase(db, id)
   if (found === null) return null
   const { enterprise_code: enterpriseCode, entity_key, blocked_by, operation } = found
-  const [others, blocker, { rows: undoable }, { rows: attempts }] = await Promise.all([
+  const [others, blocker, { rows: undoable }, { rows: attempts }, { rows: halts }] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
     db.query<NonNullable<CaseStory['undoable']>>(
@@ -367,8 +373,16 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        order by id desc limit ${ATTEMPTS}`,
       [enterpriseCode, entity_key, operation],
     ),
+    // Mirrors are read while HR is away.
+    db.query<{ halt: NonNullable<CaseStory['halt']> }>(
+      `select case when category = 'paused' then 'paused' else 'halted' end as halt from dirsync.halt
+       where scope in ('*', $1) and not (category = 'hr_unavailable' and $2 like 'mirror-%')
+       order by scope <> '*' limit 1`,
+      [enterpriseCode, operation],
+    ),
   ])
-  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts }
+  const halt = halts[0]?.halt ?? null
+  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt }
 }
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {

@@ -88,7 +88,7 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
   await screenshot(page, 'case')
   await company.hr.query('update person set mobile = $1 where userid = $2', ['19911112222', 'e0001'])
   await page.getByRole('button', { name: 'Retry' }).click()
-  await page.getByText(`Case ${duplicate} is being retried`).waitFor()
+  await page.getByText(`Case ${duplicate} is retried in run`).waitFor()
   await page.locator('.head .state.ok').getByText('resolved').waitFor()
   await page.getByText('There is nothing left to do.').waitFor()
   expect((await company.onPlatform()).get('e0001')?.mobile).toBe('19911112222')
