@@ -190,7 +190,7 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
   const gone = departments.already_gone
   heading(
     say('shell.heading.departments'),
-    departments.deleted,
+    departments.deleted + gone,
     gone > 0 ? say('shell.deleted_already', { count: String(gone) }) : say('shell.deleted'),
   )
   heading(say('shell.heading.openids'), openids.bound, say('shell.bound'))

@@ -30,14 +30,19 @@ async function caseOf(category: string): Promise<number> {
   return rows[0].id
 }
 
-test.concurrent('the summary of a sync is short, and gives the outcome and hints for details', () => {
+test.concurrent('the summary of a sync is short, and gives the outcome and hints for details', async () => {
   expect(once.code).toBe(0)
   const { stdout } = once
   expect(stdout).toMatch(/The sync is done, after [\d.]+ s\./)
   expect(stdout).toMatch(/^Employees +334 {2}in scope$/m)
   expect(stdout).toMatch(/^ {2}updated +44 {2}brought in sync$/m)
   expect(stdout).toMatch(/^ {2}invalid_hr_row +4$/m)
-  expect(stdout).toMatch(/^Departments +2 {2}deleted; 1 more had gone already$/m)
+  expect(stdout).toMatch(/^Departments +3 {2}deleted; 1 of them had gone already$/m)
+  const [run] = (await dirsync('runs', '--kind', 'departments', '--json')).json().items as Record<
+    string,
+    object
+  >[]
+  expect(run?.outcomes).toMatchObject({ deleted: 3 })
   expect(stdout).toMatch(/^Open ids +326 {2}bound$/m)
   expect(stdout).toMatch(/^Outcome unknown +2 {2}1 refund, 1 top-up; 2 wait for a person$/m)
   expect(stdout).toMatch(/^ +\S.*dirsync refund list --state unknown$/m)

@@ -127,7 +127,7 @@ export const shell = {
   'shell.by_category': 'cases, by category',
   'shell.for_a_person': '; {count, plural, one {# waits} other {# wait}} for a person',
   'shell.deleted': 'deleted',
-  'shell.deleted_already': 'deleted; {count} more had gone already',
+  'shell.deleted_already': 'deleted; {count} of them had gone already',
   'shell.bound': 'bound',
   'shell.to_platform': 'to the platform',
   'shell.to_platform_by': 'to the platform, by operation',

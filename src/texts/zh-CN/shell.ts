@@ -125,7 +125,7 @@ export const shell = {
   'shell.by_category': '按类别列出',
   'shell.for_a_person': '；{count, number} 笔需人工核实',
   'shell.deleted': '已删除',
-  'shell.deleted_already': '已删除；另有 {count} 个此前已不存在',
+  'shell.deleted_already': '已删除；其中 {count} 个此前已不存在',
   'shell.bound': '已绑定',
   'shell.to_platform': '平台调用',
   'shell.to_platform_by': '平台调用，按操作列出',
