@@ -26,7 +26,12 @@ export interface Refund extends Entry {
 export interface ReadRefund extends Refund {
   /** What the order was paid with, as far as the mirror knows; null: it does not, or with several assets. */
   asset_code: string | null
+  /** When the order record was last asked, while it is to be asked again. */
+  checked_at: Date | null
 }
+
+/** SQL: from one check of the order record to the next, after so many before it: 5 s, doubling up to 10 minutes. */
+const pauseAfter = (checks: string) => `least(5 * 2 ^ least(${checks}, 10), 600) * interval '1 second'`
 
 /** SQL: `asset_code` of the refunds of an order. */
 const assetOfOrder = (outerTradeNo: string) => `(
@@ -44,7 +49,8 @@ export const refundJournal = new Journal<ReadRefund>({
   number: 'outer_refund_no',
   receipt: 'trade_no',
   canBeAsked: true,
-  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code`,
+  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code,
+    case when t.settle_attempts > 0 then t.next_settle_at - ${pauseAfter('t.settle_attempts - 1')} end as checked_at`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
 
@@ -142,7 +148,7 @@ export interface ClaimedRefund extends Refund {
 }
 
 /**
- * Claims an unknown refund to ask the order record about, and sets the next time: 5 s, doubling up to 10 minutes.
+ * Claims an unknown refund to ask the order record about, and sets the next time.
  * @param outerRefundNo this one, due or not, for a person; null: one that is due. While the platform is halted, that is only
  * when a probe is
  */
@@ -162,7 +168,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
      update dirsync.refund r
      set settle_attempts = settle_attempts + 1,
          next_settle_at = case when refunded_before is not null
-           then now() + least(5 * 2 ^ least(settle_attempts, 10), 600) * interval '1 second' end
+           then now() + ${pauseAfter('settle_attempts')} end
      from claimed where r.outer_refund_no = claimed.outer_refund_no
      returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
     [outerRefundNo, HALTS_OF_OTHERS],

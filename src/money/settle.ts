@@ -6,7 +6,7 @@ import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refu
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
-import { type Message, message } from '../texts/message.ts'
+import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
 import {
@@ -100,9 +100,11 @@ const LEFT_TO_PERSON = message('said.left_to_person')
 async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOptions): Promise<boolean> {
   const { pool, logger } = deps
   const { outer_refund_no, refunded_before } = refund
+  // What the platform answered to the refund itself: no check tells it again.
+  const answer = [...messagesIn(refund.message ?? [])].filter(({ key }) => key === 'said.platform_said')
   if (refunded_before === null) {
     const what = message('said.record_cannot_tell', { reading: LEFT_TO_PERSON })
-    await storeVerdict(pool, outer_refund_no, 'unknown', what, true)
+    await storeVerdict(pool, outer_refund_no, 'unknown', [...answer, what], true)
     return false
   }
   const finding = await ask(deps, refund, refunded_before, options)
@@ -114,7 +116,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
     not_carried_out: means(message('said.not_carried_out')),
     unknown: forPerson && isAnswered ? means(LEFT_TO_PERSON) : shown,
   }[verdict]
-  await storeVerdict(pool, outer_refund_no, verdict, what, forPerson)
+  await storeVerdict(pool, outer_refund_no, verdict, [...answer, what], forPerson)
   if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
   return isAnswered
 }

@@ -102,6 +102,33 @@ describe('money', () => {
   })
 })
 
+test('the page of a refund says why a code leaves it unknown, what the platform said, when it was checked and what to do', async () => {
+  const said = [
+    { key: 'said.platform_said', values: { words: 'more than is left' } },
+    { key: 'said.record_shows', values: { refunded: '0', before: '0', amount: '9999' } },
+  ]
+  await console.pool.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by,
+                                 platform_code, message, settle_attempts, sent_at, next_settle_at)
+     values ('r4', 'o4', 9999, 0, 'unknown', 'ann', 1000229002, $1, 3,
+             '2026-11-01T10:00:00Z', '2026-11-01T10:00:35Z')`,
+    [JSON.stringify(said)],
+  )
+  const { body } = await console.browse('viewer', 'GET', '/money/refunds/r4')
+  expect(body).toContain('code 1000229002, which its interface does not list as a refusal')
+  expect(body).toContain('The platform said: “more than is left”. The order record shows 0 refunded')
+  const todo = 'Where that cannot tell, ask the platform’s support and record the answer.'
+  expect(body).toContain(todo)
+  expect((await console.browse('viewer', 'GET', '/money')).body).toContain(todo)
+  expect(body).not.toContain('nothing to do')
+  const { json } = await api('GET', '/money/refunds/r4')
+  expect(json.events).toMatchObject([
+    { event: 'sent' },
+    // The third check set the next one 20 s ahead.
+    { event: 'checked', at: '2026-11-01T10:00:15.000Z', by: null },
+  ])
+})
+
 test.each([
   ['kind=topups&state=rejected', 'enter a number: none is given', 'whole number'],
   ['kind=topups&state=rejected&number=t', 'enter the whole number', 'none is given'],

@@ -106,6 +106,22 @@ describe('a refund whose sender died', () => {
   })
 })
 
+test('a refund that the platform answered with an unlisted code keeps its words while its record is asked', async () => {
+  const { state } = await sendRefund(
+    refunds.deps,
+    { ...REQUEST, refundAmount: '9999.00', costAmount: '9999.00' },
+    { actor: 'cli:tester' },
+  )
+  expect(state).toBe('unknown')
+  for (let check = 0; check < 2; check++) await settleNow(refunds.deps, NO)
+  expect(worded(await refunds.refund())).toMatchObject({
+    ...{ state: 'unknown', platform_code: 1000229002, settle_attempts: 2 },
+    message:
+      'The platform said: “refund amount exceeds what is left of the payment”. ' +
+      'the order record shows 0.00 refunded, 0.00 before this refund of 9999.00',
+  })
+})
+
 describe('a refund of an order whose trade number is known', () => {
   const TRADE_NO = '0000000000000001'
   const paymentOrder = (differs: object) =>

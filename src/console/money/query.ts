@@ -123,7 +123,7 @@ export async function moneyCounts(db: Pool): Promise<Record<Kind, Record<EntrySt
 
 const Event = z.object({
   at: z.date(),
-  event: z.enum(['sent', 'settled', 'notified', 'resolved']),
+  event: z.enum(['sent', 'checked', 'settled', 'notified', 'resolved']),
   by: z.string().nullable().describe('null: dirsync or the platform'),
   text: SaidText.nullable().describe('The outcome, or a person’s reason'),
 })
@@ -148,11 +148,16 @@ export type TopUpDetails = z.infer<typeof TopUpDetails>
 
 export function refundDetails(refund: ReadRefund): RefundDetails {
   const { state, notified_at, left_to_person_at, next_settle_at } = refund
-  const notified: Event[] =
-    notified_at === null ? [] : [{ at: notified_at, event: 'notified', by: null, text: null }]
+  const happened = (event: Event['event'], at: Date | null): Event[] =>
+    at === null ? [] : [{ at, event, by: null, text: null }]
   return {
     ...refund,
-    events: inOrder([...eventsOf(refund), ...notified]),
+    events: inOrder([
+      ...eventsOf(refund),
+      // Without a further check, the last one is when it was left to a person.
+      ...happened('checked', refund.checked_at ?? left_to_person_at),
+      ...happened('notified', notified_at),
+    ]),
     outlook:
       state !== 'unknown'
         ? null

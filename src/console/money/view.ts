@@ -1,6 +1,8 @@
+import { capitalised } from '../../lib/text.ts'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
+import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
@@ -267,16 +269,15 @@ function orderOf(tradeNo: string): Words {
 /** What an open outcome means, and what to do about it; stands above everything else. */
 function meaning(ask: Ask, entry: Details): Block[] {
   const { t } = ask
-  const { state, outlook } = entry
+  const { state, outlook, platform_code: code } = entry
   if (state === 'requested')
     return [{ notice: 'info', title: t('money.requested'), todo: t('money.requested.remedy') }]
   if (state !== 'unknown') return []
-  const todo: Words =
-    outlook?.next === 'asks'
-      ? [t('money.asks_again'), ' ', { since: outlook.at }, '. ', t('money.asks_again.remedy')]
-      : t(`money.person.${commandOf(entry)}`)
+  const why = code === null ? null : t('money.code_unlisted', { code: String(code) })
+  const todo =
+    outlook?.next === 'asks' ? t('money.unknown_todo.refunds') : t(`money.person.${commandOf(entry)}`)
   const next = ask.may('admin') ? null : t('money.admin_only')
-  return [{ notice: 'bad', title: t('money.is_unknown'), todo, next }]
+  return [{ notice: 'bad', title: t('money.is_unknown'), todo: joined([why, todo], ' '), next }]
 }
 
 function resolveForm(ask: Ask, to: string) {
@@ -329,19 +330,27 @@ function said(ask: Ask, entry: Details): Block {
           textOr(language, `code.${platform_code}.meaning`, ''),
         ],
       ],
-      [t('money.message'), message && !isOver ? inLanguage(language, message) : null],
+      [t('money.message'), message && !isOver ? sentences(ask, message) : null],
       [t('money.remedy'), platform_code && name !== 'accepted' && !isOver ? remedy : null],
       [t('money.trace_id'), trace_id && { code: trace_id }],
     ],
   }
 }
 
-function story(ask: Ask, { events }: Details): Block {
+function sentences({ language }: Ask, message: Said): string {
+  return [message]
+    .flat()
+    .map(one => capitalised(inLanguage(language, one)))
+    .join(' ')
+}
+
+function story(ask: Ask, entry: Details): Block {
   const { t, language } = ask
+  const count = 'outer_refund_no' in entry ? entry.settle_attempts : 0
   return {
-    steps: events.map(({ at, event, by, text }) => ({
+    steps: entry.events.map(({ at, event, by, text }) => ({
       at,
-      what: joined([t(`money.event.${event}`), by && { soft: actorText(ask, by) }], ' '),
+      what: joined([t(`money.event.${event}`, { count }), by && { soft: actorText(ask, by) }], ' '),
       details: [],
       words: text && inLanguage(language, text),
     })),

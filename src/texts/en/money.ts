@@ -53,8 +53,8 @@ export const money = {
   'money.requested.remedy':
     'The answer arrives within a minute. If the sending process died, dirsync finds out the outcome.',
   'money.is_unknown': 'It was sent, but its outcome is unknown.',
-  'money.asks_again': 'dirsync checks the order record again',
-  'money.asks_again.remedy': 'There is nothing to do yet. Do not send it again.',
+  'money.code_unlisted':
+    'The platform answered with code {code}, which its interface does not list as a refusal: it does not tell whether money moved.',
   'money.person.refund':
     'The order record cannot tell. Send the text below to the platform’s support, then record their answer.',
   'money.person.topup':
@@ -81,6 +81,8 @@ export const money = {
   'money.trace_id': 'Trace id',
   'money.story': 'What happened',
   'money.event.sent': 'sent',
+  'money.event.checked':
+    'order record checked{count, plural, one {} other {, # times so far}}; it does not tell the outcome',
   'money.event.settled': 'outcome became known',
   'money.event.notified': 'notification received from the platform',
   'money.event.resolved': 'outcome recorded by a person',
