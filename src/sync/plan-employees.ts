@@ -122,7 +122,7 @@ export async function planEmployees(
   const newer = readsAll ? null : await read(new Date(newest.getTime() - WATERMARK_OVERLAP_MS))
   const isEnough = newer && last && !looksOdd(newer, last.statistics, limits)
   const { staged, readAll, source, mapping, difference } = isEnough ? newer : await read(null)
-  const { inScope, total, reasons, sample, skipped, changing, first } = difference
+  const { inScope, total, reasons, sample, skipped, first } = difference
   const planned = {
     difference,
     readAll,
@@ -142,7 +142,7 @@ export async function planEmployees(
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
-    const verdict = withinBreaker(changing, total, limits.breaker)
+    const verdict = withinBreaker(difference, limits.breaker)
     const before = verdict.message && (await rejectedBefore(db))
     return { ...planned, ...verdict, ...(before && { message: [verdict.message ?? [], before] }) }
   }
@@ -197,14 +197,16 @@ const PASSED = { state: 'running' } as const
 
 /** Whether this many changes pass the breaker. */
 function withinBreaker(
-  changing: number,
-  total: number,
+  { changing, gone, total }: Pick<Difference, 'changing' | 'gone' | 'total'>,
   breaker: Breaker,
 ): Pick<EmployeePlan, 'state' | 'message'> {
   if (!trips(breaker, changing, total)) return PASSED
   return {
     state: 'held',
-    message: message('said.employees_change', { changing, total, ...breaker }),
+    message:
+      gone === 0
+        ? message('said.employees_change', { changing, total, ...breaker })
+        : message('said.employees_change_or_leave', { changing, total, gone, ...breaker }),
   }
 }
 
@@ -275,9 +277,8 @@ export async function planTriggered(
   const replans = await awaitReplan(db, codes)
   const parts = await runsInParts(db, source.name, true)
   const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, parts }
-  const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
-    compare(db, staged, wanted),
-  )
+  const difference = await traced('compare', () => compare(db, staged, wanted))
+  const { inScope, total, reasons, sample } = difference
   const missing = await present(
     db,
     candidates.filter(key => !found.has(keyText(key))),
@@ -288,7 +289,7 @@ export async function planTriggered(
       inScope,
       plan: { reasons, sample, total },
       mapping,
-      ...withinBreaker(changing, total, breaker),
+      ...withinBreaker(difference, breaker),
     },
     apply: async id => {
       await awaitPlan(db, missing)

@@ -158,6 +158,8 @@ export interface Difference {
   skipped: number
   /** Employees whose HR row, or its absence, no plan has seen yet: the figure for the breaker. */
   changing: number
+  /** Those of them who have left or vanished: nothing is sent about them. */
+  gone: number
   sample: string[]
   /** Up to five keys that HR delivers more than once. */
   duplicates: string[]
@@ -257,6 +259,7 @@ export async function compare(
      select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
             (select count(*)::int from difference
              where fresh and reason not in ('asked', 'skipped')) as changing,
+            (select count(*)::int from difference where fresh and reason in ('left', 'vanished')) as gone,
             (select coalesce(sum(n), 0)::int from ${tally} t
              where source = 'employee' and state not in ('left', 'vanished')) as known,
             (select count(*)::int from difference where active and counted is not true) as joining,

@@ -444,6 +444,18 @@ test('a first run that is held because most have left says so, not how many it w
   expect(page.body).not.toContain('Would change')
 })
 
+test('the plan of a run does not say that anything would be sent about leavers', async () => {
+  const id = await addRun({
+    kind: 'full',
+    state: 'held',
+    planned: 108,
+    plan: { reasons: { changed: 96, left: 11, vanished: 1 }, total: 336 },
+  })
+  const { body } = await console.browse('operator', 'GET', `/runs/${id}/plan`)
+  expect(body).toContain('12 of them have left or vanished')
+  expect(body).not.toContain('would be sent')
+})
+
 test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
   const id = await addRun({
     kind: 'changes',

@@ -94,6 +94,18 @@ describe('a run that would change much', () => {
     expect(await under.untouched()).toEqual(before)
   })
 
+  test('says how many of these have left or vanished, about whom nothing is sent', async () => {
+    await under.inSync(10)
+    await hr(`update person set active = false where userid in ('e1', 'e2')`)
+    await hr(`delete from person where userid = 'e3'`)
+    await hr(`update person set name = 'other' where userid = 'e4'`)
+    expect(worded(await under.plan())).toMatchObject({
+      state: 'held',
+      message:
+        '4 of 10 employees would change, 3 of them by leaving, about which nothing is sent: more than 2 and 10 %.',
+    })
+  })
+
   const approve = async (id: number) => {
     await under.store.pool.query('select dirsync.approve($1)', [id])
     return under.planRequested(id)

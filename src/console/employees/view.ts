@@ -167,29 +167,37 @@ function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
   return { notice: tone, title: t(`employees.now.${name}`), todo: t(`employees.now.${name}.remedy`) }
 }
 
+/** What to do about an undecided or rejected change: leavers are never sent. */
+function todoOf({ t }: Ask, { hr }: EmployeeResult, status: 'held' | 'rejected'): string {
+  const gone = hr === 'left' ? 'left' : hr === 'absent' ? 'vanished' : null
+  return t(`employees.now.${gone ?? status}.remedy`)
+}
+
 /** HR has another row, and the run that found it awaits a decision; or the plan was made before this change. */
-function heldNotice({ t }: Ask, { record }: EmployeeResult): Block {
+function heldNotice(ask: Ask, employee: EmployeeResult): Block {
+  const { t } = ask
+  const { record } = employee
   const { run = 0, decided_at } = record?.held ?? {}
   if (decided_at)
     return { notice: 'info', title: t('employees.now.held.decided', { run }), next: planLink(t, run) }
   return {
     notice: 'warn',
     title: t('employees.now.held', { run }),
-    todo: t('employees.now.held.remedy'),
+    todo: todoOf(ask, employee, 'held'),
     next: planLink(t, run),
   }
 }
 
-function rejectedNotice(ask: Ask, { record }: EmployeeResult): Block {
+function rejectedNotice(ask: Ask, employee: EmployeeResult): Block {
   const { t } = ask
-  const { run = 0, decided_by, reason } = record?.held ?? {}
+  const { run = 0, decided_by, reason } = employee.record?.held ?? {}
   const who = whoText(ask, decided_by ?? '')
   return {
     notice: 'info',
     title: reason
       ? t('employees.now.rejected', { run, who, reason })
       : t('employees.now.rejected_bare', { run, who }),
-    todo: t('employees.now.rejected.remedy'),
+    todo: todoOf(ask, employee, 'rejected'),
     next: planLink(t, run),
   }
 }

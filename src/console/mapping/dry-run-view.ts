@@ -277,10 +277,15 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
         [t('mapping.removed'), names(summary.removed_columns)],
         [
           t('mapping.planned'),
-          joined(
-            planned.map(([reason, n]): Words => [term('reason', reason), ' ', n]),
-            separator,
-          ),
+          planned.length > 0
+            ? [
+                joined(
+                  planned.map(([reason, n]): Words => [term('reason', reason), ' ', n]),
+                  separator,
+                ),
+                ...(compares ? [{ soft: [separator, t('mapping.planned_too')] }] : []),
+              ]
+            : null,
         ],
       ],
     },

@@ -64,7 +64,7 @@ export function planShown(
           ...(wasHeld(plan) && plan.part_of === null
             ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }]]
             : []),
-          [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan)] }],
+          [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan), ...gone(ask, plan)] }],
         ],
       },
       ...(stored && plan.kind !== 'departments'
@@ -325,6 +325,13 @@ function byReason({ t }: Ask, { reasons, open, run }: PlanResult): Block {
       to: ([reason]) => `/runs/${run}/plan?reason=${encodeURIComponent(reason)}#entities`,
     },
   )
+}
+
+/** That nothing is sent about leavers: the interface cannot end an employment. */
+function gone({ t }: Ask, { reasons, open }: PlanResult): Block[] {
+  const { left = 0, vanished = 0 } = open?.reasons ?? reasons
+  const count = left + vanished
+  return count === 0 ? [] : [{ text: { soft: t('plan.gone', { count }) } }]
 }
 
 /** HR is read for a plan while it is held, and for some time after it was decided. */

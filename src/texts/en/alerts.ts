@@ -14,7 +14,7 @@ export const alerts = {
   'alert.paused.over': 'The calls were resumed.',
   'alert.held_run.title': 'Run {run} ({kind}) is waiting for a decision',
   'alert.held_run.what':
-    'It would change {planned, plural, one {# entry} other {# entries}}, which is more than the breakers permit, so none of it is sent before a person decides.',
+    'Its plan has {planned, plural, one {# entry} other {# entries}}, which is more than the breakers permit, so none of it is sent before a person decides.',
   'alert.held_run.remedy':
     'Look at its plan in the console or with `dirsync plan {run}`, then `dirsync approve {run}` or `dirsync reject {run} --reason R`.',
   'alert.held_run.over': 'It was decided, or a later run took its place.',

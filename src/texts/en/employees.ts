@@ -72,7 +72,8 @@ export const employees = {
   'employees.now.accepted': 'HR and the platform differ, and the case was ignored.',
   'employees.now.accepted.remedy': 'Nothing is tried until HR changes the row or someone retries the case.',
   'employees.now.left': 'HR says that the employee has left.',
-  'employees.now.left.remedy': 'Nothing is sent about leavers.',
+  'employees.now.left.remedy':
+    'Nothing is sent about leavers. “Sync now” asks the platform; if it still has the employee in service, that becomes a case.',
   'employees.now.vanished': 'HR no longer has a row for the employee.',
   'employees.now.vanished.remedy':
     'Nothing is sent. If the employee should be there, check HR and the mapping.',

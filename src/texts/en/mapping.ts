@@ -83,6 +83,7 @@ export const mapping = {
   'mapping.added': 'New columns',
   'mapping.removed': 'Removed columns',
   'mapping.planned': 'A run would plan',
+  'mapping.planned_too': 'compared with HR as the last run saw it',
   'mapping.by_field': 'By changed field',
   'mapping.by_department': 'By department',
   'mapping.employees': 'Employees',

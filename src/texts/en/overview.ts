@@ -11,7 +11,7 @@ export const overview = {
     'Start one with `dirsync start --roles worker`; waiting work is then sent by itself.',
   'overview.no_scheduler': 'No scheduler is running, so HR is not read.',
   'overview.no_scheduler.remedy': 'Start one with `dirsync start --roles scheduler`.',
-  'overview.held': 'Run {run} is held: it would change {planned, plural, one {# entry} other {# entries}}.',
+  'overview.held': 'Run {run} is held: its plan has {planned, plural, one {# entry} other {# entries}}.',
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
   'overview.failed': 'Run {run} failed.',

@@ -68,6 +68,8 @@ export const plan = {
   'plan.why': '{fate, select, held {Why it is held} other {Why it was held}}',
   'plan.would_change':
     '{fate, select, held {Would change} approved {Approved to change} parts {The plan in all} other {Would have changed}}',
+  'plan.gone':
+    '{count, plural, one {# of them has} other {# of them have}} left or vanished: nothing is sent. The platform is asked, and one whom it still has in service becomes a case.',
   'plan.of': 'of {total, number} ({share})',
   'plan.have_left': 'Have left',
   'plan.of_employees': 'of {total, number} employees ({share})',
@@ -102,7 +104,7 @@ export const plan = {
     'and {atLeast, select, true {at least } other {}}{count, number} more: filter below by department.',
   'plan.nothing': 'The plan has nothing to do.',
   'plan.entities':
-    '{fate, select, held {What would be sent} approved {What was approved} parts {What was decided} other {What would have been sent}}',
+    '{fate, select, held {What is planned} approved {What was approved} parts {What was decided} other {What was planned}}',
   'plan.userid': 'User id',
   'plan.beginning': 'its beginning',
   'plan.changes': 'Changes (masked)',

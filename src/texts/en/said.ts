@@ -276,6 +276,8 @@ export const saidTexts = {
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.suspect': '{reason}. Nothing was enqueued.',
   'said.employees_change': '{changing} of {total} employees would change, more than {count} and {percent} %.',
+  'said.employees_change_or_leave':
+    '{changing} of {total} employees would change, {gone} of them by leaving, about which nothing is sent: more than {count} and {percent} %.',
   'said.most_left':
     'HR says that {left} of {total} employees have left, more than {percent} %: the mapping may be wrong about who is active.',
   'said.departments_go':

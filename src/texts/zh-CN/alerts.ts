@@ -11,7 +11,8 @@ export const alerts = {
   'alert.paused.remedy': '请在控制台恢复，或运行 `dirsync resume`；也可先询问暂停的人。',
   'alert.paused.over': '调用已恢复。',
   'alert.held_run.title': '第 {run} 号同步任务（{kind}）待审批',
-  'alert.held_run.what': '该任务将变更 {planned, plural, other {# 项}}，超过安全阈值，因此尚未发送任何内容。',
+  'alert.held_run.what':
+    '该任务的计划涉及 {planned, plural, other {# 项}}，超过安全阈值，因此尚未发送任何内容。',
   'alert.held_run.remedy':
     '请在控制台或用 `dirsync plan {run}` 查看计划，再运行 `dirsync approve {run}` 批准，或 `dirsync reject {run} --reason R` 驳回。',
   'alert.held_run.over': '已作出决定，或已被之后的同步任务取代。',

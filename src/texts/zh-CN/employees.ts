@@ -68,7 +68,8 @@ export const employees = {
   'employees.now.accepted': '人事系统与平台不一致，异常项已由人工忽略。',
   'employees.now.accepted.remedy': '人事数据变更或重试该异常项之前不再尝试。',
   'employees.now.left': '人事系统显示该员工已离职。',
-  'employees.now.left.remedy': '离职员工的数据不会发送。',
+  'employees.now.left.remedy':
+    '离职员工的数据不会发送。“立即同步”只查询平台；如平台仍显示在职，则转为异常项。',
   'employees.now.vanished': '人事系统中已没有该员工的数据。',
   'employees.now.vanished.remedy': '不会发送任何数据。如该员工仍应存在，请检查人事系统或字段映射。',
   'employees.now.unknown': '还没有同步任务读取过该员工。',

@@ -81,6 +81,7 @@ export const mapping = {
   'mapping.added': '新增的列',
   'mapping.removed': '减少的列',
   'mapping.planned': '同步任务将计划',
+  'mapping.planned_too': '与上次同步时的人事数据相比',
   'mapping.by_field': '按变更字段',
   'mapping.by_department': '按部门',
   'mapping.employees': '员工',

@@ -61,6 +61,8 @@ export const plan = {
   'plan.why': '{fate, select, held {为何待审批} other {当时为何待审批}}',
   'plan.would_change':
     '{fate, select, held {将变更} approved {已批准变更} parts {计划合计} other {原本将变更}}',
+  'plan.gone':
+    '其中 {count, number} 名已离职或在人事系统中消失：不会发送任何数据，只查询平台；平台仍显示在职的将转为异常项。',
   'plan.of': '（共 {total, number}，占 {share}）',
   'plan.have_left': '已离职',
   'plan.of_employees': '员工共 {total, number} 名（{share}）',
@@ -95,7 +97,7 @@ export const plan = {
     '还有{atLeast, select, true {至少} other {}} {count, number} 个部门：请在下方按部门筛选。',
   'plan.nothing': '计划中没有需要处理的内容。',
   'plan.entities':
-    '{fate, select, held {将发送的内容} approved {已批准的内容} parts {审批的内容} other {原本将发送的内容}}',
+    '{fate, select, held {计划的内容} approved {已批准的内容} parts {审批的内容} other {原计划的内容}}',
   'plan.userid': '员工 ID',
   'plan.beginning': '开头部分',
   'plan.changes': '变更（已脱敏）',

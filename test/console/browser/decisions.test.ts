@@ -94,7 +94,7 @@ test('a rejection says by whom and why, and all others go on', async () => {
   await page.getByText('wrong column in HR').first().waitFor()
   await page.getByText('Decided by test-admin,').waitFor()
   await page.getByRole('heading', { name: 'Why it was held' }).waitFor()
-  await page.getByRole('heading', { name: 'What would have been sent' }).waitFor()
+  await page.getByRole('heading', { name: 'What was planned' }).waitFor()
   expect(await page.getByText('Would change').count()).toBe(0)
   await screenshot(page, 'reject-3-plan')
 })

@@ -186,7 +186,7 @@ test('a viewer looks and is offered no decision; a phone without JavaScript is e
   const run = await hold('phone.example', 20, 29)
   const viewer = await visit(browser, service.url, { role: 'viewer' })
   await viewer.goto(`/runs/${run}/plan`)
-  await viewer.getByText('What would be sent').first().waitFor()
+  await viewer.getByText('What is planned').first().waitFor()
   expect(await viewer.getByText('Approve this plan').count()).toBe(0)
   expect(await viewer.locator('summary', { hasText: 'Reject' }).count()).toBe(0)
 
@@ -264,7 +264,7 @@ test('filtered, ticked and approved in part, with old values from the platform; 
     .getByText('1', { exact: true })
     .waitFor()
   expect(await listed(page)).toHaveLength(9)
-  await page.getByText('it would change 9 entries').waitFor()
+  await page.getByText('its plan has 9 entries').waitFor()
   await until(async () => (await sentSince(before, 'parts.example')).length === 1 || null)
   expect(await sentSince(before, 'parts.example')).toEqual(['e0003'])
 

@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ConsoleUnderTest } from '../console-under-test.ts'
+
+/* What the page of an employee says about a state. */
+
+const folder = mkdtempSync(join(tmpdir(), 'page-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const console = new ConsoleUnderTest(databaseUrl => {
+  const file = join(folder, 'employees.sql')
+  writeFileSync(file, 'select userid, name, active from public.staff')
+  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: file }
+})
+
+beforeAll(async () => {
+  await console.pool.query(`
+    create table public.staff as
+      select * from (values ('e1', 'One', false)) as row (userid, name, active);
+    insert into dirsync.sync_run (id, kind, state, requested_by, finished_at) overriding system value
+      values (7, 'changes', 'rejected', 'cron', now());
+    insert into dirsync.employee (userid, active, source_hash, acknowledged_hash, held_run, held_hash, rejected)
+      select 'e1', true, h, h, 7, '${'1'.repeat(32)}', true from (values ('${'0'.repeat(32)}'::uuid)) as row (h)`)
+})
+
+const pageOf = async (userid: string) =>
+  (await console.browse('operator', 'GET', `/employees/${userid}`)).body
+
+test('“Sync now” sends nothing about a leaver, though the change was rejected', async () => {
+  const body = await pageOf('e1')
+  expect(body).toContain('rejected the change with run 7')
+  expect(body).not.toContain('sends it anyway')
+  expect(body).toContain('“Sync now” asks the platform')
+})
