@@ -456,6 +456,15 @@ test('the plan of a run does not say that anything would be sent about leavers',
   expect(body).not.toContain('would be sent')
 })
 
+test('the page that starts runs does not claim at least one call per employee', async () => {
+  await console.pool.query(`insert into dirsync.employee (userid, source_hash, acknowledged_hash)
+    select 'known-' || n, md5('')::uuid, md5('')::uuid from generate_series(1, 7) n`)
+  const { body } = await console.browse('operator', 'GET', '/runs/new')
+  await console.pool.query(`delete from dirsync.employee where userid like 'known-%'`)
+  expect(body).toMatch(/About \d+ calls: one per employee, more for those who differ/)
+  expect(body).not.toContain('At least')
+})
+
 test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
   const id = await addRun({
     kind: 'changes',

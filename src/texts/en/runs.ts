@@ -55,9 +55,11 @@ export const runs = {
   'runs.preview': 'See first what it would do',
   'runs.preview_of': 'See first what it would do for {source}',
   'runs.costs.changes': 'Reads HR once; two calls for each employee that differs.',
-  'runs.costs.full': 'At least one call per employee.',
-  'runs.costs.full_calls': 'At least {calls} calls, one per employee.',
-  'runs.costs.full_in': 'At least {calls} calls, one per employee: {time} or more at the permitted rate.',
+  'runs.costs.full': 'About one call per employee.',
+  'runs.costs.full_calls':
+    'About {calls} calls: one per employee, more for those who differ, none for rejected changes and while work is halted.',
+  'runs.costs.full_in':
+    'About {calls} calls, {time} at the permitted rate: one per employee, more for those who differ, none for rejected changes and while work is halted.',
   'runs.costs.employees': 'One or two calls for each, ahead of all other work.',
   'runs.costs.departments': 'Reads HR once; one call for each department to delete.',
   'runs.costs.openids': 'One call for each missing open id.',

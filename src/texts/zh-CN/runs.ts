@@ -56,9 +56,11 @@ export const runs = {
   'runs.preview': '先看看会做什么',
   'runs.preview_of': '先看看对 {source} 会做什么',
   'runs.costs.changes': '读取人事系统一次；每名有差异的员工调用两次。',
-  'runs.costs.full': '每名员工至少调用一次。',
-  'runs.costs.full_calls': '每名员工一次，至少 {calls} 次调用。',
-  'runs.costs.full_in': '每名员工一次，至少 {calls} 次调用；按当前允许速率至少需要 {time}。',
+  'runs.costs.full': '每名员工约调用一次。',
+  'runs.costs.full_calls':
+    '约 {calls} 次调用：每名员工一次，有差异的更多；已驳回的变更和已停止的工作不调用。',
+  'runs.costs.full_in':
+    '约 {calls} 次调用，按当前允许速率约需 {time}：每名员工一次，有差异的更多；已驳回的变更和已停止的工作不调用。',
   'runs.costs.employees': '每名员工调用一到两次，优先于其他工作。',
   'runs.costs.departments': '读取人事系统一次；每个待删除部门调用一次。',
   'runs.costs.openids': '每个缺少的 open id 调用一次。',

@@ -68,7 +68,7 @@ test.each([
 test('a full run leaves out whom the platform confirmed lately', async () => {
   const page = await visit(browser, service.url, { role: 'operator' })
   await page.goto('/runs/new')
-  await page.getByText('At least 30 calls').waitFor()
+  await page.getByText('About 30 calls').waitFor()
   await screenshot(page, 'runs-new')
   await page.getByLabel('Skip employees confirmed within').selectOption('the last day')
   await page.getByRole('button', { name: 'Start: full' }).click()
