@@ -465,6 +465,13 @@ test('the page that starts runs does not claim at least one call per employee', 
   expect(body).not.toContain('At least')
 })
 
+test('a run that follows a person’s decision is not said to be dirsync’s own', async () => {
+  const id = await addRun({ kind: 'changes', state: 'done', requested_by: 'postgres (console:sam)' })
+  const { body } = await console.browse('operator', 'GET', `/runs/${id}`)
+  expect(body).toContain('No one has acted on it since it was requested.')
+  expect(body).not.toContain('by dirsync itself')
+})
+
 test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
   const id = await addRun({
     kind: 'changes',

@@ -144,7 +144,7 @@ export const runs = {
   'runs.commands': 'What people did',
   'runs.when': 'When',
   'runs.command': 'Action',
-  'runs.no_commands': 'Started by dirsync itself; no one has acted on it.',
+  'runs.no_commands': 'No one has acted on it since it was requested.',
   'runs.gate': 'HR’s data in this run',
   'runs.against': 'compared with run {run}, the last good one',
   'runs.no_good_run': 'There is no good run yet to compare with.',

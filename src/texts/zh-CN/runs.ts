@@ -141,7 +141,7 @@ export const runs = {
   'runs.commands': '人工操作',
   'runs.when': '时间',
   'runs.command': '操作',
-  'runs.no_commands': '没有人操作过该任务，由 dirsync 自动启动。',
+  'runs.no_commands': '请求之后没有人操作过该任务。',
   'runs.gate': '人事数据的样子',
   'runs.against': '与最近一次正常的第 {run} 号任务对比',
   'runs.no_good_run': '还没有可供对比的正常任务。',
