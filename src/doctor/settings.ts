@@ -153,7 +153,8 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
   const found = readSetting(env, name)
   if ('value' in found) return of(found.file === null ? 'environment' : 'file', found.value, found.file)
   const held = config.embedded ? (config as Record<string, unknown>)[name] : undefined
-  const embedded = typeof held === 'number' ? String(held) : held
+  // As it would be written in settings.env: a list with commas.
+  const embedded = typeof held === 'number' || Array.isArray(held) ? String(held) : held
   if (typeof embedded === 'string' && embedded !== setting.default) return of('embedded', embedded)
   return setting.default === undefined ? of('none', null) : of('default', setting.default)
 }

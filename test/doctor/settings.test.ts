@@ -99,6 +99,10 @@ test('what the embedded parts brought is named so', () => {
   const config = { ...loadConfig({ ...LEAST, PLATFORM_RATE_LIMIT: '200' }), embedded: true }
   const rate = describeSettings({}, config).find(({ name }) => name === 'PLATFORM_RATE_LIMIT')
   expect(rate).toMatchObject({ value: '200', default: '10', source: 'embedded' })
+  // So is a list.
+  const sellers = { ...loadConfig({ ...LEAST, SELLER_APPIDS: 'mall0001, mall0002' }), embedded: true }
+  const list = describeSettings({}, sellers).find(({ name }) => name === 'SELLER_APPIDS')
+  expect(list).toMatchObject({ value: 'mall0001,mall0002', default: '', source: 'embedded', isSet: true })
   expect(JSON.stringify(all)).not.toContain(MARKER)
 })
 
