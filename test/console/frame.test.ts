@@ -265,3 +265,11 @@ test('where there is no search, none is offered', async () => {
   expect(program.body).not.toContain('above')
   expect((await console.ask('viewer', 'GET', '/api/v1/nothing')).body).not.toContain('above')
 })
+
+test.each(['/overview', '/platform'])(
+  'the highest rate of calls on %s says over what it is an average',
+  async path => {
+    const { body } = await console.browse('viewer', 'GET', path)
+    expect(body).toContain('at most 0 a minute on average over 5 min')
+  },
+)

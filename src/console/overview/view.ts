@@ -6,7 +6,7 @@ import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { unknownNotice } from '../employees/unknown.ts'
 import { haltNotice } from '../halts/view.ts'
-import { holdoffNotice } from '../platform/view.ts'
+import { holdoffNotice, mostAMinute } from '../platform/view.ts'
 import { rangeFields } from '../range.ts'
 import { runColumns } from '../runs/list-view.ts'
 import { type Block, joined, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
@@ -204,7 +204,7 @@ export function overviewCurves(
             { name: t('overview.refused'), values: refused },
           ],
           unit: 'per_second',
-          summary: t('overview.most_calls', { most: Math.ceil(Math.max(0, ...perMinute)) }),
+          summary: mostAMinute(ask, perMinute, step),
         },
       ],
     )}`,

@@ -343,19 +343,25 @@ export function platformCurves(
             values: per_minute,
           })),
           unit: 'per_second',
-          summary: t('platform.most', { most: Math.ceil(Math.max(0, ...perMinute)) }),
+          summary: mostAMinute(ask, perMinute, step),
         },
         {
           title: t('platform.refused_per_minute'),
           x,
           series: [{ name: t('platform.rate_limited'), values: refused }],
           unit: 'per_second',
-          summary: t('platform.most', { most: Math.ceil(Math.max(0, ...refused)) }),
+          summary: mostAMinute(ask, refused, step),
         },
       ],
     )}`,
     { id: 'history', ...(isWhole ? { aside: t('overview.last_24h') } : {}) },
   )
+}
+
+/** The highest rate of a curve. Each of its points is the average over a step, in seconds. */
+export function mostAMinute(ask: Ask, perMinute: readonly number[], step: number): string {
+  const most = Math.ceil(Math.max(0, ...perMinute))
+  return ask.t('overview.most_calls', { most, span: duration(ask, step * 1000) })
 }
 
 /** More curves than this cannot be told apart. */

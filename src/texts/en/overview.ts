@@ -65,5 +65,5 @@ export const overview = {
   'overview.calls_per_minute': 'calls per minute',
   'overview.calls': 'calls',
   'overview.refused': 'refused as too fast',
-  'overview.most_calls': 'at most {most, number} a minute',
+  'overview.most_calls': 'at most {most, number} a minute on average over {span}',
 } as const

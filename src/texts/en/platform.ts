@@ -68,7 +68,6 @@ export const platform = {
   'platform.history': 'History',
   'platform.calls_per_minute': 'calls per minute, the most frequent operations',
   'platform.refused_per_minute': 'refused as too fast per minute',
-  'platform.most': 'at most {most, number} a minute',
   'platform.lower': 'Lower the rate',
   'platform.lower.meaning':
     'It holds for all processes within a second, and ends by itself. To stop all calls, pause them on the overview.',

@@ -68,7 +68,6 @@ export const platform = {
   'platform.history': '历史曲线',
   'platform.calls_per_minute': '每分钟调用次数（最频繁的几类）',
   'platform.refused_per_minute': '每分钟被限流次数',
-  'platform.most': '每分钟最多 {most, number} 次',
   'platform.lower': '限速',
   'platform.lower.meaning': '一秒内对所有进程生效，到期自动恢复。如需停止全部调用，请在概览页暂停。',
   'platform.lower.rate': '每秒调用次数',
