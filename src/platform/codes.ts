@@ -137,7 +137,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_work_number',
     remedy:
-      'Give the employee another work number in HR, or free it on the platform; the other fields were sent.',
+      'Give the employee another work number in HR, or free it on the platform; the other fields are not held back.',
     field: 'corp_code',
   },
   1000220010: {
@@ -146,7 +146,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'missing_department',
     remedy:
-      'Create the department on the platform, or correct the department code in HR; the other fields were sent.',
+      'Create the department on the platform, or correct the department code in HR; the other fields are not held back.',
     field: 'dept_code',
     operations: { 'department/delete': 'done' },
   },
@@ -155,7 +155,8 @@ export const PLATFORM_CODES = {
     meaning: 'Another employee of the enterprise has this e-mail address.',
     disposition: 'park',
     category: 'duplicate_email',
-    remedy: 'Correct the e-mail address in HR, or free it on the platform; the other fields were sent.',
+    remedy:
+      'Correct the e-mail address in HR, or free it on the platform; the other fields are not held back.',
     field: 'email',
   },
   1002218007: {
@@ -164,7 +165,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_mobile',
     remedy:
-      'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields were sent.',
+      'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields are not held back.',
     field: 'mobile',
   },
   1002219046: {
@@ -172,7 +173,7 @@ export const PLATFORM_CODES = {
     meaning: 'The document number is neither an identity card number nor a passport number.',
     disposition: 'park',
     category: 'invalid_document',
-    remedy: 'Correct document type and number in HR; the other fields were sent.',
+    remedy: 'Correct document type and number in HR; the other fields are not held back.',
     field: 'card_no',
   },
   1000220030: {
@@ -218,7 +219,7 @@ export const PLATFORM_CODES = {
     meaning: 'The platform does not know the phone area code.',
     disposition: 'park',
     category: 'invalid_mobile_area',
-    remedy: 'Correct the phone area code in HR; the other fields were sent.',
+    remedy: 'Correct the phone area code in HR; the other fields are not held back.',
     field: 'mobile',
   },
   1002200106: {

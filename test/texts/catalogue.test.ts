@@ -168,3 +168,12 @@ const NAMES = new RegExp(
     'alert',
   ].join('|')})\\.`,
 )
+
+test.each(LANGUAGES)(
+  'what the platform says of a field does not claim that others were sent: %s',
+  language => {
+    const remedies = Object.entries(CATALOGUES[language]).filter(([key]) => key.startsWith('code.'))
+    expect(remedies.length).toBeGreaterThan(30)
+    for (const [, text] of remedies) expect(text).not.toMatch(/fields were sent|字段已发送/)
+  },
+)

@@ -30,7 +30,7 @@ describe('failed_syncs_zh', () => {
       category_name: '手机号重复',
       state_name: '待处理',
       message: '企业中已有其他员工使用该手机号。平台返回：“mobile exists”。',
-      remedy: '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
+      remedy: '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段不受影响。',
     })
   })
 
