@@ -12,7 +12,7 @@ import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
 import { message } from '../texts/message.ts'
 import { FailedError, STOP_SIGNALS } from './failure.ts'
-import { namedList, say, speak } from './language.ts'
+import { logWords, namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -109,7 +109,7 @@ async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG
 ): Promise<Stores<Settings>> {
   const checked = checkSettings(load)
   speak(checked.language)
-  const logger = createLogger({ level: checked.logLevel ?? 'warn' })
+  const logger = createLogger({ level: checked.logLevel ?? 'warn', say: logWords })
   await using opened = new AsyncDisposableStack()
   const settings = opened.use(await openSettings(checked, load, logger))
   if (!handlesSignals) opened.use(closedBySignal(settings))

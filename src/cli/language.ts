@@ -48,6 +48,11 @@ export function namedWithValue(list: Names, value: string): string {
   return name === value ? value : `${name} (${value})`
 }
 
+/** A message in the log: what calls for a person in the language of this command, what is for machines in English. */
+export function logWords(what: Said, isForPerson: boolean): string {
+  return inLanguage(isForPerson ? shellLanguage() : 'en', what)
+}
+
 /** A stored message or remedy, in the language of this command. */
 export function said<What extends Said | null | undefined>(stored: What): string | Exclude<What, Said> {
   return stored ? inLanguage(shellLanguage(), stored as Said) : (stored as Exclude<What, Said>)

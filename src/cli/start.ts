@@ -19,7 +19,7 @@ import { wrongOption } from './arguments.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
-import { namedList, said, say, speak } from './language.ts'
+import { logWords, namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -79,7 +79,7 @@ async function start(options: StartOptions): Promise<void> {
   // With a progress bar on the screen, only problems are logged.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
   const isRead = isWatched || (options.once === true && !options.json)
-  const logger = createLogger({ level, pretty: isRead, say: said })
+  const logger = createLogger({ level, pretty: isRead, say: logWords })
   // An unattended service writes only its log to standard error, in one format; these few lines are always printed.
   const isLogged = !isWatched && !options.once
   tellCrashes(logger)

@@ -7,6 +7,9 @@ import { io } from './io.ts'
 
 export type { Logger }
 
+/** @param isForPerson whether it calls for a person; everything else is for machines, in English */
+type Speak = (what: Said, isForPerson: boolean) => string
+
 /** The key of an error in every log line. */
 export const SERIALIZERS = { error: errorFacts }
 
@@ -18,8 +21,8 @@ export function createLogger(options: {
   level: string
   /** Sentences; by default on a terminal. */
   pretty?: boolean
-  /** Puts the messages of a warning or an error into words, in the language of its readers; by default in English. */
-  say?: (what: Said) => string
+  /** Puts messages into words: of a warning or an error in the language of its readers, of all else in English. */
+  say?: Speak
 }): Logger {
   const { say = inEnglish } = options
   const settings = {
@@ -71,9 +74,9 @@ function sentence(line: Record<string, unknown>): string {
 const WARNING = 40
 
 /** Warnings and errors call for a person, in whose language their messages are. Everything else is for machines. */
-function spoken(say: (what: Said) => string): NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> {
+function spoken(say: Speak): NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> {
   return function (args, method, level) {
-    const words = level >= WARNING ? say : inEnglish
+    const words = (what: Said) => say(what, level >= WARNING)
     const fields: unknown = args[0]
     if (typeof fields === 'object' && fields !== null && Object.values(fields).some(isSaid))
       args[0] = Object.fromEntries(

@@ -8,7 +8,7 @@ async function logged(lines: string): Promise<Record<string, unknown>[]> {
     import { createLogger } from './src/lib/logger.ts'
     import { inLanguage } from './src/texts/failures.ts'
     import { message } from './src/texts/message.ts'
-    const logger = createLogger({ level: 'info', pretty: false, say: what => inLanguage('zh-CN', what) })
+    const logger = createLogger({ level: 'info', pretty: false, say: (what, isForPerson) => inLanguage(isForPerson ? 'zh-CN' : 'en', what) })
     ${lines}`
   const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
   return stderr
@@ -35,6 +35,14 @@ test('a halt calls for a person in their language, and what machines read stays 
     remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
     msg: 'HR cannot be read',
   })
+})
+
+test('what machines read has the words of the platform’s codes, not their keys', async () => {
+  const [ended] = await logged(`
+    const what = message('said.enterprise_halted', { code: 'E900' })
+    const [meaning, remedy] = ['meaning', 'remedy'].map(part => [{ key: 'code.1000240002.' + part }])
+    logger.info({ message: message('said.halted_because', { what, meaning, remedy }) }, 'run ended')`)
+  expect(ended?.message).toMatch(/^Enterprise E900 is halted: The enterprise code is not .* Correct /)
 })
 
 test('an error is under one key, with its code or stack and trace id, and with nothing else of it', async () => {
