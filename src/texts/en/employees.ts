@@ -36,7 +36,7 @@ export const employees = {
   'employees.status': 'Status',
   'employees.open_cases': 'Open cases',
   'employees.department': 'Department',
-  'employees.confirmed': 'Last confirmed',
+  'employees.confirmed': 'Any field last confirmed',
   'employees.queried': 'Last queried',
   'employees.gone_since': 'Gone from HR',
   'employees.withheld': 'Withheld fields',

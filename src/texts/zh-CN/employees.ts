@@ -35,7 +35,7 @@ export const employees = {
   'employees.status': '状态',
   'employees.open_cases': '异常项',
   'employees.department': '部门',
-  'employees.confirmed': '最近确认',
+  'employees.confirmed': '任一字段最近确认',
   'employees.queried': '最近查询',
   'employees.gone_since': '从人事系统消失',
   'employees.withheld': '暂不发送的字段',

@@ -34,3 +34,11 @@ test('“Sync now” sends nothing about a leaver, though the change was rejecte
   expect(body).not.toContain('sends it anyway')
   expect(body).toContain('“Sync now” asks the platform')
 })
+
+test('the moment of a confirmation is not called one of the employee, who may never have been in sync', async () => {
+  await console.pool.query(`update dirsync.employee set acknowledged_at = now()`)
+  for (const body of [await pageOf('e1'), (await console.browse('viewer', 'GET', '/employees')).body]) {
+    expect(body).toContain('Any field last confirmed')
+    expect(body).not.toContain('Last confirmed')
+  }
+})
