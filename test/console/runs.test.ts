@@ -472,6 +472,16 @@ test('a run that follows a person’s decision is not said to be dirsync’s own
   expect(body).not.toContain('by dirsync itself')
 })
 
+test('the time that calls waited is a mean per call, since calls wait side by side', async () => {
+  const result = { outcomes: {}, calls: { 'employee/get': 300, 'employee/update': 100 }, rateLimited: {} }
+  const waitedMs = { 'employee/get': 600_000, 'employee/update': 60_000 }
+  const run = { kind: 'orders', state: 'done', finished_at: new Date(), result: { ...result, waitedMs } }
+  await addRun(run)
+  const { body } = await console.browse('operator', 'GET', `/runs/${await addRun(run)}`)
+  expect(body).toMatch(/Mean wait of a call for the pacer[\s\S]{0,200}1\.7 sec/)
+  expect(body).not.toContain('11 min')
+})
+
 test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
   const id = await addRun({
     kind: 'changes',

@@ -282,7 +282,11 @@ function comparison(ask: Ask, { figures: now, before }: RunDetails): Block {
     { name: t('runs.planned'), of: ({ planned }) => planned, text: plain },
     { name: t('runs.took'), of: ({ took_ms }) => took_ms, text: spent },
     { name: t('runs.calls'), of: ({ calls }) => calls, text: plain },
-    { name: t('runs.waited'), of: ({ waited_ms }) => waited_ms, text: spent },
+    {
+      name: t('runs.waited'),
+      of: ({ waited_ms, calls }) => (waited_ms !== null && calls ? waited_ms / calls : null),
+      text: spent,
+    },
     { name: t('runs.rate_limited'), of: ({ rate_limited }) => rate_limited, text: plain },
     { name: t('runs.new_cases'), of: ({ new_cases }) => new_cases, text: plain },
   ]

@@ -116,7 +116,7 @@ export const runs = {
   'runs.this': 'This run',
   'runs.difference': 'Difference',
   'runs.in_scope': 'In scope',
-  'runs.waited': 'Time that calls waited for the pacer',
+  'runs.waited': 'Mean wait of a call for the pacer',
   'runs.rate_limited': 'Refused as too fast',
   'runs.new_cases': 'New cases',
   'runs.calls_by_operation': 'Calls by operation',

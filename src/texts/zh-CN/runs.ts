@@ -113,7 +113,7 @@ export const runs = {
   'runs.this': '本次',
   'runs.difference': '差异',
   'runs.in_scope': '范围内',
-  'runs.waited': '调用排队时间合计',
+  'runs.waited': '每次调用平均排队',
   'runs.rate_limited': '被限流',
   'runs.new_cases': '新增异常项',
   'runs.calls_by_operation': '各接口调用',
