@@ -283,7 +283,7 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
                   planned.map(([reason, n]): Words => [term('reason', reason), ' ', n]),
                   separator,
                 ),
-                ...(compares ? [{ soft: [separator, t('mapping.planned_too')] }] : []),
+                { soft: [separator, t('mapping.planned_too')] },
               ]
             : null,
         ],
