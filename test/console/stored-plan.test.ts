@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { readWholePlan } from '../../src/console/plan/query.ts'
 import { planOverview, planPage } from '../../src/console/plan/stored.ts'
 import { toDesired } from '../../src/directory/desired.ts'
@@ -230,14 +230,12 @@ describe('the overview of a held plan', () => {
   ])('%s', async (_, statement, state) => {
     const { pool } = place.store
     const hr = source()
-    const lookup = hr.lookup.bind(hr)
-    const meanwhile = Object.assign(hr, {
-      async lookup(...asked: Parameters<typeof lookup>) {
-        await pool.query(statement, [run])
-        return lookup(...asked)
-      },
+    using lookup = vi.spyOn(hr, 'lookup')
+    lookup.mockImplementationOnce(async (...asked) => {
+      await pool.query(statement, [run])
+      return hr.lookup(...asked)
     })
-    await readNextPlan({ pool, hr: meanwhile, logger: SILENT }, signal)
+    await readNextPlan({ pool, hr, logger: SILENT }, signal)
     expect((await planOverview(pool, run))?.figures?.state).toBe(state)
     expect(await read()).toBe(false)
   })

@@ -234,9 +234,9 @@ test('a tick tells which run it requested, or found under way, while there is th
 
 test('schedules are told in plain words of both languages, the next one first', async () => {
   await database.pool.query(
-    `insert into dirsync.job_schedule (job, expression, next_due_at)
-     values ('full-resync', '0 2 * * *', now() + interval '1 hour'), ('retry-due', '*/10 * * * * *', now()),
-            ('gone', 'nothing that cron knows', now() - interval '2 hours')`,
+    `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+     values ('full-resync', '0 2 * * *', now() + interval '1 hour', 86400), ('retry-due', '*/10 * * * * *', now(), 10),
+            ('gone', 'nothing that cron knows', now() - interval '2 hours', 60)`,
   )
   await database.pool.query(
     `insert into dirsync.job_tick (job, due_at, claimed_by, claimed_at)

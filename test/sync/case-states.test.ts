@@ -63,8 +63,8 @@ async function plantCase(state: CaseState | 'new'): Promise<number> {
 
 type Way = (client: ClientBase, id: number) => Promise<unknown>
 
-const fails = (state: (typeof FAILED)[number], differs = {}) => {
-  const settlement = { key: E1, runId: null, startedAt: new Date() }
+const fails = (state: (typeof FAILED)[number], differs = {}, startedAt = new Date()) => {
+  const settlement = { key: E1, runId: null, startedAt }
   const failure = refusal({ state, sourceHash: hash(), ...differs })
   return (client: ClientBase) => recordFailure(client, settlement, failure)
 }
@@ -100,15 +100,14 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
   {
     events: [...FAILURES, 'its holder has changed'],
     ways: FAILED.map(state => async client => {
-      const startedAt = new Date(Date.now() + 60_000)
       await plant(store, 'attempt', {
         operation: 'update-employee',
         entity_key: 'e2',
         outcome: 'updated',
-        started_at: startedAt,
+        started_at: new Date(Date.now() - 1000),
         duration_ms: 1,
       })
-      await fails(state, { blockedBy: 'e2' })(client)
+      await fails(state, { blockedBy: 'e2' }, new Date(Date.now() - 60_000))(client)
     }),
   },
   {
