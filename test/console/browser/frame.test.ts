@@ -131,9 +131,14 @@ test('every page fits a phone, and a window at 200 %, with a bar in it', async (
   await company.db.query('select dirsync.resume()')
 })
 
-test.each(LANGUAGES)('every page is accessible in %s, by light and dark', async language => {
-  await expectPagesAccessible(await visit(browser, service.url, { language }), PAGES)
-})
+// All pages, each looked at whole and in both themes, which takes minutes on a slow machine.
+test.each(LANGUAGES)(
+  'every page is accessible in %s, by light and dark',
+  { timeout: 600_000 },
+  async language => {
+    await expectPagesAccessible(await visit(browser, service.url, { language }), PAGES)
+  },
+)
 
 test('a page below a screen says where it belongs, and an error keeps the navigation', async () => {
   const page = await visit(browser, service.url, { role: 'viewer' })
