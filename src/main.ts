@@ -466,7 +466,7 @@ function startPoller(core: Core, scope: NamedSource, limits: RunLimits, stops: S
 }
 
 /** The cron jobs of this process, not started yet. */
-function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feeder: Feeder): CronScheduler {
+function cronOf({ pool, logger, schedule, cronJobs, entry }: Core, feeder: Feeder): CronScheduler {
   return new CronScheduler({
     pool,
     // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.

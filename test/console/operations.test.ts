@@ -137,6 +137,10 @@ describe('schedules and halts', () => {
       expect(body).not.toContain('overdue')
       expect(body).not.toContain('/schedules/mirror-orders/run')
     }
+    // No scheduler would run it.
+    const run = await console.ask('operator', 'POST', '/api/v1/schedules/mirror-orders/run', {})
+    expect(run.statusCode).toBe(422)
+    expect(run.json().detail).toContain('mirror-orders is switched off')
     await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
   })
 

@@ -255,7 +255,7 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
     {
       notice: VERDICTS[summary.verdict],
       title: adopt?.is_in_use
-        ? t('mapping.planned_now', { count })
+        ? t('mapping.planned_then', { count })
         : differences === 0
           ? t('mapping.no_difference')
           : t('mapping.differences', { count: differences }),

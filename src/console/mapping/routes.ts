@@ -112,8 +112,11 @@ function mapping(services: Services): Endpoint[] {
       run: (ask, { input }) => request(services, ask, input),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
       refused: async (ask, problem, { input }) => {
+        // Of the text in the form it is the mistake alone; the mapping in use is in a file, which has to be named.
         const { reason, place } =
-          problem.cause instanceof MappingError ? problem.cause : { reason: problem.said, place: null }
+          problem.cause instanceof MappingError && input.mapping !== undefined
+            ? problem.cause
+            : { reason: problem.said, place: null }
         const dryRuns = await readDryRuns(services, ask, { limit: 20 })
         const text = input.mapping ?? (await employeesFile(sourceOf(services, input.source)))?.sql ?? ''
         const given = { text, source: input.source ?? '', sources: namesOf(services) }

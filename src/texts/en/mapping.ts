@@ -56,8 +56,8 @@ export const mapping = {
   'mapping.phase.compare': 'Comparing them.',
   'mapping.rows_read': '{rows, plural, one {# row read} other {# rows read}}',
   'mapping.no_difference': 'The SELECT changes nothing for any employee.',
-  'mapping.planned_now':
-    '{count, plural, =0 {A run would find nothing to do now.} one {A run would plan # employee now.} other {A run would plan # employees now.}}',
+  'mapping.planned_then':
+    '{count, plural, =0 {A run at that time would have found nothing to do.} one {A run at that time would have planned # employee.} other {A run at that time would have planned # employees.}}',
   'mapping.differences':
     'The SELECT changes something for {count, plural, one {# employee} other {# employees}}.',
   'mapping.adopt.in_use': 'It is the mapping in use: there is nothing to adopt.',

@@ -713,6 +713,8 @@ export const saidTexts = {
   'said.needs_reason': '{name} needs a reason',
   'said.never_paused': '{job} cannot be paused: what the queue loses would never be sent',
   'said.no_cron_job': 'there is no cron job {job}',
+  'said.cron_job_is_off':
+    'the cron job {job} is switched off, by its setting or as MIRRORS does not list its mirror, so no scheduler would run it',
   'said.nothing_halted_for': 'nothing is halted for {scope}',
   'said.no_probe_ends_pause':
     'all calls are paused by a person, so no probe can be made until they are resumed',

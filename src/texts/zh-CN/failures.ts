@@ -731,6 +731,8 @@ export const failures = {
   'said.needs_reason': '{name} 需要原因',
   'said.never_paused': '{job} 不能暂停：否则队列丢失的内容将永远不会发送',
   'said.no_cron_job': '没有定时任务 {job}',
+  'said.cron_job_is_off':
+    '定时任务 {job} 已关闭（由其设置关闭，或 MIRRORS 未列出其镜像），没有调度进程会执行它',
   'said.nothing_halted_for': '{scope} 没有暂停的调用',
   'said.no_probe_ends_pause': '全部调用已由人工暂停，恢复调用之前无法探测',
   'said.case_has_changed': '异常项 {case} 在您查看之后已有变化：{change}',

@@ -56,8 +56,8 @@ export const mapping = {
   'mapping.phase.compare': '正在对比。',
   'mapping.rows_read': '已读取 {rows, plural, other {#}} 行',
   'mapping.no_difference': '该 SELECT 不影响任何员工。',
-  'mapping.planned_now':
-    '{count, plural, =0 {同步任务现在没有需要处理的员工。} other {同步任务现在将计划 # 名员工。}}',
+  'mapping.planned_then':
+    '{count, plural, =0 {当时执行的同步任务没有需要处理的员工。} other {当时执行的同步任务会计划 # 名员工。}}',
   'mapping.differences': '该 SELECT 会影响 {count, plural, other {#}} 名员工。',
   'mapping.adopt.in_use': '与当前映射相同，无需采用。',
   'mapping.adopt.how': '与当前映射不同。如需采用，请将其写入 {file}，下一次同步任务即会读取。',
