@@ -44,7 +44,7 @@ interface Outcome {
   seconds: number
 }
 
-/** A PostgreSQL with a pair of databases for each worker: one of its own, as fast as one gets, or the one at `--server`. */
+/** A PostgreSQL with a database for each worker: one of its own, as fast as one gets, or the one at `--server`. */
 async function openServer(given: string | undefined) {
   await using opened = new AsyncDisposableStack()
   const url = given ?? (await ownServer(opened))
@@ -67,14 +67,9 @@ async function openServer(given: string | undefined) {
   await migrate(pool)
   await storeTexts(pool)
   await pool.end()
-  let pairs = 0
-  const pair = async () => {
-    pairs += 1
-    const [own, hr] = [`own_${pairs}`, `hr_${pairs}`]
-    return { own: at(await create(own, migrated)), hr: at(await create(hr, 'template0')) }
-  }
+  const database = async () => at(await create(String(made.length), migrated))
   const all = opened.move()
-  return { pair, [Symbol.asyncDispose]: () => all.disposeAsync() }
+  return { database, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
 async function ownServer(opened: AsyncDisposableStack): Promise<string> {
@@ -103,8 +98,8 @@ async function playAll(server: Server, { first, count, defect, keepGoing }: Plan
   let played = 0
   let isOver = false
   const work = async () => {
-    const { own, hr } = await server.pair()
-    const child = fork(new URL('worker.ts', import.meta.url), [own, hr, defect ?? ''], {
+    const url = await server.database()
+    const child = fork(new URL('worker.ts', import.meta.url), [url, defect ?? ''], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
     const deal = () => {
@@ -132,7 +127,8 @@ async function playAll(server: Server, { first, count, defect, keepGoing }: Plan
 function show({ seed, breaches, happenings, order }: Found): void {
   print(`\nseed ${seed}\n  ${breaches.join('\n  ')}\n\nwhat happened:`)
   for (const happening of happenings) print(`  ${JSON.stringify(happening)}`)
-  print(`\nin this order:\n${order}`)
+  if (given.seed === undefined) print(`\nnpm run simulate -- --seed ${seed} shows the order of their statements as well`)
+  else print(`\nin this order:\n${order}`)
 }
 
 function print(line: string): void {

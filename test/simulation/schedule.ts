@@ -23,13 +23,18 @@ const owners = new Map<pg.Client, SimulatedProcess>()
 /** The backends that execute what a process sends. @param application of these connections; default: all */
 export function backendsOf(process: SimulatedProcess, application?: string): number[] {
   return [...owners].flatMap(([client, owner]) => {
-    const { processID, connectionParameters } = client as pg.Client & {
-      processID: number | null
+    const { connectionParameters } = client as pg.Client & {
       connectionParameters: { application_name?: string }
     }
     const isMeant = application === undefined || connectionParameters.application_name === application
-    return owner === process && processID !== null && isMeant ? [processID] : []
+    const backend = backendOf(client)
+    return owner === process && backend !== null && isMeant ? [backend] : []
   })
+}
+
+/** Null while it is not connected. */
+function backendOf(client: pg.Client): number | null {
+  return (client as pg.Client & { processID: number | null }).processID
 }
 
 /** Timers above this are time-outs of a database that hangs, which none does here. */
@@ -42,12 +47,18 @@ export function as<T>(process: SimulatedProcess, work: () => Promise<T>): Promis
   return current.run(process, work)
 }
 
+/** A statement that takes longer may be waiting for a lock. */
+const PATIENCE_MS = 5
+
 export class Schedule {
   readonly #scheduler: Scheduler
   /** Statements that were sent and not answered, with the backend that executes them. */
   readonly #running = new Map<symbol, pg.Client | null>()
   /** Asks PostgreSQL which backends wait for a lock. */
   readonly #waiting: (backends: number[]) => Promise<number[]>
+  /** How many have ended, and what to call at the next end. */
+  #ends = 0
+  #ended: () => void = () => {}
   readonly #last = new WeakMap<pg.Client, Promise<unknown>>()
 
   private constructor(scheduler: Scheduler, waiting: (backends: number[]) => Promise<number[]>) {
@@ -100,6 +111,8 @@ export class Schedule {
       return await begin()
     } finally {
       this.#running.delete(id)
+      this.#ends += 1
+      this.#ended()
     }
   }
 
@@ -131,22 +144,27 @@ export class Schedule {
   /** Resolves once all that was released is over or waits for a lock, and what follows from it has been scheduled. */
   async #settled(): Promise<void> {
     for (;;) {
+      // What follows from an answer does so within a few turns.
       for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
       if (this.#running.size === 0) return
-      const before = this.#running.size
-      for (let turn = 0; turn < 20 && this.#running.size === before; turn++)
-        await new Promise(resolve => setImmediate(resolve))
-      if (this.#running.size !== before) continue
-      const backends = [...this.#running.values()].map(client =>
-        client === null ? null : ((client as pg.Client & { processID: number | null }).processID ?? null),
-      )
-      if (backends.includes(null)) {
-        await new Promise(resolve => nativeTimeout(resolve, 1))
-        continue
-      }
+      if (await this.#nextEnd()) continue
+      const backends = [...this.#running.values()].map(client => client && backendOf(client))
+      if (backends.includes(null)) continue
+      const before = this.#ends
       const waiting = await this.#waiting(backends as number[])
-      if (this.#running.size === before && backends.every(pid => waiting.includes(pid as number))) return
+      if (this.#ends === before && backends.every(pid => waiting.includes(pid as number))) return
     }
+  }
+
+  /** @returns whether something that is awaited ended before one had to ask what it waits for */
+  #nextEnd(): Promise<boolean> {
+    return new Promise(resolve => {
+      const impatient = nativeTimeout(() => resolve(false), PATIENCE_MS)
+      this.#ended = () => {
+        clearTimeout(impatient)
+        resolve(true)
+      }
+    })
   }
 }
 
@@ -156,7 +174,7 @@ type Callback = (error: Error | null, result?: unknown) => void
 type AnyQuery = (this: pg.Client, ...given: unknown[]) => unknown
 
 /** Puts the scheduler between processes and PostgreSQL, for the life of this JavaScript process. */
-export function interceptPostgres(isScheduled: (client: pg.Client) => boolean): void {
+export function interceptPostgres(): void {
   const prototype = pg.Client.prototype as unknown as { query: AnyQuery; connect: AnyQuery }
   const { query, connect } = prototype
   prototype.connect = function (this: pg.Client, ...given: unknown[]) {
@@ -202,7 +220,7 @@ export function interceptPostgres(isScheduled: (client: pg.Client) => boolean): 
             )
           }),
       )
-    const answer = (isScheduled(this) ? running.statement(this, owner, textOf(config), send) : send()).then(
+    const answer = running.statement(this, owner, textOf(config), send).then(
       result => (owner.dead ? NEVER : result),
       error => (owner.dead ? NEVER : Promise.reject(error)),
     )

@@ -12,18 +12,18 @@ export interface Found {
   order: string
 }
 
-const [own = '', hr = '', name] = process.argv.slice(2)
+const [url = '', name] = process.argv.slice(2)
 const defect = DEFECTS.find(each => each.name === name)
 if (defect) putBackInSource(defect)
 const { openWorld, playSeed } = await import('./scenario.ts')
-const world = await openWorld(own, hr)
+const world = await openWorld(url)
 if (defect) await putBackInSchema(defect, world.observer)
 
 process.on('message', async (seed: number | 'end') => {
   if (seed === 'end') {
     await world.close()
-    process.disconnect()
-    return
+    // What has died never ends by itself.
+    process.exit()
   }
   const found = await playSeed(world, seed, defect === undefined)
   process.send?.(found ?? seed)
