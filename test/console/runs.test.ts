@@ -251,6 +251,32 @@ test('the old values of a plan, once asked for, are recorded with its run', asyn
   expect(page.body).toContain(`<a href="/runs/${id}">run ${id}</a>`)
 })
 
+test('the old values of a plan, asked for while all calls are paused, are missing with that reason', async () => {
+  const id = await addRun({ kind: 'changes', state: 'held', planned: 1, plan: { reasons: { changed: 1 } } })
+  await console.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason, fields)
+     values ($1, 'update-employee', 'a', 'changed', '{mobile}')`,
+    [id],
+  )
+  expect((await api('GET', `/runs/${id}/plan`)).json()).toMatchObject({
+    platform: 'not_asked',
+    platform_error: null,
+  })
+  await console.pool.query(`select dirsync.pause('maintenance')`)
+  onTestFinished(async () => void (await console.pool.query('select dirsync.resume()')))
+  const paused = 'All calls of this deployment are paused, so this one was not made.'
+  expect((await api('POST', `/runs/${id}/plan/ask`, { body: {} })).json()).toMatchObject({
+    platform: 'not_asked',
+    platform_error: expect.stringContaining(paused),
+  })
+  const { body } = await console.browse('operator', 'POST', `/runs/${id}/plan/ask`)
+  expect(body).toContain('The platform was not asked')
+  expect(body).toContain(paused)
+  await console.pool.query('select dirsync.resume()')
+  const silent = (await api('POST', `/runs/${id}/plan/ask`, { body: {} })).json()
+  expect(silent).toMatchObject({ platform: 'asked', platform_error: expect.stringMatching(/platform/) })
+})
+
 describe('a part of a stored plan', () => {
   // A user may ask so often in a second.
   const seen = (path: string) => api('GET', path, { role: 'viewer' })

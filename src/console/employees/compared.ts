@@ -53,8 +53,7 @@ export async function lookAt(
       : answer === 'absent'
         ? 'absent'
         : 'unknown'
-  const platform_error =
-    answer instanceof PlatformError ? [answer.verdict.said.meaning, answer.verdict.said.remedy] : null
+  const platform_error = answer instanceof PlatformError ? whyNotTold(answer) : null
   if ('error' in found)
     return { hr: 'unknown', hr_error: found.error, platform, platform_error, problems: [], fields: [] }
   const preview = previewOf(found.row, actual, memories.get(keyText(key)))
@@ -62,8 +61,13 @@ export async function lookAt(
 }
 
 /** Also where the call was not made, as a person has paused all calls. */
-function isUnasked(answer: PlatformAnswer | null): boolean {
+export function isUnasked(answer: PlatformAnswer | null): boolean {
   return answer === null || (answer instanceof PlatformError && answer.kind === 'paused')
+}
+
+/** What a person reads where the platform told nothing. */
+export function whyNotTold({ verdict }: PlatformError): Said {
+  return [verdict.said.meaning, verdict.said.remedy]
 }
 
 type HrRow = HrEmployeeRow | 'duplicate' | null

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
-import type { MessageKey } from '../../texts/message.ts'
+import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName, holderWords } from '../cases/parts.ts'
@@ -292,13 +292,8 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
     const list = employee.problems.map(({ message }) => ({ foreign: inLanguage(language, message) }))
     blocks.push({ notice: 'bad', title: t('employees.hr.invalid'), list })
   } else if (hr !== 'not_asked' && hr !== 'unknown') blocks.push({ text: t(`employees.hr.${hr}`) })
-  if (platform_error)
-    blocks.push({
-      notice: 'warn',
-      title: t(isAsked ? 'employees.platform.unknown' : 'employees.platform.was_not_asked'),
-      todo: { foreign: inLanguage(language, platform_error) },
-    })
-  else if (platform !== 'not_asked') blocks.push({ text: t(`employees.platform.${platform}`) })
+  blocks.push(...platformAway(ask, employee))
+  if (!platform_error && platform !== 'not_asked') blocks.push({ text: t(`employees.platform.${platform}`) })
   if (platform === 'in_service' && fields.length > 0) blocks.push(verdict(ask, employee))
   if (fields.length > 0 && !isAsked && !platform_error) {
     const said = ask.may('reviewer') ? 'employees.platform.not_asked' : 'employees.platform.not_asked_viewer'
@@ -332,6 +327,18 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
       ),
     )
   return { section: t('employees.comparison'), id: 'fields', aside: t('employees.masked'), blocks }
+}
+
+/** Why the platform's values are missing, and what to do. */
+export function platformAway(
+  { t, language }: Ask,
+  { platform, platform_error }: { platform: string; platform_error: Said | null },
+): Block[] {
+  if (platform_error === null) return []
+  const title = t(
+    platform === 'not_asked' ? 'employees.platform.was_not_asked' : 'employees.platform.unknown',
+  )
+  return [{ notice: 'warn', title, todo: { foreign: inLanguage(language, platform_error) } }]
 }
 
 function statusOf({ t }: Ask, { status }: Field): Words {

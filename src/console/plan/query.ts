@@ -1,13 +1,14 @@
 import { z } from 'zod'
-import type { EmployeeField } from '../../directory/employee.ts'
+import type { EmployeeField, EmployeeFields } from '../../directory/employee.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
+import { PlatformError } from '../../platform/errors.ts'
 import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { message } from '../../texts/message.ts'
-import { askPlatform, isEmployee } from '../employees/compared.ts'
+import { message, type Said } from '../../texts/message.ts'
+import { askPlatform, isEmployee, isUnasked, whyNotTold } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
@@ -27,6 +28,12 @@ export const PlanResult = PlanOverview.extend({
   items: z.array(PlanItem),
   next: z.string().nullable(),
   hr_error: SaidText.nullable().describe('Why HR cannot be read: then values are missing'),
+  platform: z
+    .enum(['asked', 'not_asked'])
+    .describe('Whether the platform was asked for the values that it has now'),
+  platform_error: SaidText.nullable().describe(
+    'Why values of the platform are missing. With not_asked: calls are paused',
+  ),
 })
 export type PlanResult = z.infer<typeof PlanResult>
 
@@ -45,7 +52,8 @@ export async function readPlan(
         marks?.expect(namedIn(overview, entities)),
       )
     : { items: [], next: null, hr_error: null }
-  return { ...overview, matching: await matchingOf(db, overview, { ...filter, decision }), ...page }
+  const matching = await matchingOf(db, overview, { ...filter, decision })
+  return { ...overview, matching, ...page, platform: 'not_asked', platform_error: null }
 }
 
 /** Who is named on a page of a plan, as far as is known before HR is read. */
@@ -134,7 +142,7 @@ export function hasOldValue(
   return kind !== 'departments' && changed.length > 0 && !isSent
 }
 
-/** The same page, with the platform's present values beside HR's. Rows that it does not tell in time come without. */
+/** The same page, with the platform's present values beside HR's. Rows that it does not tell in time come without, and it says why. */
 export async function askedPlan(
   services: PlanServices & Pick<Services, 'config'>,
   run: number,
@@ -144,29 +152,32 @@ export async function askedPlan(
   const plan = await readPlan(services.pool, services.hr, run, query, marks)
   const signal = AbortSignal.timeout(ASK_MS)
   const rows = plan.items.filter(item => hasOldValue(plan, item))
+  if (rows.length === 0) return plan
   const client = await services.platform()
   const asked = new Map<PlanItem, PlanItem>()
+  let platform: PlanResult['platform'] = 'asked'
+  let platform_error: Said | null = null
   const ask = async () => {
-    for (let item = rows.shift(); item && !signal.aborted; item = rows.shift())
-      asked.set(item, await withPlatform(client, item, signal, services.config.CONSOLE_NAMES))
+    for (let item = rows.shift(); item && !signal.aborted; item = rows.shift()) {
+      const key = { enterpriseCode: item.enterprise_code, userid: item.key }
+      const answer = await askPlatform(client, key, signal).catch(error => {
+        if (signal.aborted) return null
+        throw error
+      })
+      if (isEmployee(answer)) asked.set(item, withPlatform(item, answer, services.config.CONSOLE_NAMES))
+      else if (signal.aborted) platform_error = message('said.platform_late', { seconds: ASK_MS / 1000 })
+      else if (answer instanceof PlatformError) {
+        platform_error ??= whyNotTold(answer)
+        if (isUnasked(answer)) platform = 'not_asked'
+      }
+    }
   }
   await Promise.all(Array.from({ length: ASKED_AT_A_TIME }, ask))
-  return { ...plan, items: plan.items.map(item => asked.get(item) ?? item) }
+  return { ...plan, items: plan.items.map(item => asked.get(item) ?? item), platform, platform_error }
 }
 
 /** @param isPlain whether people's names are shown as they are: those who may ask may read them */
-async function withPlatform(
-  client: PlatformClient,
-  item: PlanItem,
-  signal: AbortSignal,
-  isPlain: boolean,
-): Promise<PlanItem> {
-  const key = { enterpriseCode: item.enterprise_code, userid: item.key }
-  const answer = await askPlatform(client, key, signal).catch(error => {
-    if (signal.aborted) return null
-    throw error
-  })
-  if (!isEmployee(answer)) return item
+function withPlatform(item: PlanItem, answer: EmployeeFields, isPlain: boolean): PlanItem {
   const changed = item.changed.map(change => {
     const { platform, platform_told } = shownOfPlatform(change.field as EmployeeField, answer)
     const before = isPlain && change.field === 'name' ? (answer.name ?? null) : platform

@@ -17,6 +17,7 @@ import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { byName, keysField } from '../employees/by-name.ts'
+import { platformAway } from '../employees/view.ts'
 import { sumOf } from '../runs/list.ts'
 import { outcomesText, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -482,6 +483,7 @@ function entities(
             what: { foreign: inLanguage(language, plan.hr_error) },
           },
         ]),
+    ...platformAway(ask, plan),
     tableOf(
       plan.items,
       [

@@ -119,6 +119,8 @@ export const saidTexts = {
     'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'said.hr_away': 'the HR database does not answer',
   'said.hr_late': 'the HR database did not answer within {seconds} s',
+  'said.platform_late':
+    'The platform did not answer for all rows within {seconds} s. Ask again, or for fewer rows.',
   'said.hr_too_slow': "HR's server needed more than {seconds} s for the SELECT, and stopped it",
   'said.files_unread': "HR's files cannot be read ({reason})",
   'said.no_space': 'no space left in HR_FILES_KEEP',

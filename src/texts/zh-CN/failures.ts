@@ -171,6 +171,7 @@ export const failures = {
     '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
   'said.hr_away': '人事数据库没有响应',
   'said.hr_late': '人事数据库在 {seconds} 秒内没有响应',
+  'said.platform_late': '平台未在 {seconds} 秒内答复全部行。请重新查询，或减少行数后再查询。',
   'said.hr_too_slow': '人事服务器执行该 SELECT 超过 {seconds} 秒，已中止',
   'said.files_unread': '人事文件无法读取（{reason}）',
   'said.no_space': 'HR_FILES_KEEP 所在磁盘空间不足',
