@@ -4,6 +4,7 @@ import type { Owners } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobOperation } from '../queue/job.ts'
+import { holdsBack } from './halts.ts'
 
 /** The key of a job: one operation on one entity. */
 export interface ClaimKey extends JobKey {
@@ -166,8 +167,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
        (select (extract(epoch from now() - b.created_at) * 1000)::float8 from dirsync.sync_run r
         where r.id = b.run_id and r.kind in ('changes', 'employees')) as "changeMsAgo",
-       exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
-                 and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
+       exists (select from dirsync.halt h where ${holdsBack('b')}) as halted,
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
        ${mapping} as mapping,
        coalesce(e.active, true) as active,

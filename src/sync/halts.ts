@@ -28,6 +28,23 @@ export interface Halt {
 export const PROBE_IS_DUE = `next_probe_at <= now()
   or next_probe_at < 'infinity' and next_probe_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'`
 
+/** What keeps work back, for those who look: a person's pause, or a halt. */
+export const HALT_KINDS = ['paused', 'halted'] as const
+
+/** SQL: which kind of halt is in force; null without one. @param condition on `dirsync.halt h` */
+export function haltWhere(condition: string): string {
+  return `(select case when h.category = 'paused' then 'paused' else 'halted' end from dirsync.halt h
+           where ${condition} order by h.scope <> '*' limit 1)`
+}
+
+/**
+ * SQL condition on `dirsync.halt h`: it holds back a row of the outbox. One that was fed while the halt was in force is let
+ * through, to probe.
+ */
+export function holdsBack(row: string): string {
+  return `h.scope in ('*', ${row}.enterprise_code) and (${row}.enqueued_at is null or ${row}.enqueued_at < h.since)`
+}
+
 type Reason = Pick<Halt, 'category' | 'platformCode' | 'message' | 'remedy'>
 
 type Source = SourceScope & { name: string }

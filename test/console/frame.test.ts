@@ -121,6 +121,33 @@ test.each([
   expect(items).toHaveLength(count)
 })
 
+test('work that a halt or a pause holds back is not called waiting; what probes the halt is', async () => {
+  await console.pool.query(`
+    insert into dirsync.halt (scope, category, message, remedy, since) values ('E1', 'enterprise_code', '[]', '[]', now() - interval '1 hour');
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority, enqueued_at)
+    values ('update-employee', 'E1', 'a', 3, null), ('update-employee', 'E1', 'b', 3, now() - interval '2 hours'),
+           ('update-employee', 'E1', 'c', 3, now()), ('update-employee', 'E2', 'a', 3, null);
+    insert into dirsync.employee (enterprise_code, userid) values ('E1', 'a'), ('E2', 'a')`)
+  onTestFinished(async () => {
+    await console.pool.query(
+      `delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.employee where enterprise_code in ('E1', 'E2')`,
+    )
+  })
+  const halts = async (path: string) => {
+    const { items, pending } = (await console.ask('viewer', 'GET', `/api/v1${path}`)).json()
+    return (items ?? pending).map(({ halt }: { halt: string | null }) => halt)
+  }
+  const states = (page: string) =>
+    [...page.matchAll(/>(waiting|in the queue|halted|paused)</g)].map(([, state]) => state)
+  expect(await halts('/work')).toEqual(['halted', 'halted', null, null])
+  expect(states(await see('viewer', '/work'))).toEqual(['halted', 'halted', 'in the queue', 'waiting'])
+  expect(await halts('/employees/E1%2Fa')).toEqual(['halted'])
+  expect(await halts('/employees/E2%2Fa')).toEqual([null])
+  await console.pool.query(`select dirsync.pause('maintenance')`)
+  expect(await halts('/work')).toEqual(['paused', 'paused', 'paused', 'paused'])
+  expect(states(await see('viewer', '/employees/E2%2Fa'))).toContain('paused')
+})
+
 test('the figure of what is to be sent leads to just that', async () => {
   await console.pool.query(`
     insert into dirsync.pending (operation, enterprise_code, entity_key, detail, priority, not_before, enqueued_at)

@@ -6,6 +6,7 @@ import { OPERATION_NAMES } from '../../src/platform/operation.ts'
 import * as states from '../../src/platform/states.ts'
 import { CASE_STATES } from '../../src/sync/cases.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../src/sync/figures.ts'
+import { HALT_KINDS } from '../../src/sync/halts.ts'
 import { MIRRORS } from '../../src/sync/mirror-kind.ts'
 import { OUTBOX_STATES } from '../../src/sync/outbox.ts'
 import { ROLES } from '../../src/sync/process.ts'
@@ -22,7 +23,7 @@ describe('there is a name for each', () => {
   test.each([
     ['state', CASE_STATES],
     ['run_state', RUN_TRANSITIONS.map(({ to }) => to)],
-    ['outbox_state', Object.keys(OUTBOX_STATES)],
+    ['outbox_state', [...Object.keys(OUTBOX_STATES), ...HALT_KINDS]],
     ['field', EMPLOYEE_FIELDS],
     ['call', OPERATION_NAMES],
     ['status', SHOWN_EMPLOYEE_STATUSES],

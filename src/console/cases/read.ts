@@ -21,6 +21,7 @@ import {
 } from '../../sync/case-filter.ts'
 import { openStates } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
+import { HALT_KINDS, haltWhere } from '../../sync/halts.ts'
 import { Attempt } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
 
@@ -343,7 +344,7 @@ export const CaseStory = DeadLetter.extend({
     .describe('The last step, if it can be taken back, and until when'),
   blocker: Blocker.nullable().describe('Who has to change first'),
   halt: z
-    .enum(['paused', 'halted'])
+    .enum(HALT_KINDS)
     .nullable()
     .describe(
       'What any attempt waits for: that a person resumes all calls, or that the halt of this work is over',
@@ -374,10 +375,8 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
       [enterpriseCode, entity_key, operation],
     ),
     // Mirrors are read while HR is away.
-    db.query<{ halt: NonNullable<CaseStory['halt']> }>(
-      `select case when category = 'paused' then 'paused' else 'halted' end as halt from dirsync.halt
-       where scope in ('*', $1) and not (category = 'hr_unavailable' and $2 like 'mirror-%')
-       order by scope <> '*' limit 1`,
+    db.query<Pick<CaseStory, 'halt'>>(
+      `select ${haltWhere(`h.scope in ('*', $1) and not (h.category = 'hr_unavailable' and $2 like 'mirror-%')`)} as halt`,
       [enterpriseCode, operation],
     ),
   ])

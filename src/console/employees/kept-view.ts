@@ -122,8 +122,10 @@ export function workColumns<Work extends z.infer<typeof PendingWork>>({ t, now }
     { title: t('employees.operation'), of: operationOf },
     {
       title: t('employees.state'),
-      of: ({ replan_at, enqueued_at, not_before }) => {
+      of: ({ replan_at, halt, enqueued_at, not_before }) => {
         const isLater = not_before !== null && not_before > now
+        if (!replan_at && halt)
+          return { to: '/halts', text: { tone: 'bad', text: term('outbox_state', halt) } }
         const name = replan_at ? 'awaits_plan' : enqueued_at ? 'queued' : isLater ? 'delayed' : 'due'
         return { tone: 'wait', text: term('outbox_state', name) }
       },

@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../../sync/claim.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
+import { HALT_KINDS, haltWhere, holdsBack } from '../../sync/halts.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -37,9 +38,14 @@ export const PendingWork = z.object({
     .describe('Since when it waits for a plan, because HR has changed the row meanwhile'),
   enqueued_at: z.date().nullable(),
   created_at: z.date(),
+  halt: z
+    .enum(HALT_KINDS)
+    .nullable()
+    .describe('What holds it back: that a person has paused all calls, or a halt of its work'),
 })
+/** Of `dirsync.pending p`. */
 export const PENDING_COLUMNS = `operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
-                enqueued_at, created_at`
+                enqueued_at, created_at, ${haltWhere(holdsBack('p'))} as halt`
 
 /** Everything stored about one employee, named like the columns. */
 export const EmployeeStory = z.object({
@@ -131,7 +137,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
       ),
       read<EmployeeStory['pending'][number]>(
         `select ${PENDING_COLUMNS}
-         from dirsync.pending
+         from dirsync.pending p
          where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department'`,
       ),
       read<EmployeeStory['attempts'][number]>(

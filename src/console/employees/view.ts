@@ -51,7 +51,7 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
           follow('kept', ['employees', 'work', 'runs'], keptBlocks(ask, employee)),
         ],
       },
-      ...follow('story', ['employees', 'work', 'cases', 'runs'], storyBlocks(ask, employee)),
+      ...follow('story', ['employees', 'work', 'cases', 'runs', 'halts'], storyBlocks(ask, employee)),
       {
         commands: t('common.details'),
         lines: [...(first ? [`dead-letters show ${first.id}`] : []), `resync --employee ${name} --wait`],

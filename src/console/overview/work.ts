@@ -39,7 +39,7 @@ export async function readWork(
   if (after)
     conditions.push(`(operation, enterprise_code, entity_key, detail) > (${after.map(place).join(', ')})`)
   const { rows } = await db.query<ListedWork>(
-    `select enterprise_code, entity_key, ${PENDING_COLUMNS} from dirsync.pending
+    `select enterprise_code, entity_key, ${PENDING_COLUMNS} from dirsync.pending p
      where ${conditions.join(' and ')}
      order by operation, enterprise_code, entity_key, detail limit $1`,
     values,
@@ -51,7 +51,7 @@ export function workShown(ask: Ask, { items, next }: Paged<ListedWork>): Shown {
   const { t } = ask
   return {
     title: t('employees.pending'),
-    topics: ['work'],
+    topics: ['work', 'halts'],
     blocks: [
       tableOf(
         items,

@@ -102,6 +102,8 @@ export const terms = {
   'outbox_state.begun': 'in hand',
   'outbox_state.delayed': 'postponed',
   'outbox_state.awaits_plan': 'waiting for a new plan',
+  'outbox_state.halted': 'halted',
+  'outbox_state.paused': 'paused',
   // The outcome of an attempt (`attempt.outcome`).
   'outcome.in_sync': 'already in sync',
   'outcome.updated': 'updated',

@@ -87,6 +87,8 @@ export const terms = {
   'outbox_state.begun': '处理中',
   'outbox_state.delayed': '稍后再试',
   'outbox_state.awaits_plan': '等待新计划',
+  'outbox_state.halted': '已停止',
+  'outbox_state.paused': '已暂停',
   // The outcome of an attempt (`attempt.outcome`).
   'outcome.in_sync': '本已一致',
   'outcome.updated': '已更新',

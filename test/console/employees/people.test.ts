@@ -151,6 +151,7 @@ describe('the steps of a run that was started for an employee', () => {
         replan_at: null,
         enqueued_at: null,
         created_at: new Date(),
+        halt: null,
       },
     ]
     expect(texts('running', { ...story, pending, attempts: [attempt(6, 'in_sync')] })[3]).toBe('asked_queued')

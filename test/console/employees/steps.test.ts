@@ -89,6 +89,7 @@ const WORK: EmployeeStory['pending'][number] = {
   replan_at: null,
   enqueued_at: null,
   created_at: AT,
+  halt: null,
 }
 
 /** `state text` of each step. */
