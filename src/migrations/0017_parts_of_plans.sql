@@ -460,7 +460,7 @@ begin
     update dirsync.planned_work w set decision_id = null from taken_back t
     where w.run_id = part.run_id and w.decision_id = part.id and w.operation = t.operation
       and w.enterprise_code = t.enterprise_code and w.entity_key = t.entity_key
-    returning w.operation, w.enterprise_code, w.entity_key, w.source_hash, w.previous_hash,
+    returning w.operation, w.enterprise_code, w.entity_key, w.active, w.source_hash, w.previous_hash,
               w.reason <> 'asked' as waits
   ), employees as (
     -- No plan covers what HR has changed any more: the next one plans it anew, breakers included, and until then
@@ -478,6 +478,7 @@ begin
         parked_hash = case when not t.sent_unknown then e.parked_hash end,
         held_run = case when u.waits then part.run_id else e.held_run end,
         held_hash = case when u.waits then u.source_hash else e.held_hash end,
+        held_gone = case when u.waits then u.active is not true else e.held_gone end,
         rejected = e.rejected and u.waits is not true
     from taken_back t
     left join undecided u on u.operation = t.operation and u.enterprise_code = t.enterprise_code
@@ -567,6 +568,42 @@ language sql stable as $$
                              where rate_limited > 0), '{}'),
     'deadLetters', coalesce((select jsonb_object_agg(category, n) from cases), '{}'))
 $$;
+
+-- Whom HR says to be gone is so, also where a person has rejected that: nothing is sent about them either way,
+-- and they are not in service.
+alter table dirsync.employee add column held_gone boolean not null default false;
+comment on column dirsync.employee.held_gone is
+  'True where the row of held_hash, or its absence, says that the employee is not in service.';
+update dirsync.employee e set held_gone = true
+where e.held_run is not null
+  and (e.held_hash is null
+       or exists (select from dirsync.planned_work w
+                  where w.run_id = e.held_run and w.operation = 'update-employee'
+                    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid and not w.active));
+alter table dirsync.employee drop column status;
+alter table dirsync.employee add column status text not null generated always as (
+  case when held_run is not null and not rejected then 'held'
+       when held_run is not null and not held_gone then 'rejected'
+       when vanished_at is not null or held_gone and held_hash is null then 'vanished'
+       when not active or held_gone then 'left'
+       when acknowledged_hash = source_hash then 'in_sync'
+       when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+       when parked_hash = source_hash and accepted then 'accepted'
+       when parked_hash = source_hash then 'dead_lettered'
+       else 'waiting' end) stored;
+comment on column dirsync.employee.status is
+  'How the employee stands, for every screen, list and figure. held: HR has another row, which waits for a '
+  'decision about held_run; rejected: a person rejected it; vanished, left: as HR says, rejected or not; '
+  'in_sync: the platform confirmed every field; awaiting_activation: not yet on the platform; accepted: it '
+  'differs, and a person ignored that; dead_lettered: a field or the whole is in review; waiting: to be sent.';
+create index employee_status on dirsync.employee (status, enterprise_code, userid)
+  where status <> 'in_sync';
+-- No trigger sees that a generated value has changed.
+insert into dirsync.tally (source, enterprise_code, state, n)
+select 'employee', enterprise_code, change.state, count(*) * change.sign
+from dirsync.employee e cross join lateral (values ('rejected', -1), (e.status, 1)) change (state, sign)
+where e.held_run is not null and e.rejected and e.held_gone
+group by enterprise_code, change.state, change.sign;
 
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;

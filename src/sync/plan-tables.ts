@@ -206,7 +206,7 @@ export async function compare(
      select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
             coalesce(s.userid, e.userid) as userid,
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
-            e.active and e.vanished_at is null as counted,
+            e.status not in ('left', 'vanished') and not e.held_gone as counted,
             ${rests} as resting, case when u.is_open then u.run end as undecided,
             not ${rests} and not (s.userid is null and ${ONLY_HELD})
               and (s.hash is distinct from e.source_hash or e.vanished_at is not null
@@ -261,7 +261,9 @@ export async function compare(
              where fresh and reason not in ('asked', 'skipped')) as changing,
             (select count(*)::int from difference where fresh and reason in ('left', 'vanished')) as gone,
             (select coalesce(sum(n), 0)::int from ${tally} t
-             where source = 'employee' and state not in ('left', 'vanished')) as known,
+             where source = 'employee' and state not in ('left', 'vanished'))
+              - (select count(*)::int from ${employees} e
+                 where e.held_run is not null and e.held_gone and not e.rejected) as known,
             (select count(*)::int from difference where active and counted is not true) as joining,
             (select count(*)::int from difference where counted and active is not true) as parting,
             (select count(*)::int from difference
@@ -418,7 +420,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
   )
 }
 
-const NOT_HELD = 'held_run = null, held_hash = null, rejected = false'
+const NOT_HELD = 'held_run = null, held_hash = null, held_gone = false, rejected = false'
 
 /**
  * Marks exactly the differing employees as waiting for the decision about a held run: they are not in sync, whatever row the
@@ -433,20 +435,20 @@ export async function markHeld(
 ): Promise<void> {
   if (heldRun !== null) {
     await db.query(
-      `insert into dirsync.employee (enterprise_code, userid, active, held_run, held_hash)
-       select enterprise_code, userid, coalesce(active, true), $1, hash from difference
+      `insert into dirsync.employee (enterprise_code, userid, active, held_run, held_hash, held_gone)
+       select enterprise_code, userid, coalesce(active, true), $1, hash, active is not true from difference
        where unknown and reason is not null order by 1, 2 on conflict do nothing`,
       [heldRun],
     )
     await db.query(
       `with waiting as materialized (
-         select e.enterprise_code, e.userid, d.hash from dirsync.employee e
+         select e.enterprise_code, e.userid, d.hash, d.active is not true as gone from dirsync.employee e
          join difference d on d.enterprise_code = e.enterprise_code and d.userid = e.userid
          where (d.fresh or d.reason in ('new', 'changed', 'left', 'vanished'))
            and (e.held_run is distinct from $1 or e.held_hash is distinct from d.hash or e.rejected)
          order by 1, 2 for update of e
        )
-       update dirsync.employee e set held_run = $1, held_hash = w.hash, rejected = false
+       update dirsync.employee e set held_run = $1, held_hash = w.hash, held_gone = w.gone, rejected = false
        from waiting w where w.enterprise_code = e.enterprise_code and w.userid = e.userid`,
       [heldRun],
     )

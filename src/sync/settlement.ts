@@ -123,6 +123,7 @@ async function writePresent(client: ClientBase, done: Settlement[]): Promise<voi
          vanished_at = case when n.hash is null then coalesce(e.vanished_at, now()) end,
          held_run = case when is_over then null else e.held_run end,
          held_hash = case when is_over then null else e.held_hash end,
+         held_gone = e.held_gone and not is_over,
          rejected = e.rejected and not is_over
      from jsonb_to_recordset($1) as n ("enterpriseCode" text, "entityKey" text, hash uuid, "heldHash" uuid)
      cross join lateral (

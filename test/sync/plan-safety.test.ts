@@ -418,12 +418,15 @@ describe('an employee waiting for a decision', () => {
     expect(await next()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
     expect(await under.pending()).toEqual(['e5'])
     await under.acknowledge()
-    const rejected = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
+    const rejected = ['e1', 'e2', 'x'].map(key => `${key}:${id}`).join(' ')
+    // HR says that these are gone, whatever a person thinks of it.
+    const gone = { left: `e3:${id}`, vanished: `e4:${id}` }
     for (const kind of ['changes', 'full'] as const) {
       await under.plan(kind)
-      expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7', rejected })
+      expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7', rejected, ...gone })
       await under.acknowledge()
     }
+    expect(await tallied()).toEqual({ in_sync: 4, rejected: 3, left: 1, vanished: 1 })
     await hr(`update person set name = 'third' where userid in ('e1', 'e2', 'x')`)
     expect(worded(await under.plan())).toMatchObject({
       state: 'held',
@@ -476,6 +479,43 @@ describe('with updated_at mapped', () => {
     expect(first).toMatchObject({ read_all: true, source: { rows: 20 } })
     expect(second).toMatchObject({ read_all: false })
     expect(await under.pending()).toEqual(['e1'])
+  })
+
+  test('a run counts those in service alike, whether it reads all rows or newer ones, and whatever was decided about leavers', async () => {
+    await inSync()
+    const OLD = `updated_at = now() - interval '2 hours'`
+    await hr(`update person set active = false, updated_at = now() where userid in ('e1', 'e2');
+      delete from person where userid = 'e3';
+      insert into person (userid, name, active, updated_at) select 'past' || i, 'gone', false, now() from generate_series(1, 2) i;
+      insert into person (userid, name) values ('x', 'new')`)
+    const figures = async () => {
+      const requested = await under.store.rows<{ id: number }>(
+        `select id::int from dirsync.sync_run where state = 'requested' order by id`,
+      )
+      const source = under.source(TIMED)
+      const { id, plan: planned } = requested[0]
+        ? await under.planRequested(requested[0].id, source)
+        : await plan()
+      const in_scope = await under.store.value(`select in_scope from dirsync.sync_run where id = ${id}`)
+      return { in_scope, total: planned?.total }
+    }
+    // 17 of those before, and the new one.
+    await under.store.pool.query(
+      `update dirsync.sync_run set planned_at = planned_at - interval '61 minutes'`,
+    )
+    const first = await plan()
+    expect(first).toMatchObject({
+      state: 'held',
+      plan: { reasons: { left: 4, vanished: 1, new: 1 }, total: 23 },
+    })
+    await hr(`update person set ${OLD} where not active`)
+    const later = { in_scope: 18, total: 18 }
+    await under.store.pool.query(`select dirsync.reject($1, 'not so')`, [first.id])
+    expect(await figures()).toEqual(later)
+    await hr(`update person set name = 'other', updated_at = now() where userid = 'e5'`)
+    expect(await figures()).toEqual(later)
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
+    expect((await readOverview(under.store.pool)).employees).toMatchObject({ in_scope: 18, rejected: 1 })
   })
 
   test('rows of the last minutes before the newest are read again', async () => {

@@ -24,7 +24,7 @@ export const MAPPING = 'select userid, name, mobile, active from person'
 /** With a watermark. */
 export const TIMED = 'select userid, name, mobile, active, updated_at from person'
 
-const MARKS = { held_run: null, held_hash: null, rejected: false, status: null }
+const MARKS = { held_run: null, held_hash: null, held_gone: false, rejected: false, status: null }
 
 /** A planner between an HR database with small tables and dirsync's own. */
 export class PlanUnderTest {

@@ -101,10 +101,11 @@ const NOT_REACHED = say('skipped', 'not_reached')
 const LATER = say('waiting', 'not_reached')
 
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
-function ofHeld({ record }: EmployeeStory, run: number): Five {
-  return record?.status === 'rejected'
-    ? [READ, IN_SCOPE, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
-    : [READ, IN_SCOPE, say('waiting', 'checked_held', { run }), LATER, LATER]
+function ofHeld(story: EmployeeStory, run: number): Five {
+  const { status } = story.record ?? {}
+  if (status === 'held') return [READ, IN_SCOPE, say('waiting', 'checked_held', { run }), LATER, LATER]
+  const scope = status === 'rejected' ? IN_SCOPE : outOfScope(story)
+  return [READ, scope, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
 }
 
 // By the outcome of the attempt
@@ -145,7 +146,10 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
 }
 
 function outOfScope({ record }: EmployeeStory): Told {
-  return say('skipped', record?.vanished_at ? 'scope_vanished' : 'scope_left')
+  return say(
+    'skipped',
+    record?.vanished_at || record?.status === 'vanished' ? 'scope_vanished' : 'scope_left',
+  )
 }
 
 function partlySent(attempt: Attempt, story: EmployeeStory): Told {

@@ -153,6 +153,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
       return [chip, ...(first ? ofCase : [notice(ask, 'warn', status)])]
     case 'left':
     case 'vanished':
+      if (record?.held) return [chip, rejectedNotice(ask, employee)]
       return [chip, ...(first ? ofCase : [notice(ask, 'info', status)])]
     case 'unknown':
       return employee.hr === 'absent'

@@ -84,11 +84,16 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
   decision_reason: z.string().nullable(),
   held_back: HeldBack.nullable().describe('What was rejected of its plan and still differs; null: nothing'),
   max_age_s: z.number().nullable(),
-  in_scope: z.int().nullable(),
+  in_scope: z
+    .int()
+    .nullable()
+    .describe('Employees in service according to HR, whatever was decided about others'),
   total: z
     .int()
     .nullable()
-    .describe('Employees that the plan covers: those in scope, and those who leave it'),
+    .describe(
+      'Employees that the plan covers: those in scope, and those who leave by it; not those whose leaving was rejected before',
+    ),
   read_all: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
     .int()

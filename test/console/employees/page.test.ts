@@ -21,8 +21,8 @@ beforeAll(async () => {
       select * from (values ('e1', 'One', false)) as row (userid, name, active);
     insert into dirsync.sync_run (id, kind, state, requested_by, finished_at) overriding system value
       values (7, 'changes', 'rejected', 'cron', now());
-    insert into dirsync.employee (userid, active, source_hash, acknowledged_hash, held_run, held_hash, rejected)
-      select 'e1', true, h, h, 7, '${'1'.repeat(32)}', true from (values ('${'0'.repeat(32)}'::uuid)) as row (h)`)
+    insert into dirsync.employee (userid, active, source_hash, acknowledged_hash, held_run, held_hash, held_gone, rejected)
+      select 'e1', true, h, h, 7, '${'1'.repeat(32)}', true, true from (values ('${'0'.repeat(32)}'::uuid)) as row (h)`)
 })
 
 const pageOf = async (userid: string) =>
@@ -33,6 +33,8 @@ test('“Sync now” sends nothing about a leaver, though the change was rejecte
   expect(body).toContain('rejected the change with run 7')
   expect(body).not.toContain('sends it anyway')
   expect(body).toContain('“Sync now” asks the platform')
+  expect(body).toContain('HR says that the employee has left')
+  expect(body).toContain('Rejected with run 7')
 })
 
 test('the moment of a confirmation is not called one of the employee, who may never have been in sync', async () => {

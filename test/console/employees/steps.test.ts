@@ -23,7 +23,7 @@ const RECORD: NonNullable<EmployeeStory['record']> = {
   queried_at: null,
 }
 
-const heldBy = (status: 'held' | 'rejected') => ({
+const heldBy = (status: 'held' | 'rejected' | 'left' | 'vanished') => ({
   ...RECORD,
   status,
   held: { run: 7, decided_by: null, decided_at: null, reason: null },
@@ -323,6 +323,16 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     'in a plan that is held',
     story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'waiting checked_held', LATER, LATER],
+  ],
+  [
+    'in a plan that was rejected, by which they have left',
+    story({ record: heldBy('left') }),
+    [READ, 'skipped scope_left', 'skipped checked_rejected', NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'in a plan that was rejected, by which HR lacks them',
+    story({ record: heldBy('vanished') }),
+    [READ, 'skipped scope_vanished', 'skipped checked_rejected', NOT_REACHED, NOT_REACHED],
   ],
   [
     'in a plan that was rejected',
