@@ -26,8 +26,6 @@ export interface Refund extends Entry {
 export interface ReadRefund extends Refund {
   /** What the order was paid with, as far as the mirror knows; null: it does not, or with several assets. */
   asset_code: string | null
-  /** When the order record was last asked, while it is to be asked again. */
-  checked_at: Date | null
 }
 
 /** SQL: from one check of the order record to the next, after so many before it: 5 s, doubling up to 10 minutes. */
@@ -49,8 +47,7 @@ export const refundJournal = new Journal<ReadRefund>({
   number: 'outer_refund_no',
   receipt: 'trade_no',
   canBeAsked: true,
-  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code,
-    case when t.settle_attempts > 0 then t.next_settle_at - ${pauseAfter('t.settle_attempts - 1')} end as checked_at`,
+  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
 
@@ -174,6 +171,41 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
     [outerRefundNo, HALTS_OF_OTHERS],
   )
   return rows[0] ?? null
+}
+
+/** Checks of an order record that follow each other and found the same. */
+export interface RefundCheck {
+  first_at: Date
+  last_at: Date
+  times: number
+  message: Said
+}
+
+/** Up to so many different findings are shown. */
+const CHECKS = 100
+
+/** What the checks of a refund's order record found, oldest first. */
+export async function checksOf(db: Pool, outerRefundNo: string): Promise<RefundCheck[]> {
+  const { rows } = await db.query<RefundCheck>(
+    `select first_at, last_at, times, message from dirsync.refund_check
+     where outer_refund_no = $1 order by id desc limit ${CHECKS}`,
+    [outerRefundNo],
+  )
+  return rows.reverse()
+}
+
+/** Records what a check of the order record found, whatever comes of it. */
+export async function noteCheck(db: Pool, outerRefundNo: string, found: Said): Promise<void> {
+  await db.query(
+    `with again as (
+       update dirsync.refund_check c set last_at = now(), times = c.times + 1
+       where c.id = (select max(id) from dirsync.refund_check where outer_refund_no = $1) and c.message = $2
+       returning c.id
+     )
+     insert into dirsync.refund_check (outer_refund_no, message)
+     select $1, $2 where not exists (select from again)`,
+    [outerRefundNo, toStore(found)],
+  )
 }
 
 const STATE_OF = { carried_out: 'accepted', not_carried_out: 'rejected', unknown: 'unknown' } as const

@@ -14,6 +14,7 @@ import {
   type ClaimedRefund,
   claimUnknown,
   HALTS_OF_OTHERS,
+  noteCheck,
   type ReadRefund,
   refundJournal,
   storeVerdict,
@@ -110,6 +111,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   const finding = await ask(deps, refund, refunded_before, options)
   if (finding === null) return false
   const { verdict, forPerson, shown, isAnswered } = finding
+  await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
   const what = {
     carried_out: shown,

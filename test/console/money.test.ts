@@ -23,7 +23,7 @@ const numbersOf = async (input: z.input<typeof MoneyInput>) => (await list(input
 
 const refund = async (number: string) => {
   const row = await refundJournal.read(store.pool, number)
-  return row && refundDetails(row)
+  return row && refundDetails(store.pool, row)
 }
 
 beforeEach(async () => {

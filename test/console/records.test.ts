@@ -114,6 +114,11 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
              '2026-11-01T10:00:00Z', '2026-11-01T10:00:35Z')`,
     [JSON.stringify(said)],
   )
+  await console.pool.query(
+    `insert into dirsync.refund_check (outer_refund_no, first_at, last_at, times, message)
+     values ('r4', '2026-11-01T10:00:00Z', '2026-11-01T10:00:15Z', 3, $1)`,
+    [JSON.stringify(said[1])],
+  )
   const { body } = await console.browse('viewer', 'GET', '/money/refunds/r4')
   expect(body).toContain('code 1000229002, which its interface does not list as a refusal')
   expect(body).toContain('The platform said: “more than is left”. The order record shows 0 refunded')
@@ -123,10 +128,10 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
   expect(body).not.toContain('nothing to do')
   const { json } = await api('GET', '/money/refunds/r4')
   expect(json.events).toMatchObject([
-    { event: 'sent' },
-    // The third check set the next one 20 s ahead.
-    { event: 'checked', at: '2026-11-01T10:00:15.000Z', by: null },
+    { event: 'sent', times: 1 },
+    { event: 'checked', times: 3, last_at: '2026-11-01T10:00:15.000Z', by: null },
   ])
+  expect(body).toMatch(/order record checked 3 times with the same result, last <time[^>]*10:00:15/)
 })
 
 test.each([

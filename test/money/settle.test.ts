@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
 import { claimUnknown, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
@@ -291,6 +292,26 @@ describe('settling', () => {
       ),
     })
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'accepted' })
+  })
+
+  test('lists every check with what it found, those that found the same together', async () => {
+    await writtenDown()
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    await settleNow(refunds.deps, NO)
+    for (let i = 0; i < 3; i++) await settleNow(refunds.deps, NO)
+    await carryOut()
+    const settled = await refundDetails(refunds.store.pool, await settleNow(refunds.deps, NO))
+    const shows = (refunded: string) =>
+      `the order record shows ${refunded} refunded, 0.00 before this refund of 4.00`
+    expect(worded(settled)?.events).toMatchObject([
+      { event: 'sent' },
+      { event: 'checked', times: 1, text: expect.stringMatching(/^the order record could not be read/) },
+      { event: 'checked', times: 3, text: shows('0.00'), by: null },
+      { event: 'checked', times: 1, text: shows('4.00') },
+      { event: 'settled', text: shows('4.00') },
+    ])
+    const [, , same] = settled.events
+    expect(same?.last_at.getTime()).toBeGreaterThan(same?.at.getTime() ?? 0)
   })
 
   test('of a refund that is not there is refused', async () => {

@@ -222,6 +222,7 @@ describe('another account', () => {
         'call_hour',
         'status_history',
         'refund',
+        'refund_check',
         'topup',
         'dry_run',
         'dry_run_entity',

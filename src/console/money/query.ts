@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState } from '../../money/journal.ts'
-import { type ReadRefund, refundJournal } from '../../money/refund.ts'
+import { checksOf, type ReadRefund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
@@ -125,7 +125,9 @@ const Event = z.object({
   at: z.date(),
   event: z.enum(['sent', 'checked', 'settled', 'notified', 'resolved']),
   by: z.string().nullable().describe('null: dirsync or the platform'),
-  text: SaidText.nullable().describe('The outcome, or a person’s reason'),
+  text: SaidText.nullable().describe('The outcome, what a check found, or a person’s reason'),
+  times: z.int().describe('How many checks in a row found the same; 1 for all else'),
+  last_at: z.date().describe('When the last of them was'),
 })
 type Event = z.infer<typeof Event>
 
@@ -146,17 +148,20 @@ export type RefundDetails = z.infer<typeof RefundDetails>
 export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
-export function refundDetails(refund: ReadRefund): RefundDetails {
+export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
   const { state, notified_at, left_to_person_at, next_settle_at } = refund
-  const happened = (event: Event['event'], at: Date | null): Event[] =>
-    at === null ? [] : [{ at, event, by: null, text: null }]
+  const checks = await checksOf(db, refund.outer_refund_no)
   return {
     ...refund,
     events: inOrder([
-      ...eventsOf(refund),
-      // Without a further check, the last one is when it was left to a person.
-      ...happened('checked', refund.checked_at ?? left_to_person_at),
-      ...happened('notified', notified_at),
+      ...eventsOf(refund).slice(0, 1),
+      ...checks.map(({ first_at, last_at, times, message }) => ({
+        ...happened('checked', first_at, null, message),
+        ...{ last_at, times },
+      })),
+      // The check that told the outcome comes first.
+      ...eventsOf(refund).slice(1),
+      ...(notified_at ? [happened('notified', notified_at)] : []),
     ]),
     outlook:
       state !== 'unknown'
@@ -174,19 +179,24 @@ export function topUpDetails(topUp: TopUp): TopUpDetails {
 }
 
 function eventsOf({ sent_at, requested_by, settled_at, message, resolved_by, resolution }: Entry): Event[] {
-  const sent: Event = { at: sent_at, event: 'sent', by: requested_by, text: null }
+  const sent = happened('sent', sent_at, requested_by)
   if (settled_at === null) return [sent]
+  const words = resolution === null ? null : inWords(resolution)
   return [
     sent,
     resolved_by === null
-      ? { at: settled_at, event: 'settled', by: null, text: message }
-      : {
-          at: settled_at,
-          event: 'resolved',
-          by: resolved_by,
-          text: resolution === null ? null : inWords(resolution),
-        },
+      ? happened('settled', settled_at, null, message)
+      : happened('resolved', settled_at, resolved_by, words),
   ]
+}
+
+function happened(
+  event: Event['event'],
+  at: Date,
+  by: string | null = null,
+  text: Event['text'] = null,
+): Event {
+  return { at, event, by, text, times: 1, last_at: at }
 }
 
 function inOrder(events: Event[]): Event[] {

@@ -76,7 +76,8 @@ export function money(services: Needs) {
         'One refund: what was sent, what is known about its outcome, what happened and what comes next',
       params: refundParams,
       result: RefundDetails,
-      run: async (ask, { params: { number } }) => refundDetails(await entryOf(ask, refundJournal, number)),
+      run: async (ask, { params: { number } }) =>
+        refundDetails(pool, await entryOf(ask, refundJournal, number)),
       shown: entryShown,
     }),
     topUp: read({
@@ -107,7 +108,7 @@ export function money(services: Needs) {
         )
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
         const deps = { pool, logger, client: await services.platform(), notCarriedOutAfterMs }
-        return refundDetails(await settleNow(deps, number))
+        return refundDetails(pool, await settleNow(deps, number))
       },
       next: (_ask, refund) => ({
         to: pathOf(refund),
@@ -123,7 +124,7 @@ export function money(services: Needs) {
       body: Resolution,
       result: RefundDetails,
       run: async (ask, { params, input }) =>
-        refundDetails(await resolved(ask, refundJournal, params.number, input)),
+        refundDetails(pool, await resolved(ask, refundJournal, params.number, input)),
       next: (_ask, refund) => ({ to: pathOf(refund), notice: { key: 'money.resolved' } }),
     }),
     resolveTopUp: action({

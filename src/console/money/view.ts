@@ -346,11 +346,17 @@ function sentences({ language }: Ask, message: Said): string {
 
 function story(ask: Ask, entry: Details): Block {
   const { t, language } = ask
-  const count = 'outer_refund_no' in entry ? entry.settle_attempts : 0
   return {
-    steps: entry.events.map(({ at, event, by, text }) => ({
+    steps: entry.events.map(({ at, event, by, text, times, last_at }) => ({
       at,
-      what: joined([t(`money.event.${event}`, { count }), by && { soft: actorText(ask, by) }], ' '),
+      what: joined(
+        [
+          t(`money.event.${event}`, { count: times }),
+          times > 1 ? [t('money.last_check'), ' ', { at: last_at }] : null,
+          by && { soft: actorText(ask, by) },
+        ],
+        ' ',
+      ),
       details: [],
       words: text && inLanguage(language, text),
     })),

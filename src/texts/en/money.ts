@@ -81,8 +81,8 @@ export const money = {
   'money.trace_id': 'Trace id',
   'money.story': 'What happened',
   'money.event.sent': 'sent',
-  'money.event.checked':
-    'order record checked{count, plural, one {} other {, # times so far}}; it does not tell the outcome',
+  'money.event.checked': 'order record checked{count, plural, one {} other { # times}}',
+  'money.last_check': 'with the same result, last',
   'money.event.settled': 'outcome became known',
   'money.event.notified': 'notification received from the platform',
   'money.event.resolved': 'outcome recorded by a person',

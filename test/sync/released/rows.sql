@@ -50,6 +50,9 @@ values ('R-1', 'T-1', 12.50, 0, 'notified', 'sample', '2026-11-22 10:00:00+00', 
         '2026-11-22 10:05:00+00', 'P-1', null, null, 0),
        ('R-2', 'T-2', 3.00, 0, 'unknown', 'sample', '2026-11-22 11:00:00+00', null, null, 'P-2', null,
         '2026-11-22 12:00:00+00', 4);
+insert into dirsync.refund_check (outer_refund_no, first_at, last_at, times, message)
+values ('R-2', '2026-11-22 11:00:05+00', '2026-11-22 12:00:00+00', 4,
+        '{"key": "said.record_shows_none", "values": {"before": "0", "amount": "3.00"}}');
 insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, sent_at, settled_at, apply_charge_openid)
 values ('U-1', 'acc-1', 1000, 'accepted', 'sample', '2026-11-22 10:00:00+00', '2026-11-22 10:00:01+00', 'apply-1');
 insert into dirsync.refused_notification (outer_refund_no, reason, first_at, last_at, times)

@@ -1,0 +1,12 @@
+-- What each check of an order record found about a refund whose outcome was unknown. Checks that follow each other and
+-- found the same are one row. Checks from before this table have none.
+create table dirsync.refund_check (
+  id              bigint generated always as identity primary key,  -- Number of the row.
+  outer_refund_no text not null references dirsync.refund on delete cascade,  -- The refund.
+  first_at        timestamptz not null default now(),  -- When it was found first.
+  last_at         timestamptz not null default now(),  -- When it was found last.
+  times           integer not null default 1,          -- How many checks in a row found it.
+  -- What the order record showed, or why it could not be read, for dirsync.in_language.
+  message         jsonb not null
+);
+create index refund_check_of on dirsync.refund_check (outer_refund_no, id);
