@@ -28,7 +28,7 @@ export interface Standstill {
 /** A hold-off that is over sooner is nothing to look up for. */
 const SHORTEST_PAUSE_S = 10
 /** Further halts and held runs are only counted. */
-const MOST = 2
+const MOST = 3
 
 /** SQL of the state, as JSON. */
 export const STANDSTILL = `(

@@ -72,7 +72,8 @@ describe('the bar', () => {
       message: inWords('m'),
       remedy: inWords('r'),
     }
-    for (const scope of ['E1', 'E2', 'E3']) await raiseHalt(console.pool, { ...reason, scope }, 1000)
+    for (const scope of ['E1', 'E2', 'E3', 'E4', 'E5'])
+      await raiseHalt(console.pool, { ...reason, scope }, 1000)
     await console.pool.query(`
       insert into dirsync.sync_run (kind, state, planned, requested_by) values ('changes', 'held', 70, 'test');
       insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
@@ -80,8 +81,8 @@ describe('the bar', () => {
     const body = await see('operator', '/audit')
     const bar = barOf(body)
     expect(bar).toContain('No worker is running, so nothing is sent.')
-    expect(bar).toMatch(/Enterprise E1 is halted: .*What to do.*Enterprise E2.*and 1 more/)
-    expect(bar).not.toContain('E3')
+    expect(bar).toMatch(/Enterprise E1 is halted: .*What to do.*Enterprise E2.*Enterprise E3.*and 2 more/)
+    expect(bar).not.toContain('E4')
     expect(bar).toMatch(/The platform asked dirsync to wait\. HTTP 429 Calls continue by themselves in/)
     expect(bar).toMatch(/Run \d+ is held: its plan has 70 entries\. Look at its plan/)
     expect(body).toMatch(/<a href="\/runs\/\d+\/plan">/)

@@ -13,7 +13,7 @@ const NEW: SetupFacts = {
   examination: null,
   planned_at: null,
   hr_away: null,
-  platform_halt: null,
+  platform_halts: [],
   run: null,
   has_synced: false,
   token_at: null,
@@ -123,10 +123,10 @@ describe('the first steps', () => {
     ['platform_unavailable', ['PLATFORM_BASE_URL=…']],
     ['enterprise_code', []],
   ])('say that the platform does not accept dirsync while %s halts work', (category, lines) => {
-    const platform_halt = { scope: '*', category, message: AWAY }
-    const facts = { ...NEW, token_at: at('10:00'), planned_at: at('10:00'), platform_halt }
+    const platform_halts = [{ scope: '*', category, message: AWAY }]
+    const facts = { ...NEW, token_at: at('10:00'), planned_at: at('10:00'), platform_halts }
     expect(steps(facts)).toMatchObject({ platform: 'failed', sync: 'waits for platform' })
-    expect(setupSteps(facts).find(({ step }) => step === 'platform')).toMatchObject({ reason: AWAY, lines })
+    expect(setupSteps(facts).find(({ step }) => step === 'platform')).toMatchObject({ reason: [AWAY], lines })
   })
 
   test('an examination that was stopped shows what it saw, and is to be repeated', () => {
@@ -271,6 +271,12 @@ describe('in the console', () => {
     await halt('E2', 'enterprise_code')
     expect(await platform()).toBe('failed')
     expect(worded(await step()).reason).toMatch(/^Enterprise E2: /)
+    for (const scope of ['E3', 'E4', 'E5', 'E6']) await halt(scope, 'enterprise_code')
+    expect(await step()).toMatchObject({
+      reason: expect.stringMatching(/^Enterprise E2: .*Enterprise E3: .*Enterprise E4: (?!.*Enterprise)/),
+      more: 2,
+    })
+    expect(await page('operator')).toContain('<a href="/halts">and 2 more</a>')
     await console.pool.query(`update dirsync.halt set category = 'credentials' where scope = '*'`)
     expect(worded(await step()).reason).not.toContain('Enterprise')
     await console.pool.query('delete from dirsync.halt')

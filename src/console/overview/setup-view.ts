@@ -69,11 +69,12 @@ const TONES = { done: 'ok', next: 'busy', waits: 'wait', failed: 'bad' } as cons
 /** Why it failed, what is missing, and where to go. */
 function todoOf(ask: Ask, step: SetupStep): Words {
   const { t, language } = ask
-  const { state, waits_for, missing, reason } = step
+  const { state, waits_for, missing, reason, more } = step
   if (state === 'done' && missing === null) return null
   if (waits_for !== null) return t('setup.waits_for', { step: t(`setup.step.${waits_for}`) })
   const words = [
     reason === null ? null : { foreign: inLanguage(language, reason) },
+    more === 0 ? null : { to: '/halts', text: t('state_bar.more', { count: more }) },
     missing === null ? null : t(`setup.missing.${missing}`),
     placeOf(ask, step),
   ]

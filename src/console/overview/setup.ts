@@ -40,6 +40,7 @@ const SetupStep = z.object({
   waits_for: z.enum(STEPS).nullable().describe('The step that has to be done first'),
   missing: z.enum(MISSING).nullable(),
   reason: SaidText.nullable().describe('Why it failed'),
+  more: z.int().describe('How many halts there are besides those that the reason names'),
   run: z.int().nullable().describe('The run that this is about'),
   lines: z
     .array(z.string())
@@ -71,8 +72,8 @@ export interface SetupFacts {
   hr_away: Said | null
   /** The latest run that compares HR. */
   run: { id: number; state: string; message: Said | null; at: Date } | null
-  /** Why the platform accepts no work; null: it does, as far as is known. */
-  platform_halt: { scope: string; category: string; message: Said } | null
+  /** Why the platform accepts no work, of everything first; empty: it does, as far as is known. */
+  platform_halts: { scope: string; category: string; message: Said }[]
   /** Whether a sync has come to its end. */
   has_synced: boolean
   /** When the platform last issued a token to this application that has been of use. */
@@ -96,7 +97,7 @@ export function setupSteps(facts: SetupFacts): SetupStep[] {
   const known = new Map<StepName, SetupStep>()
   const add = (step: StepName, found: Partial<SetupStep>, ...before: StepName[]) => {
     const waits_for = before.find(name => known.get(name)?.state !== 'done') ?? null
-    const rest = { waits_for: null, missing: null, reason: null, run: null, lines: [] }
+    const rest = { waits_for: null, missing: null, reason: null, more: 0, run: null, lines: [] }
     const state = found.state ?? 'next'
     // What fails because an earlier step does is told there, unless that was not looked at yet.
     const isOwn =
@@ -160,15 +161,24 @@ const HALTED_BY: Partial<Record<string, keyof SetupLines>> = {
   platform_unavailable: 'platform',
 }
 
+/** Further enterprises that are halted are only counted. */
+const HALTS_NAMED = 3
+
 function accepted(facts: SetupFacts): Partial<SetupStep> {
-  const { platform_halt: halt, lines, token_at } = facts
-  if (halt === null) return examined(facts, ['platform', 'credentials', 'clock'], token_at)
-  const name = HALTED_BY[halt.category]
-  const reason =
-    halt.scope === '*' || halt.scope === ''
-      ? halt.message
-      : message('said.of_enterprise', { code: halt.scope, reason: halt.message })
-  return { state: 'failed', reason, lines: name === undefined ? [] : [...lines[name]] }
+  const { platform_halts: halts, lines, token_at } = facts
+  const [first] = halts
+  if (!first) return examined(facts, ['platform', 'credentials', 'clock'], token_at)
+  // What halts everything halts enterprises as well.
+  const told = first.scope === '*' ? [first] : halts.slice(0, HALTS_NAMED)
+  const names = new Set(told.flatMap(({ category }) => HALTED_BY[category] ?? []))
+  return {
+    state: 'failed',
+    reason: told.map(({ scope, message: reason }) =>
+      scope === '*' || scope === '' ? reason : message('said.of_enterprise', { code: scope, reason }),
+    ),
+    more: first.scope === '*' ? 0 : halts.length - told.length,
+    lines: [...names].flatMap(name => lines[name]),
+  }
 }
 
 function checked({ examination }: SetupFacts): Partial<SetupStep> {
@@ -296,9 +306,9 @@ async function readFacts({
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
                (select message from dirsync.halt
                 where category = 'hr_unavailable' order by scope limit 1) as hr_away,
-               (select jsonb_build_object('scope', scope, 'category', category, 'message', message)
-                from dirsync.halt where category not in ('hr_unavailable', 'paused')
-                order by scope <> '*', scope limit 1) as platform_halt,
+               (select coalesce(jsonb_agg(jsonb_build_object('scope', scope, 'category', category, 'message', message)
+                                          order by scope <> '*', scope), '[]')
+                from dirsync.halt where category not in ('hr_unavailable', 'paused')) as platform_halts,
                exists (select from dirsync.sync_run
                        where kind in ('full', 'changes') and state = 'done') as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
