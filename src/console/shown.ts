@@ -1,6 +1,6 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import type { EmployeeKey } from '../directory/employee.ts'
-import type { TextKey } from '../texts/texts.ts'
+import { FULL_STOP, type Language, type TextKey } from '../texts/texts.ts'
 import type { DepartmentKey } from './people.ts'
 import type { Part, Sort, Tone } from './ui/parts.ts'
 
@@ -168,6 +168,11 @@ export function isNothing(words: Words): words is null | undefined | '' {
   return (
     words === null || words === undefined || words === '' || (Array.isArray(words) && words.every(isNothing))
   )
+}
+
+/** Words after each other, as a sentence of the language. */
+export function asSentence({ language }: { language: Language }, ...parts: readonly Words[]): Words {
+  return [joined(parts, ' '), FULL_STOP[language]]
 }
 
 /** Words with something between those that are not nothing. */

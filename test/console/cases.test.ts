@@ -144,6 +144,7 @@ describe('the page of a case', () => {
     const body = await see(`/cases/${id}`)
     for (const text of said) expect(body).toContain(text)
     for (const text of unsaid) expect(body).not.toContain(text)
+    expect(await see(`/cases/${id}`, 'zh-CN')).not.toContain('</time>.')
   })
 })
 

@@ -92,6 +92,19 @@ describe('the Chinese texts', () => {
     expect(half).toEqual([])
   })
 
+  test('end in no full stop of English, nor does code add one to words', async () => {
+    // A full stop that is typed as an answer.
+    const ending = keys.filter(key => chinese[key].endsWith('.') && key !== 'hr_init.no_meaning')
+    expect(ending).toEqual([])
+    const sources = await sourcesOf(
+      ['src/console', 'src/cli', 'src/alerts', 'src/texts'],
+      path => !/zh-CN/.test(path),
+    )
+    expect(
+      sources.match(/.*(?:, '\.'\]|\b(?:time|duration|sinceText|timeText)\([^)]*\)\}\.[`<\s]).*/g),
+    ).toBeNull()
+  })
+
   test('set a blank between Chinese and Latin letters or figures', () => {
     const close = keys.filter(key =>
       /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/u.test(written(chinese[key])),

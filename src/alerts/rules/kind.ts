@@ -1,6 +1,6 @@
 import { inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
-import { type Language, type TextValues, textOr } from '../../texts/texts.ts'
+import { FULL_STOP, type Language, type TextValues, textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'
 
 /** Severities, lowest first. Each channel has a least severity of its own. */
@@ -161,5 +161,5 @@ export function kindText(language: Language, facts: FactReader, otherwise = ''):
 export function sentence(language: Language, text: string): string {
   const trimmed = text.trim()
   if (trimmed === '' || /[.!?。！？]$/.test(trimmed)) return trimmed
-  return trimmed + (language === 'zh-CN' ? '。' : '.')
+  return trimmed + FULL_STOP[language]
 }

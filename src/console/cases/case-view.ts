@@ -7,7 +7,7 @@ import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { casesPath, employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
@@ -185,7 +185,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
             ? [t(`cases.next.${story.halt}`), { to: '/halts', text: t('common.details') }]
             : [t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') })]),
           state === 'open' && story.next_retry_at
-            ? [t('cases.next.unless'), ' ', { since: story.next_retry_at }, '.']
+            ? asSentence(ask, t('cases.next.unless'), { since: story.next_retry_at })
             : null,
         ],
         ' ',

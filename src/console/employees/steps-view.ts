@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
 import { isSaid } from '../../texts/message.ts'
-import type { TextValues } from '../../texts/texts.ts'
+import { FULL_STOP, type TextValues } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
 import { foreign, state, type Tone, time } from '../ui/parts.ts'
@@ -57,6 +57,6 @@ function stepText(ask: Ask, { text, values }: StepResult): SafeHtml {
   if (typeof given.held === 'string') given.held = fieldNames(ask, given.held)
   const next = typeof values.next === 'string' ? new Date(values.next) : null
   return html`${foreign(ask.t(`step.${text}`, given))}${
-    next ? html` ${ask.t('employees.asked_again')} ${time(ask, next)}.` : ''
+    next ? html` ${ask.t('employees.asked_again')} ${time(ask, next)}${FULL_STOP[ask.language]}` : ''
   }`
 }

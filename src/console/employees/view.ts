@@ -5,7 +5,7 @@ import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName, holderWords } from '../cases/parts.ts'
 import { whoText } from '../runs/words.ts'
-import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
@@ -139,7 +139,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'info',
           title: t('employees.now.awaiting_activation'),
           todo: t('employees.now.awaiting_activation.remedy'),
-          next: at && [t('employees.asked_again'), ' ', { since: at }, '.'],
+          next: at && asSentence(ask, t('employees.asked_again'), { since: at }),
         },
       ]
     }
@@ -213,7 +213,7 @@ function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
   if (!work) return t('employees.now.waiting.plan')
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)
-    return [t('employees.now.waiting.later'), ' ', { since: work.not_before }, '.']
+    return asSentence(ask, t('employees.now.waiting.later'), { since: work.not_before })
   return t('employees.now.waiting.remedy')
 }
 

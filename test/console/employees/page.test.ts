@@ -44,3 +44,16 @@ test('the moment of a confirmation is not called one of the employee, who may ne
     expect(body).not.toContain('Last confirmed')
   }
 })
+
+test('a moment ends a sentence as the language ends it', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash) values ('later', gen_random_uuid());
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before)
+      values ('update-employee', '', 'later', 3, now() + interval '1 hour')`)
+  const said = async (language: string) =>
+    (await console.browse('operator', 'GET', '/employees/later', undefined, { 'accept-language': language }))
+      .body
+  expect(await said('en')).toContain('</time>.')
+  expect(await said('zh-CN')).toContain('</time>。')
+  expect(await said('zh-CN')).not.toContain('</time>.')
+})
