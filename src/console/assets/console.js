@@ -27,7 +27,7 @@ const due = new Map()
 function isInUse(part) {
   return (
     (part.contains(document.activeElement) && document.activeElement.matches('input, textarea, select')) ||
-    part.querySelector('details.action[open], [aria-invalid]') !== null
+    part.querySelector('details.action[open], details.fold[open], [aria-invalid]') !== null
   )
 }
 

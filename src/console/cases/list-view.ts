@@ -15,6 +15,7 @@ import {
   type Field,
   field,
   figure,
+  filterForm,
   head,
   live,
   type Sort,
@@ -76,7 +77,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   })}
   ${caseTabs(ask, 'list')}
   ${viewChips(ask, listed)}
-  ${filterForm(ask, listed)}
+  ${caseFilters(ask, listed)}
   ${byName(ask, input.keys)}
   ${
     groups.length === 0
@@ -368,7 +369,7 @@ const AGES = ['1h', '1d', '3d', '1w', '4w'] as const
 const OPERATIONS = [...JOB_OPERATIONS, ...MIRRORS.map(mirrorOperation)]
 
 /** Filter form. It sends a GET, so that the address can be bookmarked; rarely used filters are folded away. */
-function filterForm(ask: Ask, { input, departments, categories, users }: Listed): SafeHtml {
+function caseFilters(ask: Ask, { input, departments, categories, users }: Listed): SafeHtml {
   const { t, language } = ask
   const any = { value: '', text: t('cases.any') }
   const withPresent = (choices: Field['choices'] = [], present: string) =>
@@ -480,8 +481,11 @@ function filterForm(ask: Ask, { input, departments, categories, users }: Listed)
   ]
   const isUnfolded = rarely.some(({ value }) => value !== undefined)
   const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', orderOf(input)]])
-  return html`<form class="filters" action="/cases" method="get">
-    ${input.order === undefined ? '' : field({ name: 'order', type: 'hidden', value: input.order })}
+  return filterForm(
+    ask,
+    '/cases',
+    [...often, ...rarely],
+    html`${input.order === undefined ? '' : field({ name: 'order', type: 'hidden', value: input.order })}
     ${input.columns ? field({ name: 'columns', type: 'hidden', value: input.columns.join(',') }) : ''}
     ${often.map(field)}
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
@@ -490,7 +494,8 @@ function filterForm(ask: Ask, { input, departments, categories, users }: Listed)
       ask.may('reviewer')
         ? html` <a href="/cases.csv?${String(query)}" download>${t('cases.export')}</a>`
         : ''
-    }</p></form>`
+    }</p>`,
+  )
 }
 
 // Acting on many

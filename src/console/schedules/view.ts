@@ -64,7 +64,7 @@ export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
     [
       { title: t('schedules.job'), only: 'shell', of: ({ job }) => job },
       { title: t('schedules.job'), kind: 'main', only: 'page', of: ({ job }) => jobName(ask, job) },
-      { title: t('schedules.when'), spare: true, of: schedule => whenText(ask, schedule) },
+      { title: t('schedules.when'), of: schedule => whenText(ask, schedule) },
       {
         title: t('schedules.next'),
         gives: true,
@@ -72,7 +72,7 @@ export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
       },
       { title: t('schedules.latest'), of: ({ ticks: [tick] }) => tick && latestTick(ask, tick) },
       { title: t('schedules.ticks'), spare: true, only: 'page', of: ({ ticks }) => marks(ask, ticks) },
-      { title: t('schedules.actions'), spare: true, only: 'page', of: schedule => rowActions(ask, schedule) },
+      { title: t('schedules.actions'), only: 'page', of: schedule => rowActions(ask, schedule) },
     ],
     {
       caption: t('schedules.title'),

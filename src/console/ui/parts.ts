@@ -416,9 +416,28 @@ function several({ name, label = name, choices = [], placeholder = '' }: Field, 
 
 /** A filter form above a list. It sends a GET, so that the address can be bookmarked. */
 export function filters(ask: Ask, action: string, items: readonly Field[]): SafeHtml {
-  return html`<form class="filters" action="${action}" method="get">${asTyped(ask, action, items).map(field)}<p class="field"><button>${ask.t(
-    'common.apply',
-  )}</button> <a href="${action}">${ask.t('common.clear')}</a></p></form>`
+  return filterForm(
+    ask,
+    action,
+    items,
+    html`${asTyped(ask, action, items).map(field)}<p class="field"><button>${ask.t(
+      'common.apply',
+    )}</button> <a href="${action}">${ask.t('common.clear')}</a></p>`,
+  )
+}
+
+/** The same with fields as they are drawn. On a phone it is folded, as CSS says: it stands behind what unfolds it. */
+export function filterForm(ask: Ask, action: string, items: readonly Field[], drawn: SafeHtml): SafeHtml {
+  const isRefused = asTyped(ask, action, items) !== items
+  const inUse = items.filter(
+    ({ type, value, several = [] }) => type !== 'hidden' && (several.length > 0 || (value ?? '') !== ''),
+  )
+  return html`<details class="fold"${isRefused ? html` open` : ''}><summary class="button">${ask.t(
+    'common.filters',
+    {
+      count: inUse.length,
+    },
+  )}</summary></details><form class="filters" action="${action}" method="get">${drawn}</form>`
 }
 
 export interface ActionForm {

@@ -20,6 +20,7 @@ export const common = {
   'common.from': '{what} from',
   'common.to': '{what} until',
   'common.undo': 'Undo',
+  'common.filters': '{count, plural, =0 {Filters} one {Filters, # in use} other {Filters, # in use}}',
   'common.apply': 'Apply',
   'common.curve_hint': 'Drag across a curve to see that time alone.',
   'common.curve_back': 'Back to the last 24 hours',

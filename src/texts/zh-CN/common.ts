@@ -22,6 +22,7 @@ export const common = {
   'common.from': '{what}，从',
   'common.to': '{what}，到',
   'common.undo': '撤销',
+  'common.filters': '{count, plural, =0 {筛选} other {筛选（已用 # 项）}}',
   'common.apply': '查询',
   'common.curve_hint': '在曲线上拖动，可只看所选时段。',
   'common.curve_back': '返回最近 24 小时',
