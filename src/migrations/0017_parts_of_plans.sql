@@ -61,6 +61,9 @@ create index planned_work_from
   on dirsync.planned_work (run_id, from_department, entity_key collate "C", enterprise_code)
   where reason is not null and from_department is not null;
 alter table dirsync.plan_reading add column moves jsonb not null default '[]';
+comment on column dirsync.plan_reading.state is
+  'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: the plan counts no more, as '
+  'its run was superseded, cancelled or has failed. It goes on after a decision, for a day.';
 comment on column dirsync.plan_reading.moves is
   'Employees by the departments that they leave and go to: [{enterprise_code, from, department, n}], the 50 highest; once '
   'it is done.';
