@@ -10,9 +10,10 @@ import { Problem } from '../problem.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
+import { definedIn } from './entities-view.ts'
 import { askedPlan, PlanQuery, PlanResult, type PlanServices, readPlan, readWholePlan } from './query.ts'
 import { PlanItem } from './stored.ts'
-import { definedIn, planShown } from './view.ts'
+import { planShown } from './view.ts'
 
 /** Unknown names are refused: a misspelt filter would match more. */
 export const GivenPart = PlanPart.strict()
