@@ -210,7 +210,9 @@ export async function compare(
             ${rests} as resting, case when u.is_open then u.run end as undecided,
             not ${rests} and not (s.userid is null and ${ONLY_HELD})
               and (s.hash is distinct from e.source_hash or e.vanished_at is not null
-                   or s.userid is null and e.vanished_at is null) as fresh,
+                   or s.userid is null and e.vanished_at is null
+                   -- Their leaving was sent by a part whose run was cancelled, and HR has the old row again.
+                   or s.active <> e.active) as fresh,
             case
               when ${rests} then null
               -- Only a held plan has ever known of them.
@@ -237,6 +239,7 @@ export async function compare(
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
      left join lateral (${undecidedAmong(parts)}) u on true
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
+       or s.active <> e.active
        or s.hash is distinct from e.source_hash
        or (s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
        or ${waits}`,

@@ -336,6 +336,25 @@ describe('a part of a held plan', () => {
       expect(await waiting()).toEqual({})
     })
 
+    test('and over when HR takes leavers back, who are in service again', async () => {
+      await under.inSync(10)
+      await hr(`update person set active = false where userid = 'e0'; delete from person where userid = 'e1';
+        update person set name = 'other' where userid = 'e2'`)
+      const { id } = await under.plan()
+      const part = await approve(id, keys('e0', 'e1'))
+      await planAll()
+      expect(await waiting()).toEqual({ e0: 'left', e1: 'vanished', e2: 'held' })
+      await cancel(part)
+      expect(await waiting()).toEqual({ e0: 'held', e1: 'held', e2: 'held' })
+      await hr(`update person set active = true where userid = 'e0'; update person set name = 'n2' where userid = 'e2';
+        insert into person (userid, name, mobile, dept_code) values ('e1', 'n1', '13800000001', 'D0')`)
+      await tick()
+      expect(await run(id)).toMatchObject({ state: 'superseded' })
+      // What was confirmed of a vanished employee is forgotten.
+      expect(await waiting()).toEqual({ e1: 'waiting' })
+      expect(await under.pending()).toEqual(['e1'])
+    })
+
     test('while another plan is held as a whole, which is decided as ever', async () => {
       const id = await held()
       const part = await approve(id, { key: 'e' })
