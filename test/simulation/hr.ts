@@ -109,7 +109,9 @@ function rowsOf({ columns, where = [] }: HrQuery, people: ReadonlyMap<string, Pe
   return [...people]
     .map(([userid, person]) => ({ userid, ...person }) as Record<string, unknown>)
     .filter(row =>
-      where.every(({ column, values }) => column === 'enterprise_code' || values.includes(String(row[column]))),
+      where.every(
+        ({ column, values }) => column === 'enterprise_code' || values.includes(String(row[column])),
+      ),
     )
     .map(row => columns.map(name => (name === 'enterprise_code' ? '' : printed(row[name]))))
 }

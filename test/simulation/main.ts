@@ -127,7 +127,8 @@ async function playAll(server: Server, { first, count, defect, keepGoing }: Plan
 function show({ seed, breaches, happenings, order }: Found): void {
   print(`\nseed ${seed}\n  ${breaches.join('\n  ')}\n\nwhat happened:`)
   for (const happening of happenings) print(`  ${JSON.stringify(happening)}`)
-  if (given.seed === undefined) print(`\nnpm run simulate -- --seed ${seed} shows the order of their statements as well`)
+  if (given.seed === undefined)
+    print(`\nnpm run simulate -- --seed ${seed} shows the order of their statements as well`)
   else print(`\nin this order:\n${order}`)
 }
 

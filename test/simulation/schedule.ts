@@ -23,13 +23,17 @@ const owners = new Map<pg.Client, SimulatedProcess>()
 /** The backends that execute what a process sends. @param application of these connections; default: all */
 export function backendsOf(process: SimulatedProcess, application?: string): number[] {
   return [...owners].flatMap(([client, owner]) => {
-    const { connectionParameters } = client as pg.Client & {
-      connectionParameters: { application_name?: string }
-    }
-    const isMeant = application === undefined || connectionParameters.application_name === application
+    const isMeant = application === undefined || applicationOf(client) === application
     const backend = backendOf(client)
     return owner === process && backend !== null && isMeant ? [backend] : []
   })
+}
+
+function applicationOf(client: pg.Client): string {
+  const { connectionParameters } = client as pg.Client & {
+    connectionParameters: { application_name?: string }
+  }
+  return connectionParameters.application_name ?? ''
 }
 
 /** Null while it is not connected. */
@@ -79,6 +83,11 @@ export class Schedule {
     } finally {
       schedule = undefined
     }
+  }
+
+  /** Whether anything but the caller has a step to take, or is at one. */
+  get isBusy(): boolean {
+    return this.#scheduler.count() > 0 || this.#running.size > 0
   }
 
   /** One step of a process: it begins when its turn comes. */
@@ -178,7 +187,8 @@ export function interceptPostgres(): void {
   const prototype = pg.Client.prototype as unknown as { query: AnyQuery; connect: AnyQuery }
   const { query, connect } = prototype
   prototype.connect = function (this: pg.Client, ...given: unknown[]) {
-    const owner = current.getStore()
+    // A process may be the reason for which the model looks into the database.
+    const owner = applicationOf(this) === '' ? undefined : current.getStore()
     if (owner) {
       owners.set(this, owner)
       this.once('end', () => owners.delete(this))

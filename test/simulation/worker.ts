@@ -1,5 +1,5 @@
 import { DEFECTS, putBackInSchema, putBackInSource } from './defects.ts'
-import type { Happening } from './scenario.ts'
+import type { Turn } from './scenario.ts'
 
 /** Plays the seeds that its parent sends it, in a process of its own, so that a defect is in nothing else. */
 
@@ -7,7 +7,7 @@ import type { Happening } from './scenario.ts'
 export interface Found {
   seed: number
   breaches: string[]
-  happenings: readonly Happening[]
+  happenings: readonly Turn[]
   /** What came after what. */
   order: string
 }

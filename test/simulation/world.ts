@@ -41,7 +41,7 @@ const EMPLOYEES_SQL = 'select userid, name, mobile, remark, dept_code, active fr
 /** What a process can be told to do once; its loops do all of it again and again. */
 export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
 
-/** A process of dirsync: its connections, its planner, feeder and workers. */
+/** A process of dirsync: its connections, and what runs in it. */
 class Process implements SimulatedProcess {
   readonly name: string
   dead = false
@@ -49,40 +49,23 @@ class Process implements SimulatedProcess {
   readonly died = this.#death.promise
   readonly pool: pg.Pool
   readonly locks: SessionLocks
-  readonly hr: HrSources
-  readonly processor: JobProcessor
-  readonly planner: Planner
-  readonly feeder: Feeder
   /** What it is doing: of each of these but work one at a time. */
   readonly busy = new Set<Activity>()
-  readonly #source: HrSource
+  readonly #world: World
+  engine: Engine
 
   constructor(name: string, world: World) {
     this.name = name
+    this.#world = world
     this.pool = createPool(world.url, { max: 6, name, logger: SILENT })
     this.pool.on('error', () => {})
     this.locks = new SessionLocks(world.url, SILENT)
-    this.#source = sourceOf(world.hr.as(this))
-    this.hr = HrSources.one(this.#source)
-    this.processor = new JobProcessor({
-      pool: this.pool,
-      client: world.platform.client(this),
-      hr: this.hr,
-      locks: this.locks,
-      logger: SILENT,
-      concurrentCalls: 4,
-      limits: LIMITS,
-    })
-    this.planner = new Planner({
-      pool: this.pool,
-      hr: this.hr,
-      source: '',
-      logger: SILENT,
-      limits: LIMITS,
-      sellerAppids: [],
-      ownEnterprise: '',
-    })
-    this.feeder = new Feeder({ pool: this.pool, queue: world.queue, highWater: 100, logger: SILENT })
+    this.engine = engineOf(this, world)
+  }
+
+  /** Forgets all that it had in memory. */
+  restart(): void {
+    this.engine = engineOf(this, this.#world)
   }
 
   die(): void {
@@ -92,14 +75,27 @@ class Process implements SimulatedProcess {
 
   async close(): Promise<void> {
     await this.locks.close()
-    await this.#source.close()
     await this.pool.end()
+  }
+}
+
+type Engine = ReturnType<typeof engineOf>
+
+function engineOf(process: Process, { hr: people, platform, queue }: World) {
+  const { pool, locks } = process
+  const hr = HrSources.one(sourceOf(people.as(process)))
+  const common = { pool, hr, logger: SILENT, limits: LIMITS }
+  return {
+    processor: new JobProcessor({ ...common, client: platform.client(process), locks, concurrentCalls: 4 }),
+    planner: new Planner({ ...common, source: '', sellerAppids: [], ownEnterprise: '' }),
+    feeder: new Feeder({ pool, queue, highWater: 100, logger: SILENT }),
   }
 }
 
 /** A queue that keeps nothing for sure: it may be wiped, and hand a job out twice or late. */
 class SimulatedQueue {
   readonly jobs: QueuedJob[] = []
+  readonly failed: QueuedJob[] = []
 
   async add(jobs: QueuedJob[]): Promise<void> {
     for (const job of jobs) if (!this.jobs.some(({ id }) => id === job.id)) this.jobs.push(job)
@@ -190,7 +186,8 @@ export class World {
   }
 
   async #hireAll(): Promise<void> {
-    for (let i = 0; i < EMPLOYEES; i++) await this.writePerson(`e${i}`, { ...this.newPerson(i), active: true })
+    for (let i = 0; i < EMPLOYEES; i++)
+      await this.writePerson(`e${i}`, { ...this.newPerson(i), active: true })
   }
 
   newPerson(mobile: number): Person {
@@ -223,7 +220,10 @@ export class World {
   /** Back to the state after the first sync. */
   async reset(): Promise<void> {
     this.queue.jobs.length = 0
+    this.queue.failed.length = 0
     this.errors.length = 0
+    this.#versions = EMPLOYEES
+    for (const process of this.processes) process.restart()
     await this.observer.query(
       ['set session_replication_role = replica']
         .concat([...this.#tables, 'simulated.passed'].map(table => `delete from ${table}`))
@@ -267,14 +267,25 @@ export class World {
     })
   }
 
+  /** What a process does when a run is requested: it is planned, fed, and its jobs are executed, two at a time. */
+  async cycle(process: Process): Promise<void> {
+    await this.act(process, 'plan')
+    await this.act(process, 'feed')
+    const worker = async () => {
+      while (this.queue.jobs.length > 0 && !process.dead) await this.act(process, 'work')
+    }
+    await Promise.all([worker(), worker()])
+    await this.act(process, 'finish')
+  }
+
   async #do(process: Process, activity: Activity): Promise<void> {
     const { pool } = process
     switch (activity) {
       case 'plan':
-        await process.planner.planNext(new AbortController().signal)
+        await process.engine.planner.planNext(new AbortController().signal)
         return
       case 'feed':
-        await process.feeder.feed()
+        await process.engine.feeder.feed()
         await finishRuns(pool)
         await requestReplan(pool)
         return
@@ -282,7 +293,8 @@ export class World {
         await finishRuns(pool)
         return
       case 'sweep':
-        await process.feeder.sweep()
+        this.queue.jobs.push(...this.queue.failed.splice(0))
+        await process.engine.feeder.sweep()
         return
       case 'retry':
         await endLostRetries(pool)
@@ -296,10 +308,10 @@ export class World {
         const job = this.queue.jobs.shift()
         if (!job) return
         try {
-          await process.processor.process(job, new AbortController().signal)
+          await process.engine.processor.process(job, new AbortController().signal)
         } catch (error) {
-          // BullMQ hands a job out again whose worker failed.
-          this.queue.jobs.push(job)
+          // BullMQ hands a job out again whose worker failed, a while later.
+          this.queue.failed.push(job)
           throw error
         }
       }
@@ -348,7 +360,7 @@ export class World {
     const [process] = this.processes as [Process]
     for (let round = 0; round < rounds; round++) {
       for (let more = true; more; )
-        more = await as(process, () => process.planner.planNext(new AbortController().signal))
+        more = await as(process, () => process.engine.planner.planNext(new AbortController().signal))
       for (const activity of ['retry', 'sweep', 'feed'] as const) await this.act(process, activity)
       while (this.queue.jobs.length > 0) await this.act(process, 'work')
       for (const activity of ['tidy', 'finish'] as const) await this.act(process, activity)
