@@ -1,4 +1,5 @@
 import fc, { type Scheduler } from 'fast-check'
+import { breachesAtRest, differing } from './at-rest.ts'
 import type { Person } from './hr.ts'
 import { interceptPostgres, Schedule } from './schedule.ts'
 import type { Found } from './worker.ts'
@@ -22,6 +23,9 @@ export type Happening =
   | { what: 'time'; seconds: number }
 
 type Change = 'edit' | 'revert' | 'delete' | 'leave' | 'mobile'
+
+/** Compared between HR and the platform. */
+const FIELDS = ['name', 'mobile', 'remark', 'dept_code'] as const
 
 const processIndex = fc.nat(1)
 const employee = fc.nat(EMPLOYEES - 1)
@@ -400,15 +404,9 @@ async function expectTrue(world: World, known: Known): Promise<void> {
     const row = world.rowOf(userid, acknowledged_hash)
     const held = world.platform.employees.get(userid)
     if (!row || known.touched.has(userid)) continue
-    const differs = held === undefined ? 'everything' : differing(row, held)
+    const differs = held === undefined ? 'everything' : differing<Person>(row, held, FIELDS)
     if (differs) known.breaches.push(`${userid} is called in sync, and differs on the platform in ${differs}`)
   }
-}
-
-function differing(row: Person, held: Partial<Person>): string {
-  return (['name', 'mobile', 'remark', 'dept_code'] as const)
-    .filter(field => row[field] !== held[field])
-    .join(', ')
 }
 
 // What must hold at rest
@@ -436,60 +434,13 @@ async function settleAll(world: World): Promise<void> {
 }
 
 async function expectAtRest(world: World, known: Known): Promise<void> {
-  const breach = (what: string) => known.breaches.push(`at rest: ${what}`)
-  const { rows: left } = await world.observer.query(
-    `select operation, entity_key, not_before, attempts, starts, enqueued_at, run_id from dirsync.pending`,
-  )
-  for (const row of left) breach(`work is left: ${JSON.stringify(row)}`)
-  const { rows: runs } = await world.observer.query(
-    `select id, kind, state, undecided, part_of from dirsync.sync_run where finished_at is null`,
-  )
-  for (const row of runs) breach(`a run never ends: ${JSON.stringify(row)}`)
-  const { rows: retrying } = await world.observer.query(
-    `select id, entity_key, category from dirsync.dead_letter where state = 'retrying'`,
-  )
-  for (const row of retrying) breach(`a case is retried for ever: ${JSON.stringify(row)}`)
-  const { rows: tally } = await world.observer.query<{ n: number }>(
-    `select coalesce(sum(n), 0)::int - (select count(*)::int from dirsync.pending) as n from dirsync.tally where source = 'pending'`,
-  )
-  if (tally[0]?.n !== 0) breach(`the tally of the outbox is off by ${tally[0]?.n}`)
-  const { rows: figures } = await world.observer.query(
-    `select id, planned, outcomes, released from dirsync.sync_run r
-     cross join lateral (select coalesce(sum(value::int), 0) as n, jsonb_object_agg(key, value) as outcomes
-                         from jsonb_each_text(result -> 'outcomes')) o
-     -- Cases whose work joined the run that made it possible.
-     cross join lateral (select count(distinct d.entity_key) as released
-                         from dirsync.dead_letter_event e join dirsync.dead_letter d on d.id = e.dead_letter_id
-                         where e.run_id = r.id and e.event = 'retried') e
-     where state = 'done' and n > planned + released`,
-  )
-  for (const row of figures) breach(`a run has more outcomes than work: ${JSON.stringify(row)}`)
-
-  const { rows: employees } = await world.observer.query<Shown & { cases: string[] | null }>(
-    `select e.userid, e.status, e.acknowledged_hash,
-            (select array_agg(concat_ws(' ', d.state, d.category, d.field) order by d.id) from dirsync.dead_letter d
-             where d.entity_key = e.userid and d.state <> 'resolved') as cases
-     from dirsync.employee e`,
-  )
-  const shown = new Map(employees.map(row => [row.userid, row]))
-  for (const [userid, row] of world.hr.people) {
-    const employee = shown.get(userid)
-    const held = world.platform.employees.get(userid) as Person
-    if (!row.active || known.touched.has(userid)) continue
-    if (!employee) breach(`${userid} is not known`)
-    else if (employee.status === 'in_sync') {
-      const differs = differing(row, held)
-      if (differs) breach(`${userid} is called in sync, and differs from HR in ${differs}`)
-      if (employee.cases?.some(text => /^(open|retry|blocked|awaiting)/.test(text)))
-        breach(`${userid} is in sync and has cases: ${employee.cases}`)
-    } else if (employee.status === 'dead_lettered' || employee.status === 'accepted') {
-      const conflict = [...world.platform.employees].some(
-        ([other, { mobile }]) => other !== userid && mobile === row.mobile,
-      )
-      const isIgnored = employee.cases?.some(text => /^(ignored|snoozed)/.test(text))
-      if (!isIgnored && !conflict)
-        breach(`${userid} is ${employee.status} without a cause: ${employee.cases}; ${differing(row, held)}`)
-      if (!employee.cases) breach(`${userid} is ${employee.status} without a case`)
-    } else if (employee.status !== 'rejected') breach(`${userid} is ${employee.status}`)
-  }
+  const { hr, platform, observer } = world
+  const { touched } = known
+  const found = await breachesAtRest<Person>(observer, {
+    hr: hr.people,
+    platform: platform.employees,
+    fields: FIELDS,
+    touched,
+  })
+  known.breaches.push(...found)
 }
