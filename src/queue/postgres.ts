@@ -44,7 +44,7 @@ export function createPostgresStore(databaseUrl: string): QueueStore {
 }
 
 function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
-  const pool = new pg.Pool({
+  const pool = new QueuePool({
     connectionString: url,
     max: CONNECTIONS[role],
     keepAlive: true,
@@ -100,6 +100,27 @@ async function setUp(client: pg.ClientBase): Promise<void> {
   await client.query(
     `set search_path to ${SCHEMA}; set application_name to 'dirsync-queue'; set synchronous_commit to off`,
   )
+}
+
+/** The database's time in milliseconds. It uses up the parameter whose place it takes. */
+const DATABASE_TIME = '((extract(epoch from clock_timestamp()) * 1000)::bigint + 0 * $&::bigint)'
+
+/**
+ * BullMQ's statements are told the time by the process that sends them. One whose clock is ahead would lock its jobs for as
+ * long, and nobody would look for jobs of processes that vanished until then. So they get the database's time, as Redis uses
+ * its own.
+ */
+function byDatabaseTime(statement: string): string {
+  const [, parameter] = /\$(\d+) now_ms/.exec(statement) ?? []
+  return parameter === undefined
+    ? statement
+    : statement.replace(new RegExp(`\\$${parameter}(?!\\d)`, 'g'), DATABASE_TIME)
+}
+
+/** A pool for BullMQ, which sends its statements as a text and values. */
+class QueuePool extends pg.Pool {
+  override query = ((statement: string, values?: unknown[]) =>
+    super.query(byDatabaseTime(statement), values)) as pg.Pool['query']
 }
 
 /**

@@ -8,13 +8,17 @@ import { STORES, type TestStore } from './backends.ts'
 import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
-/** Starts a process that claims jobs and never ends them, and waits until it holds so many. */
+/**
+ * Starts a process that claims jobs and never ends them, and waits until it holds so many.
+ * @param clockOffMs by how much its clock is ahead
+ */
 async function startProcess(
   store: TestStore,
   jobs: number,
+  clockOffMs = 0,
 ): Promise<{ child: ChildProcess; held: string[] }> {
   const file = join(import.meta.dirname, 'fixtures/worker-process.ts')
-  const child = fork(file, [JSON.stringify(store.options()), String(jobs)])
+  const child = fork(file, [JSON.stringify(store.options()), String(jobs), String(clockOffMs)])
   registerChild(inject('runFolder'), child)
   const held: string[] = []
   for await (const [key] of on(child, 'message')) {
@@ -65,6 +69,20 @@ describeBackends(
       const told = lines.filter(({ msg }) => msg.includes('vanished')) as { jobs?: string[] }[]
       const ids = jobs.filter(({ key }) => held.includes(key)).map(({ id }) => id)
       expect(told.map(({ jobs: taken }) => taken?.toSorted())).toEqual([ids.toSorted()])
+    })
+
+    test.each([3, -3])('runs its jobs although its clock was off by %i hours', async hours => {
+      await using store = await openOwn()
+      await using queue = await openQueue(store)
+      await queue.add([update('a')])
+      const { child } = await startProcess(store, 1, hours * 3_600_000)
+      await kill(child)
+
+      const recorder = new Recorder('held')
+      const worker = queue.work(recorder.handler, { concurrency: 20, logger: silent })
+      ;(await recorder.execution(1)).end()
+      await untilEmpty(queue)
+      await worker.close(1_000)
     })
 
     test('an add after the kill and before the recovery does not double the job', async () => {
