@@ -1,0 +1,170 @@
+import { appendFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { breachesAtRest, differing } from '../simulation/at-rest.ts'
+import { FIELDS, type Person } from './company.ts'
+import { type Chaos, insist } from './disturbances.ts'
+import { type Call, LIMIT } from './platform.ts'
+
+/** Lets a deployment come to rest after chaos, and holds what it then is against what must hold. */
+
+/** Halts, delays and retries of work are shorter than this by far. */
+const RESTS_WITHIN_S = 300
+/** A person looks at the cases this often in the end: one may wait for another. */
+const RETRIES = 3
+
+export interface Rest {
+  /** Seconds from the end of the disturbances until nothing was left to do. */
+  seconds: number
+  isReached: boolean
+  /** Cases that only a person or a slow probe ends. */
+  retriedCases: number
+}
+
+/** People set HR right, resume, and let dirsync do what it wants to: changes, without a comparison of everyone. */
+export async function comeToRest(chaos: Chaos): Promise<Rest> {
+  const { company, db, platform } = chaos
+  const begun = performance.now()
+  company.stopEditing()
+  await insist(() => company.repair())
+  await insist(() =>
+    platform.plant('usual', [
+      { operation: '*', rateLimit: { kind: 'sliding-log', limit: LIMIT, windowMs: 1000, scope: 'all' } },
+    ]),
+  )
+  for (const job of ['sync-changes', 'full-resync'])
+    await insist(() => db.query(`select dirsync.pause_schedule($1, 'the end of chaos')`, [job]))
+  await insist(() => db.query('select dirsync.resume()'))
+  const resting = async () => {
+    while (!(await isQuiet(chaos))) {
+      if (performance.now() - begun > RESTS_WITHIN_S * 1000) return false
+      await sleep(500)
+    }
+    return true
+  }
+  let isReached = await resting()
+  // What was rejected stays as it is until HR has something else.
+  const { rows: rejected } = await db.query<{ userid: string }>(
+    `select userid from dirsync.employee where status = 'rejected'`,
+  )
+  await company.rename(rejected.map(({ userid }) => userid))
+  await db.query(`select dirsync.resync('changes')`)
+  isReached &&= await resting()
+  let retriedCases = 0
+  for (let time = 1; time <= RETRIES && isReached; time++) {
+    const { rows: cases } = await db.query<{ id: string }>(
+      `select id from dirsync.dead_letter where state <> 'resolved' order by id`,
+    )
+    if (time === 1) retriedCases = cases.length
+    for (const { id } of cases) await db.query('select dirsync.retry($1)', [id]).catch(() => {})
+    isReached &&= await resting()
+  }
+  return { seconds: (performance.now() - begun) / 1000, isReached, retriedCases }
+}
+
+/** Whether nothing is left to do. Approves what is held. */
+async function isQuiet({ db }: Chaos): Promise<boolean> {
+  const { rows } = await db.query<{ held: string[] | null; busy: boolean }>(
+    `select (select array_agg(id order by id) from dirsync.sync_run where state = 'held') as held,
+            exists (select from dirsync.pending) or exists (select from dirsync.sync_run where finished_at is null)
+              or exists (select from dirsync.dead_letter where state = 'retrying') as busy`,
+  )
+  for (const id of rows[0]?.held ?? []) await db.query('select dirsync.approve($1)', [id]).catch(() => {})
+  return rows[0]?.busy === false
+}
+
+export interface Verdict {
+  /** Employees whom the platform holds otherwise than HR. */
+  lost: string[]
+  /** Employees with two calls at once, and payments that were sent twice. */
+  doubled: string[]
+  /** Whatever else must not be. */
+  wrong: string[]
+}
+
+export async function judge(chaos: Chaos): Promise<Verdict> {
+  const { company, platform, db, money } = chaos
+  await platform.readCalls()
+  const hr = await company.rows()
+  const held = (await platform.employees()) as unknown as Map<string, Partial<Person>>
+  const lost: string[] = []
+  for (const [userid, row] of hr) {
+    const differs = differing<Person>(row, held.get(userid) ?? {}, FIELDS)
+    if (differs) lost.push(`${userid} differs from HR in ${differs}`)
+  }
+  const { overlappingUserids } = await platform.statistics()
+  const ofMoney = await money.breaches(db)
+  const isDoubled = (breach: string) => / sent \d+ times$/.test(breach)
+  const atRest = await breachesAtRest<Person>(db, { hr, platform: held, fields: FIELDS, touched: new Set() })
+  return {
+    lost,
+    doubled: [
+      ...overlappingUserids.map(({ userid, concurrent }) => `${userid} had ${concurrent} calls at once`),
+      ...ofMoney.filter(isDoubled),
+    ],
+    wrong: [
+      ...atRest,
+      ...platform.calls.flatMap(call => neverHad(chaos, call)),
+      ...ofMoney.filter(breach => !isDoubled(breach)),
+      ...[...held.keys()].filter(userid => !hr.has(userid)).map(userid => `${userid} is not in HR`),
+    ],
+  }
+}
+
+/** Values in an update that HR has never had. */
+function neverHad({ company }: Chaos, { operation, params, id }: Call): string[] {
+  if (operation !== 'employee/update') return []
+  const userid = String(params.userid)
+  return FIELDS.filter(
+    field => params[field] !== undefined && !company.hasHad(userid, field, params[field]),
+  ).map(
+    field => `${userid} was sent ${field} ${JSON.stringify(params[field])} by call ${id}, which HR never had`,
+  )
+}
+
+const EXPLAINED = 10
+/** Kept as a whole, a file each. */
+const TABLES = [
+  ...['sync_run', 'planned_work', 'pending', 'employee', 'attempt'],
+  ...['dead_letter', 'dead_letter_event', 'command', 'halt', 'refund'],
+]
+const LAST_CALLS = 40
+
+/** Writes down all there is about the employees of a verdict. @returns the file */
+export async function explain(chaos: Chaos, verdict: Verdict, folder: string): Promise<string> {
+  for (const table of TABLES) {
+    const { rows } = await chaos.db.query<{ row: string }>(
+      `select to_json(t)::text as row from dirsync.${table} t`,
+    )
+    await writeFile(join(folder, `${table}.jsonl`), rows.map(({ row }) => `${row}\n`).join(''))
+  }
+  const file = join(folder, 'breaches.txt')
+  const say = (text: string) => appendFileSync(file, `${text}\n`)
+  const breaches = [...verdict.lost, ...verdict.doubled, ...verdict.wrong]
+  for (const breach of breaches) say(breach)
+  const userids = new Set(breaches.flatMap(breach => breach.match(/\be\d{4}\b/g) ?? []))
+  const hr = await chaos.company.rows()
+  const held = await chaos.platform.employees()
+  for (const userid of [...userids].slice(0, EXPLAINED)) {
+    say(`\n== ${userid}\nHR        ${JSON.stringify(hr.get(userid))}`)
+    say(`platform  ${JSON.stringify(held.get(userid))}`)
+    for (const [table, column] of [
+      ['employee', 'userid'],
+      ['pending', 'entity_key'],
+      ['dead_letter', 'entity_key'],
+    ]) {
+      const { rows } = await chaos.db.query(`select * from dirsync.${table} where ${column} = $1`, [userid])
+      for (const row of rows) say(`${table}  ${JSON.stringify(row)}`)
+    }
+    const { rows: attempts } = await chaos.db.query(
+      `select * from (select id, run_id, execution, started_at, duration_ms, outcome, fields, platform_code, calls
+                      from dirsync.attempt where entity_key = $1 order by id desc limit 40) a order by id`,
+      [userid],
+    )
+    for (const row of attempts) say(`attempt  ${JSON.stringify(row)}`)
+    const calls = chaos.platform.calls.filter(({ params }) => params.userid === userid)
+    for (const call of calls.slice(-LAST_CALLS)) say(`call  ${JSON.stringify(call)}`)
+  }
+  return file
+}

@@ -1,0 +1,334 @@
+import { execFile } from 'node:child_process'
+import { accessSync, appendFileSync, constants } from 'node:fs'
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs, promisify } from 'node:util'
+import pg from 'pg'
+import { launchFolder } from '../simulation/folder.ts'
+import { Company, MAPPING } from './company.ts'
+import { Dice } from './dice.ts'
+import { type Chaos, DISTURBANCES, type Disturbance, StaysDisturbed } from './disturbances.ts'
+import { comeToRest, explain, judge, type Rest, type Verdict } from './judge.ts'
+import { type Continued, Kills } from './kills.ts'
+import { Money } from './money.ts'
+import { startPlatform } from './platform.ts'
+import { LAUNCHER, type Process, startProcess } from './processes.ts'
+import { Disk, PostgresServer, startRedis } from './servers.ts'
+
+/**
+ * Real processes of dirsync under everything that goes wrong: `npm run chaos -- --minutes 15 --seed 1 --backend redis`. The seed
+ * chooses what happens and when; how the processes take it, the machine does. In the end dirsync must be as it should be.
+ */
+
+const { values: given } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    seed: { type: 'string', default: '1' },
+    backend: { type: 'string', default: 'redis' },
+    employees: { type: 'string', default: '300' },
+    json: { type: 'boolean', default: false },
+    /** Where Debian's libfaketime is; without it, clocks are right. */
+    faketime: { type: 'string', default: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1' },
+  },
+})
+const seed = Number(given.seed)
+const minutes = Number(given.minutes)
+const backend = given.backend as 'redis' | 'postgres'
+const folder = join(import.meta.dirname, `../../.dirsync/chaos-${seed}-${backend}`)
+
+const SETTINGS = {
+  PLATFORM_RATE_LIMIT: '25',
+  WORKER_CONCURRENCY: '4',
+  SCHEDULE_SYNC_CHANGES: '*/5 * * * * *',
+  SCHEDULE_FULL_RESYNC: '*/30 * * * * *',
+  LOG_LEVEL: 'info',
+}
+const NAMES = [
+  ['worker-1', 'worker'],
+  ['worker-2', 'worker'],
+  ['worker-3', 'worker'],
+  ['scheduler-1', 'scheduler'],
+  ['scheduler-2', 'scheduler'],
+] as const
+/** Those whose clocks can be set. */
+const WITH_CLOCKS = ['worker-3', 'scheduler-2']
+
+/** Of people and processes, and of all together, so many disturbances at a time. */
+const MOST_AT_ONCE = 5
+
+/** After everything has stood still, it goes on for so long at least. */
+const PEACE_S = [10, 30] as const
+
+interface Figures {
+  command: string
+  minutes: number
+  disturbances: Record<string, number>
+  leftOut: string[]
+  faults: Record<string, number>
+  calls: number
+  edits: number
+  refunds: number
+  runs: number
+  endedByThemselves: string[]
+  refusedToStart: number
+  lost: number
+  doubled: number
+  wrong: number
+  rest: Rest
+  killToContinued: Record<
+    'all' | 'calm',
+    { count: number; p50: number | null; p99: number | null; max: number | null }
+  >
+  neverContinued: number
+}
+
+function say(line: string): void {
+  const stream = given.json ? process.stderr : process.stdout
+  stream.write(`${line}\n`)
+}
+
+function note(line: string): void {
+  appendFileSync(join(folder, 'disturbances.log'), `${new Date().toISOString()} ${line}\n`)
+}
+
+/** Everything that runs, in step and at work. */
+async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCalm: () => boolean) {
+  const runFolder = opened.use(await launchFolder()).path
+  const disk = opened.use(await Disk.mount(runFolder))
+  const postgres = opened.use(await PostgresServer.start(join(disk.path, 'postgres'), ['dirsync']))
+  opened.defer(() => copyFile(postgres.logFile, join(folder, 'postgres.log')).catch(() => {}))
+  const hrServer = opened.use(await PostgresServer.start(join(runFolder, 'hr'), ['hr']))
+  const redis = backend === 'redis' ? await startRedis(disk.path) : null
+  if (redis) opened.defer(() => redis.stop())
+  const company = new Company(hrServer.url('hr'), Number(given.employees))
+  opened.defer(() => company.close())
+  await company.seed()
+  const platform = opened.use(await startPlatform({ seed: company.platformSeed(), folder, runFolder }))
+  const mapping = join(runFolder, 'employees.sql')
+  await writeFile(mapping, MAPPING)
+  const settings = { ...SETTINGS, ...platform.settings, HR_EMPLOYEES_SQL: mapping }
+  const servers = { postgres: postgres.url('dirsync'), hr: hrServer.url('hr'), redis: redis?.url }
+  const direct = {
+    ...settings,
+    DATABASE_URL: servers.postgres,
+    HR_DATABASE_URL: servers.hr,
+    ...(servers.redis && { REDIS_URL: servers.redis }),
+  }
+  await promisify(execFile)(LAUNCHER, ['migrate'], { env: { PATH: process.env.PATH, ...direct } })
+  const db = new pg.Pool({
+    connectionString: servers.postgres,
+    max: 8,
+    connectionTimeoutMillis: 3000,
+    query_timeout: 10_000,
+  })
+  db.on('error', () => {})
+  opened.defer(() => db.end())
+  const money = new Money(platform, direct, { folder, runFolder })
+  await money.seed()
+  const processes: Process[] = []
+  for (const [name, role] of NAMES) {
+    const clock = WITH_CLOCKS.includes(name) && isThere(given.faketime) ? given.faketime : null
+    const started = await startProcess({ name, role, servers, settings, folder, runFolder, clock })
+    opened.defer(() => started.end())
+    processes.push(started)
+  }
+  const kills = new Kills(
+    db,
+    company.people.map(({ userid }) => userid),
+    isElseCalm,
+  )
+  opened.defer(() => kills.close())
+  return { processes, postgres, hrServer, redis, disk, platform, company, money, kills, db, over }
+}
+
+function isThere(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function atWork({ db, processes }: Chaos): Promise<void> {
+  for (;;) {
+    const { rows } = await db.query<{ ready: boolean }>(
+      `select (select count(*) from dirsync.process) >= $1
+              and exists (select from dirsync.sync_run where state = 'done') as ready`,
+      [processes.length],
+    )
+    if (rows[0]?.ready) return
+    await sleep(200)
+  }
+}
+
+/** Disturbances one after the other and side by side, as the seed has them, until the time is over. */
+async function disturb(chaos: Chaos, active: Set<Disturbance>, counts: Map<string, number>): Promise<void> {
+  const possible = DISTURBANCES.filter(({ isPossible }) => isPossible?.(chaos) ?? true)
+  const bag = possible.flatMap(each => Array.from({ length: each.weight }, () => each))
+  const dice = new Dice(seed)
+  const running: Promise<void>[] = []
+  const failures: unknown[] = []
+  let stopsAllAgainAt = 0
+  while (!chaos.over.aborted) {
+    const [next, own, gap] = [dice.pick(bag), new Dice(dice.between(0, 2 ** 31)), 300 + dice.roll() * 2700]
+    const isTaken = [...active].some(
+      each =>
+        each === next ||
+        (each.of === next.of && next.of !== 'process' && next.of !== 'person') ||
+        (each.stopsAll && next.stopsAll),
+    )
+    const isTooSoon = next.stopsAll && performance.now() < stopsAllAgainAt
+    if (!isTaken && !isTooSoon && active.size < MOST_AT_ONCE) {
+      active.add(next)
+      note(`${next.name} begins`)
+      running.push(
+        next
+          .happen(chaos, own)
+          .then(
+            told => {
+              note(`${next.name} is over${typeof told === 'string' ? `: ${told}` : ''}`)
+              counts.set(next.name, (counts.get(next.name) ?? 0) + 1)
+            },
+            error => {
+              note(`${next.name} failed: ${(error as Error).message}`)
+              // Most meet a server that another one has taken away.
+              if (error instanceof StaysDisturbed) failures.push(error)
+            },
+          )
+          .finally(() => {
+            active.delete(next)
+            if (next.stopsAll) stopsAllAgainAt = performance.now() + own.between(...PEACE_S) * 1000
+          }),
+      )
+    }
+    await sleep(gap, undefined, { signal: chaos.over }).catch(() => {})
+  }
+  await Promise.all(running)
+  if (failures.length > 0) throw new AggregateError(failures, 'a disturbance could not be carried out')
+}
+
+function quantile(values: readonly number[], share: number): number | null {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? null
+}
+
+function waits(continued: readonly Continued[]) {
+  const seconds = continued.map(each => each.seconds)
+  return {
+    count: seconds.length,
+    p50: quantile(seconds, 0.5),
+    p99: quantile(seconds, 0.99),
+    max: quantile(seconds, 1),
+  }
+}
+
+async function figuresOf(
+  chaos: Chaos,
+  counts: Map<string, number>,
+  rest: Rest,
+  verdict: Verdict,
+): Promise<Figures> {
+  const { platform, kills, processes, company, money, db } = chaos
+  const { operations } = await platform.statistics()
+  const sum = (count: (each: (typeof operations)[string]) => number) =>
+    Object.values(operations).reduce((total, each) => total + count(each), 0)
+  const status = (first: string) =>
+    sum(({ byHttpStatus }) =>
+      Object.entries(byHttpStatus).reduce((total, [code, n]) => total + (code.startsWith(first) ? n : 0), 0),
+    )
+  const { rows } = await db.query<{ runs: number }>('select count(*)::int as runs from dirsync.sync_run')
+  return {
+    command: `npm run chaos -- --minutes ${minutes} --seed ${seed} --backend ${backend}`,
+    minutes,
+    disturbances: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
+    leftOut: DISTURBANCES.filter(({ isPossible }) => !(isPossible?.(chaos) ?? true)).map(({ name }) => name),
+    faults: {
+      'answers lost': sum(({ answersLost }) => answersLost),
+      'connections reset': sum(({ reset }) => reset),
+      'HTTP 5xx': status('5'),
+      'no JSON': platform.calls.filter(({ code, httpStatus }) => code === null && httpStatus === 200).length,
+      'rate limited': sum(({ rateLimited }) => rateLimited),
+      'given up by dirsync': sum(({ abandoned }) => abandoned),
+    },
+    calls: platform.calls.length,
+    edits: company.edits,
+    refunds: money.count,
+    runs: rows[0]?.runs ?? 0,
+    endedByThemselves: processes.flatMap(({ deaths }) => deaths),
+    refusedToStart: processes.reduce((sum, { refusals }) => sum + refusals(), 0),
+    lost: verdict.lost.length,
+    doubled: verdict.doubled.length,
+    wrong: verdict.wrong.length,
+    rest,
+    killToContinued: {
+      all: waits(kills.continued),
+      calm: waits(kills.continued.filter(({ isCalm }) => isCalm)),
+    },
+    neverContinued: kills.waiting.length,
+  }
+}
+
+function show(figures: Figures): void {
+  const line = (name: string, value: unknown) => say(`  ${name.padEnd(26)} ${value}`)
+  const group = (title: string, counts: Record<string, number>) => {
+    say(title)
+    for (const [name, count] of Object.entries(counts)) line(name, count)
+  }
+  say(`\n${figures.command}`)
+  group('disturbances', figures.disturbances)
+  group('faults of the platform', figures.faults)
+  say('in all')
+  for (const name of ['minutes', 'calls', 'edits', 'runs', 'refunds', 'lost', 'doubled', 'wrong'] as const)
+    line(name, figures[name])
+  line('ended by themselves', figures.endedByThemselves.join(', ') || 'none')
+  line('starts refused', figures.refusedToStart)
+  line(
+    'at rest after',
+    `${figures.rest.seconds.toFixed(1)} s, with ${figures.rest.retriedCases} cases retried by a person`,
+  )
+  const seconds = (value: number | null) => (value === null ? '-' : `${value.toFixed(1)} s`)
+  for (const [name, { count, p50, p99, max }] of Object.entries(figures.killToContinued))
+    line(
+      `kill to continued, ${name}`,
+      `${count} employees, p50 ${seconds(p50)}, p99 ${seconds(p99)}, longest ${seconds(max)}`,
+    )
+  line('never continued', figures.neverContinued)
+  if (figures.leftOut.length > 0) say(`not possible here: ${figures.leftOut.join(', ')}`)
+}
+
+/** @returns whether every law held */
+async function main(): Promise<boolean> {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  await using opened = new AsyncDisposableStack()
+  const over = new AbortController()
+  const active = new Set<Disturbance>()
+  const isElseCalm = () => [...active].every(({ name }) => name === 'kill -9')
+  const chaos: Chaos = await deploy(opened, over.signal, isElseCalm)
+  say(`deployed: ${NAMES.length} processes, queue in ${backend}, seed ${seed}`)
+  await chaos.db.query(`select dirsync.resync('changes')`)
+  await atWork(chaos)
+  say(`in step: ${chaos.company.people.length} employees; chaos for ${minutes} minutes`)
+  chaos.company.startEditing(new Dice(seed + 1))
+  const counts = new Map<string, number>()
+  const timer = setTimeout(() => over.abort(), minutes * 60_000)
+  await disturb(chaos, active, counts).finally(() => clearTimeout(timer))
+  say(`${[...counts.values()].reduce((sum, n) => sum + n, 0)} disturbances are over; HR is set right`)
+  const rest = await comeToRest(chaos)
+  say(rest.isReached ? `at rest after ${rest.seconds.toFixed(1)} s` : 'it does not come to rest')
+  const verdict = await judge(chaos)
+  const figures = await figuresOf(chaos, counts, rest, verdict)
+  await writeFile(join(folder, 'figures.json'), `${JSON.stringify(figures, null, 2)}\n`)
+  if (given.json) process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`)
+  else show(figures)
+  const breaches = [...verdict.lost, ...verdict.doubled, ...verdict.wrong]
+  if (breaches.length === 0 && rest.isReached) return true
+  const file = await explain(chaos, verdict, folder)
+  say(`\n${breaches.length} breaches, explained in ${file}:`)
+  for (const breach of breaches.slice(0, 20)) say(`  ${breach}`)
+  return false
+}
+
+process.exitCode = (await main()) ? 0 : 1

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { registerChild } from '../helpers/children.ts'
+import { type Link, startLink } from '../helpers/link.ts'
+
+/** The processes of dirsync, and who starts them again. */
+
+export const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
+/** A process that ended by itself is started again after this long; one that was killed, at once. */
+const PAUSE_MS = 1000
+
+export interface Process {
+  readonly name: string
+  readonly role: 'worker' | 'scheduler'
+  /** Between it and each server. */
+  readonly links: { postgres: Link; hr: Link; redis?: Link }
+  /** Whether its clock can be set. */
+  readonly hasOwnClock: boolean
+  /** Ends that nobody asked for, once it had been at work. */
+  readonly deaths: string[]
+  /** How often it refused to start, because something that it needs was away. */
+  readonly refusals: () => number
+  /** Has it stand still, and go on. */
+  stop(): void
+  go(): void
+  /** `kill -9`; it is started again at once. */
+  kill(): void
+  /** @param offset as libfaketime reads it: `+3h`, `-26h`, `+0` */
+  setClock(offset: string): Promise<void>
+  end(): Promise<void>
+}
+
+export async function startProcess(options: {
+  name: string
+  role: Process['role']
+  servers: { postgres: string; hr: string; redis?: string | undefined }
+  settings: Record<string, string>
+  /** Where its log goes. */
+  folder: string
+  /** Whose `children` end with this process, however it ends. */
+  runFolder: string
+  /** libfaketime, for a process whose clock can be set. */
+  clock: string | null
+}): Promise<Process> {
+  const { name, role, servers, folder, runFolder, clock } = options
+  const links: Process['links'] = {
+    postgres: await startLink(servers.postgres),
+    hr: await startLink(servers.hr),
+    ...(servers.redis && { redis: await startLink(servers.redis) }),
+  }
+  const clockFile = join(runFolder, `clock-${name}`)
+  await writeFile(clockFile, '+0')
+  const env = {
+    PATH: process.env.PATH,
+    ...options.settings,
+    DATABASE_URL: links.postgres.url,
+    HR_DATABASE_URL: links.hr.url,
+    ...(links.redis && { REDIS_URL: links.redis.url }),
+    ...(clock && {
+      LD_PRELOAD: clock,
+      FAKETIME_TIMESTAMP_FILE: clockFile,
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    }),
+  }
+  const log = createWriteStream(join(folder, `${name}.log`))
+  const deaths: string[] = []
+  let refusals = 0
+  let isEnding = false
+  let child: ChildProcess
+  const start = () => {
+    const started = spawn(LAUNCHER, ['start', '--roles', role], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+    child = started
+    registerChild(runFolder, started)
+    let isAtWork = false
+    started.stderr.setEncoding('utf8').on('data', (said: string) => {
+      log.write(said)
+      isAtWork ||= said.includes('"Running')
+    })
+    started.once('exit', async (code, signal) => {
+      if (clock) await removeClockOf(started.pid)
+      if (isEnding) return
+      if (signal === 'SIGKILL') return start()
+      if (isAtWork) deaths.push(`${name} ended with ${code ?? signal} at ${new Date().toISOString()}`)
+      else refusals += 1
+      setTimeout(() => isEnding || start(), PAUSE_MS)
+    })
+  }
+  start()
+  return {
+    ...{ name, role, links, deaths, refusals: () => refusals, hasOwnClock: clock !== null },
+    stop: () => void child.kill('SIGSTOP'),
+    go: () => void child.kill('SIGCONT'),
+    kill: () => void child.kill('SIGKILL'),
+    setClock: offset => writeFile(clockFile, offset),
+    async end() {
+      isEnding = true
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, 'exit')
+        child.kill('SIGCONT')
+        child.kill('SIGTERM')
+        await exited
+      }
+      for (const link of Object.values(links)) await link[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** What libfaketime leaves of a process that is killed. */
+async function removeClockOf(pid: number | undefined): Promise<void> {
+  for (const left of ['faketime_shm', 'sem.faketime_sem'])
+    await rm(`/dev/shm/${left}_${pid}`, { force: true })
+}
