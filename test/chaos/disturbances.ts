@@ -220,7 +220,7 @@ function whatHappensToHr(): Disturbance[] {
       of: 'hr',
       name: 'HR edited in bulk',
       weight: 3,
-      happen: ({ company }, dice) => company.editMany(dice, dice.between(30, 120)),
+      happen: ({ company }, dice) => company.editMany(dice, dice.between(10, 90)),
     },
     {
       of: 'hr',
@@ -270,7 +270,7 @@ function whatThePlatformDoes(): Disturbance[] {
     faulty('silent platform', 1, () => ({ operation: '*', hold: true }), { stopsAll: true }),
     faulty('calls limited', 2, () => ({
       operation: '*',
-      rateLimit: { kind: 'sliding-log', limit: Math.floor(LIMIT / 6), windowMs: 1000, scope: 'all' },
+      rateLimit: { kind: 'sliding-log', limit: LIMIT / 2, windowMs: 1000, scope: 'all' },
     })),
     faulty('secret refused', 1, () => ({ operation: '*', code: 1000210003 }), { stopsAll: true }),
     {
@@ -300,7 +300,7 @@ function whatPeopleDo(): Disturbance[] {
   const unfinished = `select id from dirsync.sync_run where state in ('requested', 'planning', 'running') and cancelled_at is null order by id`
   const cases = `select id from dirsync.dead_letter where state <> 'resolved' order by id`
   return [
-    decides('approve', 6, held, 'approve($1)'),
+    decides('approve', 14, held, 'approve($1)'),
     decides('reject', 1, held, `reject($1, 'chaos')`),
     decides('cancel', 3, unfinished, `cancel($1, 'chaos')`),
     decides('retry', 4, cases, 'retry($1)'),

@@ -11,12 +11,15 @@ interface Watched {
   /** The execution that died. */
   execution: string
   killedAt: number
-  /** Whether something else was wrong, too, at any moment from the kill on. */
+  at: Date
+  /** Whether all that processes need was there at every moment from the kill on. */
   isCalm: boolean
 }
 
 export interface Continued {
   userid: string
+  /** When its process was killed. */
+  at: Date
   seconds: number
   isCalm: boolean
 }
@@ -30,7 +33,7 @@ export class Kills {
   readonly #looking: NodeJS.Timeout
   #isLooking = false
 
-  /** @param isElseCalm whether no other disturbance is in force now */
+  /** @param isElseCalm whether no disturbance that stops all is in force now */
   constructor(db: pg.Pool, userids: readonly string[], isElseCalm: () => boolean) {
     this.#db = db
     this.#userids = userids
@@ -46,7 +49,7 @@ export class Kills {
     process.kill()
     const killedAt = performance.now()
     const isCalm = this.#isElseCalm()
-    this.#watched.push(...(held ?? []).map(row => ({ ...row, killedAt, isCalm })))
+    this.#watched.push(...(held ?? []).map(row => ({ ...row, killedAt, at: new Date(), isCalm })))
     return held === null ? null : held.length
   }
 
@@ -85,10 +88,10 @@ export class Kills {
       )
       const present = new Map(rows.map(({ userid, execution }) => [userid, execution]))
       const now = performance.now()
-      this.#watched = this.#watched.filter(({ userid, execution, killedAt, isCalm }) => {
+      this.#watched = this.#watched.filter(({ userid, execution, killedAt, at, isCalm }) => {
         // Another execution has begun, or has ended already.
         if (present.get(userid) === execution) return true
-        this.continued.push({ userid, seconds: (now - killedAt) / 1000, isCalm })
+        this.continued.push({ userid, at, seconds: (now - killedAt) / 1000, isCalm })
         return false
       })
     } catch {
