@@ -20,6 +20,8 @@ export interface Rest {
   isReached: boolean
   /** Cases that only a person or a slow probe ends. */
   retriedCases: number
+  /** Employees who then differ on the platform, and have no case that says so. */
+  unexplained: string[]
 }
 
 /** People set HR right, resume, and let dirsync do what it wants to: changes, without a comparison of everyone. */
@@ -33,8 +35,11 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
       { operation: '*', rateLimit: { kind: 'sliding-log', limit: LIMIT, windowMs: 1000, scope: 'all' } },
     ]),
   )
-  for (const job of ['sync-changes', 'full-resync'])
-    await insist(() => db.query(`select dirsync.pause_schedule($1, 'the end of chaos')`, [job]))
+  // What cron would request meanwhile would not be at rest.
+  await insist(() =>
+    db.query(`select dirsync.pause_schedule(job, 'the end of chaos') from dirsync.job_schedule
+              where dirsync.pause_effect(job) <> 'refused' and job <> 'retry-due'`),
+  )
   await insist(() => db.query('select dirsync.resume()'))
   const resting = async () => {
     while (!(await isQuiet(chaos))) {
@@ -51,6 +56,7 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
   await company.rename(rejected.map(({ userid }) => userid))
   await db.query(`select dirsync.resync('changes')`)
   isReached &&= await resting()
+  const unexplained = isReached ? await withoutCase(chaos) : []
   let retriedCases = 0
   for (let time = 1; time <= RETRIES && isReached; time++) {
     const { rows: cases } = await db.query<{ id: string }>(
@@ -60,7 +66,21 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
     for (const { id } of cases) await db.query('select dirsync.retry($1)', [id]).catch(() => {})
     isReached &&= await resting()
   }
-  return { seconds: (performance.now() - begun) / 1000, isReached, retriedCases }
+  return { seconds: (performance.now() - begun) / 1000, isReached, retriedCases, unexplained }
+}
+
+async function withoutCase({ company, platform, db }: Chaos): Promise<string[]> {
+  const { rows } = await db.query<{ userid: string }>(
+    `select distinct entity_key as userid from dirsync.dead_letter where state <> 'resolved'`,
+  )
+  const known = new Set(rows.map(({ userid }) => userid))
+  const held = (await platform.employees()) as unknown as Map<string, Partial<Person>>
+  return [...(await company.rows())].flatMap(([userid, row]) => {
+    const differs = differing<Person>(row, held.get(userid) ?? {}, FIELDS)
+    return differs && !known.has(userid)
+      ? [`after the changes run ${userid} differs in ${differs} without a case`]
+      : []
+  })
 }
 
 /** Whether nothing is left to do. Approves what is held. */
@@ -83,7 +103,7 @@ export interface Verdict {
   wrong: string[]
 }
 
-export async function judge(chaos: Chaos): Promise<Verdict> {
+export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdict> {
   const { company, platform, db, money } = chaos
   await platform.readCalls()
   const hr = await company.rows()
@@ -104,6 +124,7 @@ export async function judge(chaos: Chaos): Promise<Verdict> {
       ...ofMoney.filter(isDoubled),
     ],
     wrong: [
+      ...unexplained,
       ...atRest,
       ...platform.calls.flatMap(call => neverHad(chaos, call)),
       ...ofMoney.filter(breach => !isDoubled(breach)),

@@ -318,7 +318,7 @@ async function main(): Promise<boolean> {
   say(`${[...counts.values()].reduce((sum, n) => sum + n, 0)} disturbances are over; HR is set right`)
   const rest = await comeToRest(chaos)
   say(rest.isReached ? `at rest after ${rest.seconds.toFixed(1)} s` : 'it does not come to rest')
-  const verdict = await judge(chaos)
+  const verdict = await judge(chaos, rest)
   const figures = await figuresOf(chaos, counts, rest, verdict)
   await writeFile(join(folder, 'continued.json'), JSON.stringify(chaos.kills.continued, null, 1))
   await writeFile(join(folder, 'figures.json'), `${JSON.stringify(figures, null, 2)}\n`)
