@@ -57,16 +57,26 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
   return rows.map(row => row.code)
 }
 
+/** What is about to be sent of an employee. */
+export interface Sending {
+  /** Of HR's row. */
+  hash: string
+  /** Fields whose value the platform does not show. */
+  untold: EmployeeField[]
+}
+
 /**
- * Marks fields whose value on the platform is unknown until an attempt confirms them: no value has this hash, so they differ
- * from anything in HR.
+ * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
+ * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
  */
-export async function markFieldsUnknown(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
-  const doubted = JSON.stringify(Object.fromEntries(fields.map(field => [field, '?'])))
+export async function noteSending(db: Pool, key: EmployeeKey, { hash, untold }: Sending): Promise<void> {
+  const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
   const statement = {
-    text: `update dirsync.employee set acknowledged = acknowledged || $3
+    text: `update dirsync.employee
+           set acknowledged = acknowledged || $3,
+               acknowledged_hash = case when source_hash = $4 then acknowledged_hash end
            where enterprise_code = $1 and userid = $2`,
-    values: [key.enterpriseCode, key.userid, doubted],
+    values: [key.enterpriseCode, key.userid, doubted, hash],
     query_timeout: WORK_MS,
   }
   await db.query(statement)

@@ -1,4 +1,4 @@
-import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
+import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
 import { HrUnavailableError, isOfHr, noSourceHas } from '../hr/source.ts'
 import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
@@ -15,7 +15,7 @@ import { message, type Said, saidBy } from '../texts/message.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { DepartmentReader, deleteDepartment } from './departments.ts'
-import { markFieldsUnknown, plannedHash } from './employee.ts'
+import { noteSending, plannedHash, type Sending } from './employee.ts'
 import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
@@ -200,8 +200,8 @@ export class JobProcessor {
           ? { result: unfinished('replan', atOnce(claimed)) }
           : { result: planNeverMatches(claimed) }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
-      const markUnknown = (fields: EmployeeField[]) => markFieldsUnknown(this.#deps.pool, employee, fields)
-      const job = { key: employee, claim: claimed, row, hash: sourceHash, markUnknown }
+      const note = (sending: Sending) => noteSending(this.#deps.pool, employee, sending)
+      const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
       if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }

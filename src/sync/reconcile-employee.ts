@@ -16,6 +16,7 @@ import type { HrEmployeeRow } from '../hr/source.ts'
 import { type Message, message } from '../texts/message.ts'
 import type { Claim, OpenCase } from './claim.ts'
 import { type CountedPlatform, employeeParams } from './counted-platform.ts'
+import type { Sending } from './employee.ts'
 import {
   allBut,
   type Failure,
@@ -40,11 +41,8 @@ interface EmployeeJob {
   row: HrRow
   /** Hash of the row; null without a row to hash. */
   hash: string | null
-  /**
-   * Marks fields that the platform does not show as unknown before they are sent: if their outcome stays unknown, they are sent
-   * again.
-   */
-  markUnknown: (fields: EmployeeField[]) => Promise<void>
+  /** Called before anything is sent that would leave no other trace if its outcome stayed unknown. */
+  noteSending: (sending: Sending) => Promise<void>
 }
 
 /**
@@ -80,7 +78,8 @@ async function bringInSync(
   })
 
   const untold = fieldsOf(send.filter(({ unit }) => !isTold(unit, actual)))
-  if (untold.length > 0) await job.markUnknown(untold)
+  const isPlanned = hash === claim.sourceHash
+  if (untold.length > 0 || (send.length > 0 && !isPlanned)) await job.noteSending({ hash, untold })
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 

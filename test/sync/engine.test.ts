@@ -266,6 +266,23 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(await cases('e0009')).toEqual([])
   })
 
+  test('whom a person names is not in sync while it is unknown whether the platform has their present row', async () => {
+    await faults({ operation: 'employee/update', match: { userid: 'e0047' }, loseAnswer: true, times: 1 })
+    await hr(`update person set name = 'Not planned' where userid = 'e0047'`)
+    const { rows } = await company.db.query(`select dirsync.resync('employees', 'e0047') as id`)
+    const meanwhile = await until(async () => {
+      const { rows } = await company.db.query(
+        `select status from dirsync.employee e join dirsync.pending p on p.entity_key = e.userid
+         where e.userid = 'e0047' and p.sent_unknown`,
+      )
+      return rows[0]?.status ?? null
+    })
+    expect(meanwhile).toBe('waiting')
+    await endOf(company.db, Number(rows[0].id))
+    const after = await company.db.query(`select status from dirsync.employee where userid = 'e0047'`)
+    expect(after.rows).toEqual([{ status: 'in_sync' }])
+  })
+
   test('"too fast" is waited out, and spends no attempt', async () => {
     await faults({
       operation: 'employee/get',
