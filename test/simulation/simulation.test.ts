@@ -1,0 +1,27 @@
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { spawnScript } from '../helpers/process.ts'
+
+/** Orders of events, chosen by seed, in processes of their own: the schedule stands between all of them and PostgreSQL. */
+async function simulate(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const main = join(import.meta.dirname, 'main.ts')
+  await using child = spawnScript(main, ['--server', inject('postgresUrl'), ...args])
+  const { code } = await child.exited
+  return { code, stdout: child.stdout, stderr: child.stderr }
+}
+
+test('no order of events breaks a law', async () => {
+  const { code, stdout, stderr } = await simulate('--seeds', '60')
+  expect({ code, stderr, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^60 seeds .*: 0 broke/m),
+  })
+})
+
+test('an order that breaks a law is found', async () => {
+  const { code, stdout } = await simulate('--seeds', '100', '--defect', 'sends-any-row')
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^sends-any-row +seed \d+/m),
+  })
+})
