@@ -535,6 +535,13 @@ test('the plan of a run that was never held claims no breaker', async () => {
   expect(body).not.toContain('Would have changed')
 })
 
+test('a run says how many it brought in sync beyond its plan', async () => {
+  const result = { outcomes: { updated: 3 }, calls: {}, deadLetters: {} }
+  const id = await addRun({ kind: 'changes', state: 'done', finished_at: new Date(), planned: 2, result })
+  const { body } = await console.browse('operator', 'GET', `/runs/${id}`)
+  expect(body).toContain('1 more, whose way its changes cleared')
+})
+
 test('the cases of a run are those that failed in it, not all that are unresolved', async () => {
   const id = await addRun({
     kind: 'full',

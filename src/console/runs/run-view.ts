@@ -12,6 +12,7 @@ import { type Block, joined, type Shown, tableOf, term, type Words } from '../sh
 import { actionForm, duration, type Field, figure, percent, reasonField } from '../ui/parts.ts'
 import { casesPath, mappingPath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
+import { sumOf } from './list.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
@@ -96,12 +97,19 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
   const { t } = ask
   const cases = casesOf(run)
   const calls = run.calls.reduce((sum, { calls }) => sum + calls, 0)
+  // Cases that waited for what the run has changed are retried within it.
+  const joined = Math.max(0, sumOf(run.outcomes) - (run.planned ?? 0))
   return {
     tiles: [
       {
         value: isPlan(run) ? (run.planned ?? 0) : '–',
         name: t('runs.planned_entities'),
-        note: run.total === null ? '' : t('runs.of', { count: run.total }),
+        note: [
+          run.total === null ? '' : t('runs.of', { count: run.total }),
+          joined === 0 ? '' : t('runs.joined', { count: joined }),
+        ]
+          .filter(text => text !== '')
+          .join(', '),
         ...(hasPlan(run) ? { to: `/runs/${run.id}/plan` } : {}),
       },
       {

@@ -94,6 +94,7 @@ export const runs = {
   'runs.review_cases': 'Review them',
   'runs.planned_entities': 'planned',
   'runs.of': 'of {count, number}',
+  'runs.joined': '{count, number} more, whose way its changes cleared',
   'runs.took_so_far': 'so far',
   'runs.counted_at_end': 'counted when the run ends',
   'runs.cases_at_end': 'failed cases, open at its end',

@@ -91,6 +91,7 @@ export const runs = {
   'runs.review_cases': '去处理',
   'runs.planned_entities': '计划发送',
   'runs.of': '总计 {count, number} 条',
+  'runs.joined': '另有 {count, number} 条因这些变更得以重试',
   'runs.took_so_far': '已用时',
   'runs.counted_at_end': '任务结束时统计',
   'runs.cases_at_end': '本次失败且结束时未解决的异常项',
