@@ -408,5 +408,8 @@ function copyOf<Row extends object>(rows: Iterable<[string, Row]>): [string, Row
 /** What a process says whose connection has been cut. */
 function isConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
-  return code === '57P01' || /Connection terminated|terminating connection|connection error and is not queryable/.test(message ?? '')
+  return (
+    code === '57P01' ||
+    /Connection terminated|terminating connection|connection error and is not queryable/.test(message ?? '')
+  )
 }
