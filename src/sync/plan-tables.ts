@@ -408,8 +408,15 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
        and (d.fresh or d.reason is not null)`,
   )
   await db.query(
+    // Back to the row that the platform has confirmed, while another one may have arrived since.
     `update dirsync.employee e
-     set active = d.active, source_hash = d.hash, vanished_at = null
+     set active = d.active, source_hash = d.hash, vanished_at = null,
+         acknowledged_hash = case
+           when e.acknowledged_hash is distinct from d.hash then e.acknowledged_hash
+           when not exists (select from dirsync.pending p
+                            where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
+                              and p.entity_key = e.userid and (p.sent_unknown or p.starts > 0))
+             then e.acknowledged_hash end
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid
        and d.fresh and not d.unknown and d.hash is not null`,

@@ -283,6 +283,32 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(after.rows).toEqual([{ status: 'in_sync' }])
   })
 
+  test('whose row HR takes back is not in sync while it is unknown whether the platform has the one between', async () => {
+    await faults({ operation: 'employee/update', match: { userid: 'e0048' }, loseAnswer: true, times: 1 })
+    const {
+      rows: [before],
+    } = await company.hr.query(`select name from person where userid = 'e0048'`)
+    await hr(`update person set name = 'Between' where userid = 'e0048'`)
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await attempts('e0048')).at(-1)?.outcome === 'retry')
+    await faults({ operation: 'employee/get', match: { userid: 'e0048' }, httpStatus: 503, times: 1 })
+    await hr('update person set name = $1 where userid = $2', [before.name, 'e0048'])
+    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+    const run = Number(rows[0].id)
+    const status = await until(async () => {
+      const { rows } = await company.db.query(
+        `select status from dirsync.employee, dirsync.sync_run r
+         where userid = 'e0048' and r.id = $1 and r.state not in ('requested', 'planning')`,
+        [run],
+      )
+      return rows[0]?.status ?? null
+    })
+    expect(status).toBe('waiting')
+    // The work of the first run asks the platform, and brings the row back.
+    await until(async () => (await attempts('e0048')).at(-1)?.outcome === 'updated')
+    expect((await company.onPlatform()).get('e0048')).toMatchObject({ name: before.name })
+  })
+
   test('"too fast" is waited out, and spends no attempt', async () => {
     await faults({
       operation: 'employee/get',
