@@ -43,7 +43,7 @@ const WORK: fc.WeightedArbitrary<Happening>[] = [
     arbitrary: fc.record({
       what: fc.constant('hr' as const),
       employee,
-      change: one<Change>('edit', 'edit', 'revert', 'delete', 'leave', 'mobile', 'mobile'),
+      change: one<Change>('edit', 'edit', 'revert', 'revert', 'delete', 'leave', 'mobile', 'mobile'),
       value: fc.nat(EMPLOYEES),
       run: fc.constantFrom(true, true, true, false),
     }),
@@ -100,15 +100,14 @@ const TROUBLE: Kind[] = [
 ]
 
 /**
- * Every seed has a few kinds of trouble of its own, which come often: what it takes to do harm is rarely met where everything
- * happens at once.
+ * Every seed has kinds of trouble of its own: what it takes to do harm is rarely met where everything happens at once.
  */
-const HAPPENINGS = fc.subarray(TROUBLE, { minLength: 2, maxLength: 6 }).chain(trouble =>
+const HAPPENINGS = fc.subarray(TROUBLE, { minLength: 3, maxLength: 12 }).chain(trouble =>
   fc.array(
     fc.record({
       after: fc.constantFrom(0, 0, 3, 10, 30),
       wakes: fc.constantFrom(0, 0, 1, 1, null),
-      next: fc.oneof(...WORK, ...trouble.map(arbitrary => ({ weight: 5, arbitrary }))),
+      next: fc.oneof(...WORK, ...trouble.map(arbitrary => ({ weight: 3, arbitrary }))),
     }),
     { minLength: 6, maxLength: 30, size: 'max' },
   ),
@@ -291,9 +290,10 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
     case 'drop-locks':
       return world.dropLocks(world.process(next.process))
     case 'queue': {
-      const { jobs } = world.queue
+      const { jobs, given } = world.queue
       if (next.loss === 'wiped') jobs.length = 0
-      if (next.loss === 'twice') jobs.push(...jobs)
+      // What it takes for lost with its worker.
+      if (next.loss === 'twice') jobs.push(...given)
       if (next.loss === 'reversed') jobs.reverse()
       return
     }
@@ -317,7 +317,7 @@ async function changeHr(
     change === 'delete'
       ? null
       : change === 'revert'
-        ? (history[value % history.length] as Person)
+        ? (history.at(value < 3 ? -2 : value) ?? last)
         : change === 'leave'
           ? { ...last, active: false }
           : change === 'mobile'

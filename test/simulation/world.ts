@@ -96,6 +96,20 @@ function engineOf(process: Process, { hr: people, platform, queue }: World) {
 class SimulatedQueue {
   readonly jobs: QueuedJob[] = []
   readonly failed: QueuedJob[] = []
+  /** The latest that workers were given. */
+  given: QueuedJob[] = []
+
+  take(): QueuedJob | undefined {
+    const job = this.jobs.shift()
+    if (job) this.given = [job, ...this.given].slice(0, 3)
+    return job
+  }
+
+  reset(): void {
+    this.jobs.length = 0
+    this.failed.length = 0
+    this.given = []
+  }
 
   async add(jobs: QueuedJob[]): Promise<void> {
     for (const job of jobs) if (!this.jobs.some(({ id }) => id === job.id)) this.jobs.push(job)
@@ -219,8 +233,7 @@ export class World {
 
   /** Back to the state after the first sync. */
   async reset(): Promise<void> {
-    this.queue.jobs.length = 0
-    this.queue.failed.length = 0
+    this.queue.reset()
     this.errors.length = 0
     this.#versions = EMPLOYEES
     for (const process of this.processes) process.restart()
@@ -305,7 +318,7 @@ export class World {
         await foldTally(pool)
         return
       case 'work': {
-        const job = this.queue.jobs.shift()
+        const job = this.queue.take()
         if (!job) return
         try {
           await process.engine.processor.process(job, new AbortController().signal)
