@@ -54,8 +54,16 @@ export function exitCodeOf(error: unknown): number {
 
 export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
+let early: Promise<void> | undefined
+
+/** Keeps a signal that comes while the command is still being loaded, for its `stopSignal`. */
+export function expectStop(): void {
+  early = stopSignal()
+}
+
 /** Resolves at the first signal that asks the process to stop; a second one ends it at once. */
 export function stopSignal(): Promise<void> {
+  if (early) return early
   const program = io()
   return new Promise(resolve => {
     const stop = () => {

@@ -99,16 +99,28 @@ async function start(options: StartOptions): Promise<void> {
   if (!isLogged) greet()
   await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
   const { config } = settings
-  await assertUsable(config, logger)
-  const { startService } = await import('../main.ts')
-  const service = await startService({
-    config,
-    roles: options.once ? NEEDED_ROLES : roles,
-    logger,
-    schedule: !options.once,
-    env: checked.env,
-    program: checked.program,
-  })
+  const told = stopped.then(() => null)
+  // Until here nothing is in hand, so whatever hangs is left behind.
+  const isUsable = await Promise.race([told, assertUsable(config, logger).then(() => true)])
+  const starting = isUsable
+    ? import('../main.ts').then(({ startService }) =>
+        startService({
+          config,
+          roles: options.once ? NEEDED_ROLES : roles,
+          logger,
+          schedule: !options.once,
+          env: checked.env,
+          program: checked.program,
+        }),
+      )
+    : null
+  const service = await Promise.race([told, starting])
+  if (service === null) {
+    tell(say('shell.stopping'))
+    await endStart(starting, logger)
+    if (options.once) throw new FailedError(message('said.stopped_before_end'))
+    return
+  }
   // Printed this late so that a refused start is one sentence and no log.
   if (isLogged) greet()
   const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
@@ -126,6 +138,21 @@ async function start(options: StartOptions): Promise<void> {
     tell(say('shell.stopping'))
   } finally {
     await service.stop()
+  }
+}
+
+/** As long as a service may take to stop: the process ends within 10 s. */
+const START_ENDS_WITHIN_MS = 9000
+
+/** Ends a service that was told to stop while it was starting. One that hangs is left behind. */
+async function endStart(starting: Promise<Service> | null, logger: Logger): Promise<void> {
+  try {
+    await within(
+      START_ENDS_WITHIN_MS,
+      Promise.resolve(starting).then(service => service?.stop()),
+    )
+  } catch (error) {
+    logger.warn({ error }, 'the start did not stop cleanly')
   }
 }
 

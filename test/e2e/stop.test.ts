@@ -90,3 +90,38 @@ test.concurrent('SIGTERM ends the service within 10 s although a receiver of ale
   expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
   expect(performance.now() - stopping).toBeLessThan(10_000)
 })
+
+test.concurrent.for(['HR_DATABASE_URL', 'DATABASE_URL'] as const)(
+  'SIGTERM ends a start within 10 s although %s hangs',
+  { timeout: 60_000 },
+  async which => {
+    await using company = await createCompany({ employees: 1 })
+    using server = await startSilentServer()
+    const address = new URL(company.settings[which] ?? '')
+    address.host = new URL(server.url).host
+    const connected = once(server.silent, 'connection')
+    await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
+      env: { ...company.settings, [which]: address.href },
+    })
+    await connected
+    const stopping = performance.now()
+    expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+    expect(performance.now() - stopping).toBeLessThan(10_000)
+  },
+)
+
+test.concurrent('SIGTERM is heard while the program is still being loaded', async () => {
+  await using company = await createCompany({ employees: 1 })
+  const hook = `import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (name.endsWith('/start.ts')) process.kill(process.pid, 'SIGTERM')
+      return next(name, context)
+    } })`
+  await using service = spawnDirsync(['start', '--roles', 'worker'], {
+    env: {
+      ...company.settings,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+    },
+  })
+  expect(await service.exited).toEqual({ code: 0, signal: null })
+})
