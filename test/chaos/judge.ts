@@ -83,14 +83,21 @@ async function withoutCase({ company, platform, db }: Chaos): Promise<string[]> 
   })
 }
 
+/** As a person does. */
+export async function approveHeld({ db }: Chaos): Promise<void> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from dirsync.sync_run where state = 'held' order by id`,
+  )
+  for (const { id } of rows) await db.query('select dirsync.approve($1)', [id]).catch(() => {})
+}
+
 /** Whether nothing is left to do. Approves what is held. */
-async function isQuiet({ db }: Chaos): Promise<boolean> {
-  const { rows } = await db.query<{ held: string[] | null; busy: boolean }>(
-    `select (select array_agg(id order by id) from dirsync.sync_run where state = 'held') as held,
-            exists (select from dirsync.pending) or exists (select from dirsync.sync_run where finished_at is null)
+async function isQuiet(chaos: Chaos): Promise<boolean> {
+  const { rows } = await chaos.db.query<{ busy: boolean }>(
+    `select exists (select from dirsync.pending) or exists (select from dirsync.sync_run where finished_at is null)
               or exists (select from dirsync.dead_letter where state = 'retrying') as busy`,
   )
-  for (const id of rows[0]?.held ?? []) await db.query('select dirsync.approve($1)', [id]).catch(() => {})
+  await approveHeld(chaos)
   return rows[0]?.busy === false
 }
 

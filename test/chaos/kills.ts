@@ -45,7 +45,7 @@ export class Kills {
   async kill(process: Process): Promise<number | null> {
     // It stands still meanwhile, so that it dies with exactly what it is seen to hold.
     process.stop()
-    const held = await this.#heldBy(process).catch(() => null)
+    const held = await this.heldBy(process).catch(() => null)
     process.kill()
     const killedAt = performance.now()
     const isCalm = this.#isElseCalm()
@@ -62,7 +62,8 @@ export class Kills {
     clearInterval(this.#looking)
   }
 
-  async #heldBy(process: Process): Promise<{ userid: string; execution: string }[]> {
+  /** The employees that a process has in hand. */
+  async heldBy(process: Process): Promise<{ userid: string; execution: string }[]> {
     const { rows } = await this.#db.query<{ userid: string; execution: string }>(
       `select p.entity_key as userid, p.execution::text
        from pg_locks l

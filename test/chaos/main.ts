@@ -15,15 +15,19 @@ import { Money } from './money.ts'
 import { startPlatform } from './platform.ts'
 import { LAUNCHER, type Process, startProcess } from './processes.ts'
 import { Disk, PostgresServer, startRedis } from './servers.ts'
+import { breachesOfStops, repeatedUpdates, type Stop, stopOften, unrecordedCalls } from './stops.ts'
 
 /**
  * Real processes of dirsync under everything that goes wrong: `npm run chaos -- --minutes 15 --seed 1 --backend redis`. The seed
  * chooses what happens and when; how the processes take it, the machine does. In the end dirsync must be as it should be.
+ * `npm run chaos -- --stops 200` only stops processes, politely, and then also wants no answered call to be repeated.
  */
 
 const { values: given } = parseArgs({
   options: {
     minutes: { type: 'string', default: '2' },
+    /** So many processes are told to stop, instead of everything that goes wrong. */
+    stops: { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
     backend: { type: 'string', default: 'redis' },
     employees: { type: 'string', default: '300' },
@@ -34,8 +38,12 @@ const { values: given } = parseArgs({
 })
 const seed = Number(given.seed)
 const minutes = Number(given.minutes)
+const stopCount = Number(given.stops)
 const backend = given.backend as 'redis' | 'postgres'
-const folder = join(import.meta.dirname, `../../.dirsync/chaos-${seed}-${backend}`)
+const folder = join(
+  import.meta.dirname,
+  `../../.dirsync/${stopCount > 0 ? 'stops' : 'chaos'}-${seed}-${backend}`,
+)
 
 const SETTINGS = {
   PLATFORM_RATE_LIMIT: '25',
@@ -43,6 +51,8 @@ const SETTINGS = {
   SCHEDULE_SYNC_CHANGES: '*/5 * * * * *',
   SCHEDULE_FULL_RESYNC: '*/30 * * * * *',
   LOG_LEVEL: 'info',
+  CONSOLE_PORT: '0',
+  NOTIFICATION_PORT: '0',
 }
 const NAMES = [
   ['worker-1', 'worker'],
@@ -51,6 +61,8 @@ const NAMES = [
   ['scheduler-1', 'scheduler'],
   ['scheduler-2', 'scheduler'],
 ] as const
+/** Beside them where processes are only stopped. */
+const WEB = ['console-1', 'console,notifications'] as const
 /** Those whose clocks can be set. */
 const WITH_CLOCKS = ['worker-3', 'scheduler-2']
 
@@ -81,6 +93,19 @@ interface Figures {
     { count: number; p50: number | null; p99: number | null; max: number | null }
   >
   neverContinued: number
+  stops?: {
+    count: number
+    withEmployeesInHand: number
+    beforeAtWork: number
+    p50: number | null
+    p99: number | null
+    longest: number | null
+    /** Before Node.js had run a line of dirsync. */
+    endedByTheSignal: number
+    notWithCode0: number
+    repeatedUpdates: number
+    unrecordedCalls: number
+  }
 }
 
 function say(line: string): void {
@@ -127,7 +152,7 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
   const money = new Money(platform, direct, { folder, runFolder })
   await money.seed()
   const processes: Process[] = []
-  for (const [name, role] of NAMES) {
+  for (const [name, role] of stopCount > 0 ? [...NAMES, WEB] : NAMES) {
     const clock = WITH_CLOCKS.includes(name) && isThere(given.faketime) ? given.faketime : null
     const started = await startProcess({ name, role, servers, settings, folder, runFolder, clock })
     opened.defer(() => started.end())
@@ -240,7 +265,7 @@ async function figuresOf(
     )
   const { rows } = await db.query<{ runs: number }>('select count(*)::int as runs from dirsync.sync_run')
   return {
-    command: `npm run chaos -- --minutes ${minutes} --seed ${seed} --backend ${backend}`,
+    command: `npm run chaos -- ${stopCount > 0 ? `--stops ${stopCount}` : `--minutes ${minutes}`} --seed ${seed} --backend ${backend}`,
     minutes,
     disturbances: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
     leftOut: DISTURBANCES.filter(({ isPossible }) => !(isPossible?.(chaos) ?? true)).map(({ name }) => name),
@@ -270,14 +295,31 @@ async function figuresOf(
   }
 }
 
+function figuresOfStops(stops: readonly Stop[], calls: { repeated: number; unrecorded: number }) {
+  const seconds = stops.map(each => each.seconds)
+  return {
+    count: stops.length,
+    withEmployeesInHand: stops.filter(({ held }) => held > 0).length,
+    beforeAtWork: stops.filter(({ wasAtWork }) => !wasAtWork).length,
+    p50: quantile(seconds, 0.5),
+    p99: quantile(seconds, 0.99),
+    longest: quantile(seconds, 1),
+    endedByTheSignal: stops.filter(({ signal, wasConnected }) => signal !== null && !wasConnected).length,
+    notWithCode0: stops.filter(({ code, wasConnected }) => code !== 0 && wasConnected).length,
+    repeatedUpdates: calls.repeated,
+    unrecordedCalls: calls.unrecorded,
+  }
+}
+
 function show(figures: Figures): void {
   const line = (name: string, value: unknown) => say(`  ${name.padEnd(26)} ${value}`)
-  const group = (title: string, counts: Record<string, number>) => {
+  const group = (title: string, counts: Record<string, number | null>) => {
     say(title)
     for (const [name, count] of Object.entries(counts)) line(name, count)
   }
   say(`\n${figures.command}`)
   group('disturbances', figures.disturbances)
+  if (figures.stops) group('stops', figures.stops)
   group('faults of the platform', figures.faults)
   say('in all')
   for (const name of ['minutes', 'calls', 'edits', 'runs', 'refunds', 'lost', 'doubled', 'wrong'] as const)
@@ -310,16 +352,31 @@ async function main(): Promise<boolean> {
   say(`deployed: ${NAMES.length} processes, queue in ${backend}, seed ${seed}`)
   await chaos.db.query(`select dirsync.resync('changes')`)
   await atWork(chaos)
-  say(`in step: ${chaos.company.people.length} employees; chaos for ${minutes} minutes`)
+  say(
+    `in step: ${chaos.company.people.length} employees; ${stopCount > 0 ? `${stopCount} stops` : `chaos for ${minutes} minutes`}`,
+  )
   chaos.company.startEditing(new Dice(seed + 1))
   const counts = new Map<string, number>()
-  const timer = setTimeout(() => over.abort(), minutes * 60_000)
-  await disturb(chaos, active, counts).finally(() => clearTimeout(timer))
+  let stops: Stop[] = []
+  if (stopCount > 0) {
+    stops = await stopOften(chaos, stopCount, new Dice(seed))
+    counts.set('SIGTERM', stops.length)
+  } else {
+    const timer = setTimeout(() => over.abort(), minutes * 60_000)
+    await disturb(chaos, active, counts).finally(() => clearTimeout(timer))
+  }
   say(`${[...counts.values()].reduce((sum, n) => sum + n, 0)} disturbances are over; HR is set right`)
   const rest = await comeToRest(chaos)
   say(rest.isReached ? `at rest after ${rest.seconds.toFixed(1)} s` : 'it does not come to rest')
   const verdict = await judge(chaos, rest)
   const figures = await figuresOf(chaos, counts, rest, verdict)
+  if (stopCount > 0) {
+    const [repeated, unrecorded] = [repeatedUpdates(chaos.platform.calls), await unrecordedCalls(chaos)]
+    verdict.wrong.push(...breachesOfStops(stops), ...repeated, ...unrecorded)
+    figures.wrong = verdict.wrong.length
+    figures.stops = figuresOfStops(stops, { repeated: repeated.length, unrecorded: unrecorded.length })
+    await writeFile(join(folder, 'stops.json'), JSON.stringify(stops, null, 1))
+  }
   await writeFile(join(folder, 'continued.json'), JSON.stringify(chaos.kills.continued, null, 1))
   await writeFile(join(folder, 'figures.json'), `${JSON.stringify(figures, null, 2)}\n`)
   if (given.json) process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`)

@@ -12,9 +12,21 @@ export const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
 /** A process that ended by itself is started again after this long; one that was killed, at once. */
 const PAUSE_MS = 1000
 
+/** How a process ended that was told to. */
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  seconds: number
+  /** Whether it had said that it runs. */
+  wasAtWork: boolean
+}
+
+/** One that has not ended by then is killed. */
+const WAIT_FOR_END_MS = 30_000
+
 export interface Process {
   readonly name: string
-  readonly role: 'worker' | 'scheduler'
+  readonly role: 'worker' | 'scheduler' | 'console,notifications'
   /** Between it and each server. */
   readonly links: { postgres: Link; hr: Link; redis?: Link }
   /** Whether its clock can be set. */
@@ -23,11 +35,14 @@ export interface Process {
   readonly deaths: string[]
   /** How often it refused to start, because something that it needs was away. */
   readonly refusals: () => number
+  isAtWork(): boolean
   /** Has it stand still, and go on. */
   stop(): void
   go(): void
   /** `kill -9`; it is started again at once. */
   kill(): void
+  /** `SIGTERM`; it is started again as soon as it has ended. */
+  terminate(): Promise<Ended>
   /** @param offset as libfaketime reads it: `+3h`, `-26h`, `+0` */
   setClock(offset: string): Promise<void>
   end(): Promise<void>
@@ -70,12 +85,14 @@ export async function startProcess(options: {
   const deaths: string[] = []
   let refusals = 0
   let isEnding = false
+  let isAtWork = false
+  let told: ChildProcess | undefined
   let child: ChildProcess
   const start = () => {
     const started = spawn(LAUNCHER, ['start', '--roles', role], { env, stdio: ['ignore', 'ignore', 'pipe'] })
     child = started
     registerChild(runFolder, started)
-    let isAtWork = false
+    isAtWork = false
     started.stderr.setEncoding('utf8').on('data', (said: string) => {
       log.write(said)
       isAtWork ||= said.includes('"Running')
@@ -83,7 +100,7 @@ export async function startProcess(options: {
     started.once('exit', async (code, signal) => {
       if (clock) await removeClockOf(started.pid)
       if (isEnding) return
-      if (signal === 'SIGKILL') return start()
+      if (signal === 'SIGKILL' || told === started) return start()
       if (isAtWork) deaths.push(`${name} ended with ${code ?? signal} at ${new Date().toISOString()}`)
       else refusals += 1
       setTimeout(() => isEnding || start(), PAUSE_MS)
@@ -91,10 +108,28 @@ export async function startProcess(options: {
   }
   start()
   return {
-    ...{ name, role, links, deaths, refusals: () => refusals, hasOwnClock: clock !== null },
+    ...{
+      name,
+      role,
+      links,
+      deaths,
+      refusals: () => refusals,
+      isAtWork: () => isAtWork,
+      hasOwnClock: clock !== null,
+    },
     stop: () => void child.kill('SIGSTOP'),
     go: () => void child.kill('SIGCONT'),
     kill: () => void child.kill('SIGKILL'),
+    async terminate() {
+      const [stopping, wasAtWork, begun] = [child, isAtWork, performance.now()]
+      told = stopping
+      const exited = once(stopping, 'exit')
+      const late = setTimeout(() => stopping.kill('SIGKILL'), WAIT_FOR_END_MS)
+      stopping.kill('SIGTERM')
+      const [code, signal] = await exited
+      clearTimeout(late)
+      return { code, signal, seconds: (performance.now() - begun) / 1000, wasAtWork }
+    },
     setClock: offset => writeFile(clockFile, offset),
     async end() {
       isEnding = true
