@@ -101,19 +101,16 @@ async function start(options: StartOptions): Promise<void> {
   const { config } = settings
   const told = stopped.then(() => null)
   // Until here nothing is in hand, so whatever hangs is left behind.
-  const isUsable = await Promise.race([told, assertUsable(config, logger).then(() => true)])
-  const starting = isUsable
-    ? import('../main.ts').then(({ startService }) =>
-        startService({
-          config,
-          roles: options.once ? NEEDED_ROLES : roles,
-          logger,
-          schedule: !options.once,
-          env: checked.env,
-          program: checked.program,
-        }),
-      )
-    : null
+  const main = await Promise.race([told, assertUsable(config, logger).then(() => import('../main.ts'))])
+  const starting =
+    main?.startService({
+      config,
+      roles: options.once ? NEEDED_ROLES : roles,
+      logger,
+      schedule: !options.once,
+      env: checked.env,
+      program: checked.program,
+    }) ?? null
   const service = await Promise.race([told, starting])
   if (service === null) {
     tell(say('shell.stopping'))
