@@ -13,8 +13,8 @@ COPY src ./src
 COPY emulator ./emulator
 COPY jobs ./jobs
 COPY examples/hr ./examples/hr
-# A checkout under a umask of 077 has files that the user node could not read.
-RUN chmod -R a+rX .
+# Whatever the umask of the checkout: the user node can read the files, and the layer is the same.
+RUN chmod -R u=rwX,go=rX .
 
 FROM node:24.21-slim
 LABEL org.opencontainers.image.title="dirsync" \

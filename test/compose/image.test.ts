@@ -47,7 +47,7 @@ test('the image runs as an unprivileged user, and has a health check', () => {
 test('what is copied is readable for that user, whatever the umask of the checkout', () => {
   const final = lines.slice(lines.findLastIndex(line => line.startsWith('FROM ')))
   for (const copy of final.filter(line => line.startsWith('COPY '))) expect(copy).toContain('--from=')
-  expect(instructions('RUN')).toContain('chmod -R a+rX .')
+  expect(instructions('RUN')).toContain('chmod -R u=rwX,go=rX .')
 })
 
 test('packages for trials and development stay out of it, those for traces and for files do not', () => {
