@@ -1,5 +1,4 @@
-import { stripVTControlCharacters } from 'node:util'
-import pc from 'picocolors'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
@@ -292,8 +291,10 @@ export const colours = {
 }
 
 function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow') {
-  const paint = pc.createColors(pc.isColorSupported)[colour]
-  return (text: string): string => (io().stdout.isTTY ? paint(text) : text)
+  return (text: string): string => {
+    const { stdout } = io()
+    return stdout.isTTY ? styleText(colour, text, { stream: stdout }) : text
+  }
 }
 
 /**
