@@ -16,6 +16,7 @@ const ALLOWED: Record<string, string> = {
 
 interface Locked {
   dev?: true
+  integrity?: string
   license?: string
 }
 
@@ -29,6 +30,12 @@ test('every package that is shipped has a licence that is allowed', () => {
     shipped
       .filter(([, { license = '' }]) => !Object.hasOwn(ALLOWED, license))
       .map(([path, { license }]) => `${path}: ${license}`),
+  ).toEqual([])
+})
+
+test('every package that is shipped is locked by its content', () => {
+  expect(
+    shipped.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
   ).toEqual([])
 })
 
