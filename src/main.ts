@@ -68,22 +68,27 @@ interface ServiceOptions {
   env?: Environment
   /** How a person types the program, for hints. */
   program?: string
+  /** Aborts when the process is told to stop: whatever has not started by then does not. */
+  signal?: AbortSignal
 }
 
 /**
  * Starts one process with the requested roles.
- * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; parts started by then are stopped
+ * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError, the signal's reason; parts started by then are stopped
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { roles, logger } = options
+  const { roles, logger, signal } = options
   const stops = new Stops(logger)
   try {
     const core = await startCore(options, stops)
     // Started before the work and stopped after it: a process that is stopping still shows that it is alive.
     const web = roles.includes('console') ? await startConsoleRole(core, stops) : null
     const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
+    signal?.throwIfAborted()
     const probe = roles.includes('worker') ? await startWorker(core, web, stops) : null
+    signal?.throwIfAborted()
     if (roles.includes('scheduler')) await startScheduler(core, stops)
+    signal?.throwIfAborted()
     if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
     startAlerts(core, stops)
     await listen(core, stops)

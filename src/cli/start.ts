@@ -99,7 +99,11 @@ async function start(options: StartOptions): Promise<void> {
   if (!isLogged) greet()
   await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
   const { config } = settings
-  const told = stopped.then(() => null)
+  const stopping = new AbortController()
+  const told = stopped.then(() => {
+    stopping.abort()
+    return null
+  })
   // Until here nothing is in hand, so whatever hangs is left behind.
   const main = await Promise.race([told, assertUsable(config, logger).then(() => import('../main.ts'))])
   const starting =
@@ -110,6 +114,7 @@ async function start(options: StartOptions): Promise<void> {
       schedule: !options.once,
       env: checked.env,
       program: checked.program,
+      signal: stopping.signal,
     }) ?? null
   const service = await Promise.race([told, starting])
   if (service === null) {
@@ -144,9 +149,11 @@ const START_ENDS_WITHIN_MS = 9000
 /** Ends a service that was told to stop while it was starting. One that hangs is left behind. */
 async function endStart(starting: Promise<Service> | null, logger: Logger): Promise<void> {
   try {
+    // A start that fails has stopped its parts.
+    const started = Promise.resolve(starting).catch(() => null)
     await within(
       START_ENDS_WITHIN_MS,
-      Promise.resolve(starting).then(service => service?.stop()),
+      started.then(service => service?.stop()),
     )
   } catch (error) {
     logger.warn({ error }, 'the start did not stop cleanly')
