@@ -14,8 +14,25 @@ const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 const LEFT_BEHIND = new Set(['.git', '.dirsync', 'dist', 'node_modules', 'coverage'])
 
+/** All that may be in the package. Source maps are wanted: a stack trace names lines of TypeScript. */
+const WANTED = [
+  /^(?:package\.json|LICENSE|(?:ARCHITECTURE|CHANGELOG|README|README\.zh-CN)\.md)$/,
+  /^bin\/dirsync$/,
+  /^dist\/(?:emulator|jobs|src)\/.+\.(?:js|js\.map|d\.ts)$/,
+  /^dist\/src\/.+\.(?:css|sql|svg)$/,
+  /^dist\/examples\/hr\/[\w-]+\.(?:json|md|sql)$/,
+  /^dist\/package\.json$/,
+  /^docs\/(?:decisions\/)?[\w.-]+\.md$/,
+  /^docs\/images\/.+\.(?:gif|png)$/,
+  /^examples\/.+\.(?:json|md|sql|ts)$/,
+]
+/** What no file of it may say: a private key, or a token of npm, GitHub or a cloud. */
+const SECRET =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}|\b(?:npm_|gh[pousr]_)[A-Za-z0-9]{36}|\bAKIA[A-Z0-9]{16}\b/
+
 let home: string
 let tarball: string
+let copy: string
 let packed: string[]
 let env: Record<string, string>
 
@@ -25,7 +42,7 @@ beforeAll(async () => {
   const path = (process.env.PATH ?? '').split(delimiter).filter(folder => !folder.startsWith(ROOT))
   env = { PATH: path.join(delimiter), HOME: home }
   // In a copy, as other tests use what the checkout has built.
-  const copy = join(home, 'checkout')
+  copy = join(home, 'checkout')
   await cp(ROOT, copy, { recursive: true, filter: path => !LEFT_BEHIND.has(basename(path)) })
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   const { stdout } = await run('npm', ['pack', '--silent', '--json'], { cwd: copy, env })
@@ -40,6 +57,16 @@ test('contains the compiled program with source maps and types, but not its sour
   expect(
     packed.filter(path => /^(?:bench|emulator|jobs|src|test)\/|\.test\.|\.tsbuildinfo$/.test(path)),
   ).toEqual([])
+})
+
+test('contains no file of another kind, and no secret', async () => {
+  expect(
+    packed.filter(path => !WANTED.some(wanted => wanted.test(path)) || /biome|\.test\./.test(path)),
+  ).toEqual([])
+  const told = await Promise.all(
+    packed.map(async path => (SECRET.test(await readFile(join(copy, path), 'latin1')) ? [path] : [])),
+  )
+  expect(told.flat()).toEqual([])
 })
 
 test('installed in an empty folder, `npx dirsync start --once` makes the first sync', async () => {
