@@ -26,7 +26,13 @@ test('without a step it lists the steps, and the workflow runs no others', () =>
   type Job = { steps: { run?: string }[] }
   const commands = Object.values(workflow.jobs as Record<string, Job>)
     .flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []))
-    .map(command => command.replace(/ \$\{\{.*\}\}/, '').split(' ').slice(0, 2).join(' '))
+    .map(command =>
+      command
+        .replace(/ \$\{\{.*\}\}/, '')
+        .split(' ')
+        .slice(0, 2)
+        .join(' '),
+    )
   expect(commands.filter(command => !stderr.includes(command))).toEqual(['.ci/run', 'npm ci'])
 })
 
