@@ -1,8 +1,8 @@
 /** White space of every script, control characters, and characters that print nothing (zero width, direction marks). */
-const EDGES = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu
 const INVISIBLE = /[\s\p{Cc}\p{Cf}]/gu
+const EDGE = /^[\s\p{Cc}\p{Cf}]+/u
 const FULL_WIDTH = /[\uff01-\uff5e\u3000]/g
-/** Printable ASCII without blanks: most values, and no character of EDGES. */
+/** Printable ASCII without blanks: most values, and no invisible character. */
 const PLAIN = /^[!-~]*$/
 
 /** Whether a character of this code needs no closer look at the edge of a text: printable ASCII or a common ideograph. */
@@ -13,7 +13,21 @@ function isPlain(code: number): boolean {
 /** Cuts blanks (also U+3000 and NBSP), control and zero-width characters off both ends. */
 export function trimText(text: string): string {
   if (text === '' || (isPlain(text.charCodeAt(0)) && isPlain(text.charCodeAt(text.length - 1)))) return text
-  return text.replace(EDGES, '')
+  const begin = EDGE.exec(text)?.[0].length ?? 0
+  let end = text.length
+  // Step by step: an expression that ends with $ would try every blank within the text, and each all those after it.
+  while (end > begin) {
+    const last = lastCharacter(text, end)
+    if (!EDGE.test(last)) break
+    end -= last.length
+  }
+  return text.slice(begin, end)
+}
+
+/** The whole character before a position. */
+function lastCharacter(text: string, end: number): string {
+  const pair = text.slice(Math.max(0, end - 2), end)
+  return pair.length === 2 && (pair.codePointAt(0) ?? 0) > 0xffff ? pair : text.slice(end - 1, end)
 }
 
 /** Full-width letters, digits, punctuation and blanks (U+FF01–U+FF5E, U+3000) as their ASCII counterparts. */

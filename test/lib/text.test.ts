@@ -28,6 +28,16 @@ describe('trimText', () => {
     )
   })
 
+  test('a million blanks within a text are no harder than one, and whole characters are cut', () => {
+    const blanks = `甲${' '.repeat(1_000_000)}`
+    expect(trimText(`${blanks}é`)).toBe(`${blanks}é`)
+    expect(trimText(`é${blanks}𠮷`)).toBe(`é${blanks}𠮷`)
+    expect(trimText(blanks)).toBe('甲')
+    // A tag that prints nothing has two code units, and so has a half of its kind none.
+    expect(trimText('a\u{e0041}\u{e0042}')).toBe('a')
+    expect(trimText('\u{e0041}a\udc41')).toBe('a\udc41')
+  })
+
   test('trimming twice changes nothing', () => {
     fc.assert(fc.property(unicode, text => trimText(trimText(text)) === trimText(text)))
   })
