@@ -31,6 +31,7 @@ export interface DueDeletion {
  */
 export function planDeletions(departments: KnownDepartment[], now: Date, graceMs: number): DueDeletion[] {
   const key = (enterprise: string, code: string) => JSON.stringify([enterprise, code])
+  const idOf = (department: KnownDepartment) => key(department.enterpriseCode, department.deptCode)
   const children = new Map<string, KnownDepartment[]>()
   for (const department of departments) {
     if (department.parentCode === null || department.deleted) continue
@@ -45,18 +46,34 @@ export function planDeletions(departments: KnownDepartment[], now: Date, graceMs
     return since !== null && now.getTime() - since.getTime() > graceMs
   }
   const waves = new Map<string, number | null>()
-  /** Wave of a department that may be deleted, null of one that stays. A cycle stays. */
-  const waveOf = (department: KnownDepartment): number | null => {
-    const id = key(department.enterpriseCode, department.deptCode)
-    const known = waves.get(id)
-    if (known !== undefined) return known
-    waves.set(id, null)
+  /** Wave of a department that may be deleted, null of one that stays, once those of its children are known. */
+  const waveAbove = (department: KnownDepartment, below: readonly string[]): number | null => {
     if (department.parked || department.employees > 0 || !expired(department)) return null
-    const below = (children.get(id) ?? []).map(waveOf)
-    if (below.includes(null)) return null
-    const wave = below.reduce<number>((highest, one) => Math.max(highest, (one ?? 0) + 1), 0)
-    waves.set(id, wave)
+    let wave = 0
+    for (const child of below) {
+      const own = waves.get(child) ?? null
+      if (own === null) return null
+      wave = Math.max(wave, own + 1)
+    }
     return wave
+  }
+  /** The same, with its children's first. A cycle stays. It calls itself nowhere: HR's tree may be deeper than our stack. */
+  const waveOf = (department: KnownDepartment): number | null => {
+    const known = waves.get(idOf(department))
+    if (known !== undefined) return known
+    const open = [department]
+    for (let at = open.at(-1); at; at = open.at(-1)) {
+      const id = idOf(at)
+      const below = children.get(id) ?? []
+      if (waves.has(id)) {
+        waves.set(id, waveAbove(at, below.map(idOf)))
+        open.pop()
+      } else {
+        waves.set(id, null)
+        for (const child of below) if (!waves.has(idOf(child))) open.push(child)
+      }
+    }
+    return waves.get(idOf(department)) ?? null
   }
   return departments
     .filter(department => !department.deleted)

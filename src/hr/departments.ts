@@ -149,13 +149,16 @@ function cycles(departments: ReadonlyMap<string, HrDepartmentRow>): string[][] {
   const done = new Set<HrDepartmentRow>()
   const found: string[][] = []
   for (const start of departments.values()) {
-    const path: HrDepartmentRow[] = []
+    const path = new Set<HrDepartmentRow>()
     let at: HrDepartmentRow | undefined = start
-    while (at && !done.has(at) && !path.includes(at)) {
-      path.push(at)
+    while (at && !done.has(at) && !path.has(at)) {
+      path.add(at)
       at = at.parentCode === null ? undefined : departments.get(keyOf(at.enterpriseCode, at.parentCode))
     }
-    if (at && !done.has(at)) found.push([...path.slice(path.indexOf(at)), at].map(({ deptCode }) => deptCode))
+    if (at && !done.has(at)) {
+      const way = [...path]
+      found.push([...way.slice(way.indexOf(at)), at].map(({ deptCode }) => deptCode))
+    }
     for (const department of path) done.add(department)
   }
   return found

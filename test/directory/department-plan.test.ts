@@ -32,6 +32,15 @@ test('departments by the hundred thousand below one are no harder than below man
   expect(planDeletions([department('A'), ...below], NOW, GRACE)).toHaveLength(300_001)
 })
 
+test('departments each below another, ten thousand deep, are deleted from below', () => {
+  const chain = Array.from({ length: 10_000 }, (_, i) =>
+    department(`C${i}`, { parentCode: i === 0 ? null : `C${i - 1}` }),
+  )
+  const due = planDeletions(chain, NOW, GRACE)
+  expect(due.map(({ wave }) => wave)).toEqual(Array.from({ length: 10_000 }, (_, i) => i))
+  expect(due[0]?.deptCode).toBe('C9999')
+})
+
 describe('a department is deleted', () => {
   test('when it has been closed for longer than the grace period', () => {
     expect(plan(department('A'))).toEqual([{ enterpriseCode: '', deptCode: 'A', wave: 0 }])
