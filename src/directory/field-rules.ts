@@ -116,8 +116,10 @@ function categoryList(trimmed: string): string[] | RuleBreak {
   } catch {
     return BAD_CATEGORY
   }
-  const isList =
-    Array.isArray(parsed) && parsed.every(item => typeof item === 'string' && !/[,\uff0c]/.test(item))
+  // An escape may be half a character, which no request can carry.
+  const isCategory = (item: unknown) =>
+    typeof item === 'string' && item.isWellFormed() && !/[,\uff0c]/.test(item)
+  const isList = Array.isArray(parsed) && parsed.every(isCategory)
   return isList ? (parsed as string[]) : BAD_CATEGORY
 }
 

@@ -226,6 +226,7 @@ describe('an invalid row', () => {
     [{ level: '#default#' }, 'level reserved'],
     [{ category: 'a,#default#' }, 'category reserved'],
     [{ category: '["a,b"]' }, 'category format'],
+    [{ category: '["\\ud800"]' }, 'category format'],
     [{ birth_day: '02-30' }, 'birth_day date'],
     [{ cost_center_id: '0' }, 'cost_center_id range'],
     [{ cost_center_id: '1.5' }, 'cost_center_id range'],
