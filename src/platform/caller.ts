@@ -12,6 +12,7 @@ import {
   exchange,
   type HttpAnswer,
   type HttpRequest,
+  malformed,
   readAnswer,
   traceIdOf,
 } from './exchange.ts'
@@ -97,6 +98,7 @@ export class PlatformCaller {
       const answer = await this.#exchange(operation.name, request, options.signal)
       exchange.answer = answer
       const data = readAnswer(operation, answer, clock(), rateLimitedCodes)
+      if (operation.isAbout?.(texts, data) === false) throw malformed(operation.name, answer)
       this.#ended(exchange, null, options.onCall)
       return data
     } catch (error) {

@@ -181,8 +181,12 @@ export function readAnswer<Response extends z.ZodType>(
       outcomeKnown: operation.idempotent || isKnownWithoutEffect(code, operation.name),
     })
   }
-  // Without a cause: a parser's error quotes the body, which may hold personal data.
-  throw new PlatformError({ ...factsOf(operation.name, answer), kind: 'malformed', outcomeKnown: false })
+  throw malformed(operation.name, answer)
+}
+
+/** Without a cause: a parser's error quotes the body, which may hold personal data. */
+export function malformed(operation: string, answer: HttpAnswer): PlatformError {
+  return new PlatformError({ ...factsOf(operation, answer), kind: 'malformed', outcomeKnown: false })
 }
 
 function httpFailure(operation: Operation, answer: HttpAnswer, now: number): PlatformFailure {

@@ -36,6 +36,11 @@ export interface Operation<
   readonly request: Request
   /** The envelope's `data`. Unknown fields are ignored; null and absent ones are no error. */
   readonly response: Response
+  /**
+   * Whether an answer is about what was asked for, as far as it says. A gateway that mixes up answers must not have one employee
+   * compared with another.
+   */
+  isAbout?(request: Readonly<Record<string, string>>, answer: z.output<Response>): boolean
   /** Rules that need to know more than the request. */
   check?(request: z.output<Request>, application: Application): ParameterProblem[]
 }
@@ -61,6 +66,12 @@ export function defineOperation<
     Partial<Pick<Operation<Name, Request, Response>, Optional>>,
 ): Operation<Name, Request, Response> {
   return { ...DEFAULTS, ...operation }
+}
+
+/** Whether a text of an answer is, as far as there is one, the one that was asked for; capitals are the platform's business. */
+export function isAsked(asked: string | undefined, answered: string | null | undefined): boolean {
+  if (asked === undefined || !answered) return true
+  return answered.trim().toLowerCase() === asked.trim().toLowerCase()
 }
 
 /** The problems of external numbers, by field: a given one must begin with the application id. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { duringTest } from '../helpers/during.ts'
-import { envelope, FakePlatform, type Reply } from './fake-platform.ts'
+import { envelope, FakePlatform, ok, type Reply } from './fake-platform.ts'
 
 const APP = 'mall0001'
 
@@ -261,4 +261,15 @@ describe('a text that cannot be stored or shown', () => {
     platform.plan('enterprise/consume/get', text(`{"code":0,"data":${order(`"subject":"${written}"`)}}`))
     expect((await client.paymentOrders.get({ trade_no: 'T1' })).subject).toBe(read)
   })
+})
+
+test.each([
+  ['employee/get', { userid: 'u1' }, { userid: 'u2', name: 'Ben' }],
+  ['employee/openid', { userid: 'u1', seller_appid: 'mall0002' }, { userid: 'u2', open_userid: 'O2' }],
+  ['enterprise/consume/get', { trade_no: 'T1' }, { trade_no: 'T2' }],
+  ['seller/pay/record', { outer_trade_no: `${APP}T1` }, { outer_trade_no: `${APP}T2`, refund_amount: 1 }],
+] as const)('an answer of %s about another one is no answer', async (operation, query, data) => {
+  platform.plan(operation, ok(data), ok({ ...data, ...query }))
+  await expect(client.call(operation, query)).rejects.toMatchObject({ code: 'PLATFORM_MALFORMED' })
+  expect(await client.call(operation, query)).toBeTypeOf('object')
 })

@@ -371,7 +371,7 @@ describe('the token', () => {
   const refused = envelope(1000210004, 'tokeninfo check failed!', null)
 
   test('is created once for many calls at the same time', async () => {
-    platform.plan('employee/get', ...Array.from({ length: 20 }, () => ok({ userid: 'u1' })))
+    platform.plan('employee/get', ...Array.from({ length: 20 }, () => ok({})))
     await Promise.all(Array.from({ length: 20 }, (_, i) => get(`u${i}`)))
     expect(platform.of('token/create')).toHaveLength(1)
   })
@@ -388,7 +388,7 @@ describe('the token', () => {
   test('is renewed once when many calls are refused together', async () => {
     await client.tokens.create()
     const answer: Reply = (response, request) =>
-      (request.query.get('access_token') === 'token-1' ? refused : ok({ userid: 'u1' }))(response, request)
+      (request.query.get('access_token') === 'token-1' ? refused : ok({}))(response, request)
     platform.plan('employee/get', ...Array.from({ length: 40 }, () => answer))
     await Promise.all(Array.from({ length: 20 }, (_, i) => get(`u${i}`)))
     expect(platform.of('token/create')).toHaveLength(2)

@@ -15,7 +15,7 @@ import {
   thirdType,
   userid,
 } from '../fields.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, isAsked } from '../operation.ts'
 
 const MAX_COST_CENTER = 2_147_483_647
 
@@ -139,6 +139,7 @@ export const employeeGet = defineOperation({
     time_created: answerText,
     time_active: answerText,
   }),
+  isAbout: ({ userid }, answer) => isAsked(userid, answer.userid),
 })
 
 export type EmployeeQuery = z.input<typeof employeeGet.request>
@@ -157,6 +158,8 @@ export const employeeOpenid = defineOperation({
     third_type: thirdType.optional(),
   }),
   response: z.object({ userid: answerText, open_userid: z.string().min(1), seller_appid: answerText }),
+  isAbout: ({ userid, seller_appid }, answer) =>
+    isAsked(userid, answer.userid) && isAsked(seller_appid, answer.seller_appid),
 })
 
 export type OpenidQuery = z.input<typeof employeeOpenid.request>

@@ -13,7 +13,7 @@ import {
   wholeOf,
   wholeOrNull,
 } from '../fields.ts'
-import { defineOperation, foreignNumbers } from '../operation.ts'
+import { defineOperation, foreignNumbers, isAsked } from '../operation.ts'
 
 const MOST_PAGES = 2_147_483_647
 
@@ -110,6 +110,7 @@ export const paymentOrderGet = defineOperation({
       commerce_order_detail: commerceOrderDetail.nullish().transform(detail => detail ?? null),
     })
     .transform(withOneSpelling),
+  isAbout: ({ trade_no }, order) => isAsked(trade_no, order.trade_no),
 })
 
 interface DoubleSpellings {
@@ -156,6 +157,8 @@ export const orderRecordGet = defineOperation({
   request: z.strictObject({ outer_trade_no: externalNumber(30, 10) }),
   /** The record of section 2.8, or the bare trade number that the description promises. */
   response: z.union([orderRecord, z.string().min(1), z.number().transform(String)]),
+  isAbout: ({ outer_trade_no }, record) =>
+    typeof record === 'string' || isAsked(outer_trade_no, record.outer_trade_no),
   check: ({ outer_trade_no }, { appId }) => foreignNumbers(appId, { outer_trade_no }),
 })
 
