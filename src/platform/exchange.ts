@@ -10,7 +10,8 @@ import type { Operation } from './operation.ts'
 /** One answer, whatever its status. */
 export interface HttpAnswer {
   status: number
-  headers: IncomingHttpHeaders
+  /** By their names in lower case. */
+  headers: Record<string, string | undefined>
   body: string
 }
 
@@ -79,7 +80,7 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #failure: ExchangeError | null = null
   #status = 0
-  #headers: IncomingHttpHeaders = {}
+  #headers: HttpAnswer['headers'] = {}
   #chunk: Buffer | null = null
   #furtherChunks: Buffer[] = []
 
@@ -107,7 +108,8 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status
-    this.#headers = headers
+    // One that comes twice, from the platform and from a gateway, counts once.
+    for (const [name, value] of Object.entries(headers)) this.#headers[name] = [value].flat()[0]
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -211,8 +213,7 @@ function factsOf(operation: string, answer: HttpAnswer) {
 
 /** The platform's id of the answered call. */
 export function traceIdOf({ headers }: HttpAnswer): string | undefined {
-  const trace = headers['x-trace-id']
-  return Array.isArray(trace) ? trace[0] : trace
+  return headers['x-trace-id']
 }
 
 /** Matches a possible escape of U+0000 or of a surrogate; surrogates mostly come in valid pairs. */

@@ -273,3 +273,13 @@ test.each([
   await expect(client.call(operation, query)).rejects.toMatchObject({ code: 'PLATFORM_MALFORMED' })
   expect(await client.call(operation, query)).toBeTypeOf('object')
 })
+
+test('headers that come twice, from the platform and from a gateway, are read once', async () => {
+  const twice = ['retry-after', '7', 'retry-after', '8', 'x-trace-id', 'a', 'x-trace-id', 'b']
+  platform.plan('employee/get', response => response.writeHead(503, twice).end())
+  await expect(client.employees.get({ userid: 'u1' })).rejects.toMatchObject({
+    code: 'PLATFORM_HTTP',
+    retryAfterMs: 7000,
+    traceId: 'a',
+  })
+})
