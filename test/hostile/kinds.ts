@@ -1,6 +1,7 @@
+import { platformAnswers } from './answers.ts'
 import { departments } from './departments.ts'
 import type { AnyKind } from './kind.ts'
 import { hrRows } from './rows.ts'
 
 /** Every kind, in the order in which they are tried. */
-export const KINDS: readonly AnyKind[] = [hrRows, departments]
+export const KINDS: readonly AnyKind[] = [platformAnswers, hrRows, departments]
