@@ -72,6 +72,11 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
     const place = placeAfter(text.slice(0, at))
     return new MappingError('MAPPING_STATEMENT', file, reason, { place })
   }
+  const zero = text.indexOf('\0')
+  if (zero >= 0) {
+    at = zero
+    throw refuseHere(message('said.select_zero'))
+  }
   while (at < text.length) {
     const character = text.charAt(at)
     const token = tokenAt(text, at, dialect)

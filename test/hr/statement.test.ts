@@ -39,6 +39,7 @@ describe('anything else', () => {
     ["select ';';\n'x'", ':2:1: a second statement begins'],
     ['select 1 -- a comment ends here\r; drop table t', ':1:35: a second statement begins'],
     [`select E'a' -- goes on\n \n'\\'' ; drop table t --'`, ':3:8: a second statement begins'],
+    ["select 1,\n 'a\0b'", ':2:4: the character U+0000 stands here'],
     ['delete from t', ': the statement must be a SELECT'],
     ['copy t to stdout', ': the statement must be a SELECT'],
     ['\\set x', ': the statement must be a SELECT'],

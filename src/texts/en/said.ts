@@ -164,6 +164,7 @@ export const saidTexts = {
   'said.mapping_capitals': 'unknown column {column} (write {name} in small letters)',
   'said.mapping_no_moment': 'column {column} cannot be of type {type} (it must be a timestamp or a date)',
   'said.mapping_no_value': 'column {column} cannot be of type {type} (make it a single plain value)',
+  'said.select_zero': 'the character U+0000 stands here, which no statement can hold; save the file as UTF-8',
   'said.select_unclosed': 'a quote or comment is not closed',
   'said.select_in_comment': 'the server runs what stands in this comment; write it without the comment',
   'said.select_second': 'a second statement begins; the mapping must be one SELECT',

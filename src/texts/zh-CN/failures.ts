@@ -214,6 +214,7 @@ export const failures = {
   'said.mapping_capitals': '未知的列 {column}（请用小写 {name}）',
   'said.mapping_no_moment': '{column} 列不能为类型 {type}（须为时间戳或日期）',
   'said.mapping_no_value': '{column} 列不能为类型 {type}（请改为单个普通值）',
+  'said.select_zero': '此处有字符 U+0000，语句中不能含有它；请将文件另存为 UTF-8',
   'said.select_unclosed': '引号或注释没有闭合',
   'said.select_in_comment': '服务器会执行此注释中的内容；请去掉注释符号',
   'said.select_second': '此处开始了第二条语句；映射只能是一条 SELECT',
