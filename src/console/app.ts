@@ -371,7 +371,8 @@ function revalidated(request: FastifyRequest, reply: FastifyReply, payload: unkn
   const known = (request.headers['if-none-match'] ?? '').split(',').map(tag => tag.trim())
   if (!known.includes(etag) && !known.includes('*')) return payload
   reply.code(304).removeHeader('content-type').removeHeader('content-length')
-  return null
+  // Fastify looks into the body that it leaves out.
+  return request.method === 'HEAD' ? '' : null
 }
 
 // The notice that the next page shows about the action just taken

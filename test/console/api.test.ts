@@ -240,6 +240,9 @@ describe('bytes', () => {
     const again = await described({ 'if-none-match': `"other", ${etag}` })
     expect([again.statusCode, again.body, again.headers.etag]).toEqual([304, '', etag])
     expect((await described({ 'if-none-match': '"other"' })).statusCode).toBe(200)
+    const headers = { authorization: `Bearer ${console.tokenOf('viewer')}`, 'if-none-match': '*' }
+    const head = await console.app.inject({ method: 'HEAD', url: '/api/v1/alerts', headers })
+    expect(head.statusCode).toBe(304)
     expect(
       (await console.ask('operator', 'POST', '/api/v1/resume', {}, { 'if-none-match': '*' })).statusCode,
     ).toBe(200)
