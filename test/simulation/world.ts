@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { rowHash } from '../../src/directory/hash.ts'
@@ -20,6 +21,9 @@ import type { RunLimits } from '../../src/sync/safety.ts'
 import { type Person, SimulatedHr } from './hr.ts'
 import { type Held, SimulatedPlatform } from './platform.ts'
 import { as, backendsOf, type Schedule, type SimulatedProcess } from './schedule.ts'
+
+/** SQLSTATE of a lock that another transaction has. */
+const LOCK_NOT_AVAILABLE = '55P03'
 
 const SILENT = pino({ level: 'silent' })
 
@@ -156,6 +160,11 @@ export class World {
 
   /** Tables, and a first sync of a few employees, to which each simulation returns. */
   async prepare(): Promise<void> {
+    const { rows } = await this.observer.query<{ name: string }>(
+      `select tablename as name from pg_tables
+       where schemaname = 'dirsync' and tablename not in ('migration', 'text') order by 1`,
+    )
+    this.#tables = rows.map(({ name }) => `dirsync.${name}`)
     await this.observer.query(`
       create schema simulated;
       create table simulated.passed (userid text, hash uuid, primary key (userid, hash));
@@ -167,12 +176,12 @@ export class World {
       create trigger passed after insert or update of source_hash on dirsync.employee
       for each row when (new.source_hash is not null) execute function simulated.pass();
       create function simulated.pass_time(passed interval) returns void language plpgsql
-      set session_replication_role = replica as $$ begin ${await this.#shifts()}; end $$`)
-    const { rows } = await this.observer.query<{ name: string }>(
-      `select tablename as name from pg_tables
-       where schemaname = 'dirsync' and tablename not in ('migration', 'text') order by 1`,
-    )
-    this.#tables = rows.map(({ name }) => `dirsync.${name}`)
+      set session_replication_role = replica as $$
+      begin
+        -- All or none: nothing of dirsync's takes them all, so waiting for some while it has others would be a deadlock.
+        lock table ${this.#tables.join(', ')} in exclusive mode nowait;
+        ${await this.#shifts()};
+      end $$`)
     await this.#hireAll()
     this.platform.reset(this.hr.people)
     this.processes.push(new Process('p1', this), new Process('p2', this))
@@ -357,15 +366,16 @@ export class World {
     }
   }
 
-  /** Lets time pass for everything that dirsync has written down. */
+  /** Lets time pass for everything that dirsync has written down, between its transactions. */
   async pass(seconds: number): Promise<void> {
-    try {
-      await this.observer.query('select simulated.pass_time($1)', [`${seconds} seconds`])
-    } catch (error) {
-      // All tables at once, in whatever order: that is no way of dirsync's.
-      if ((error as { code?: string }).code !== '40P01') throw error
-      await this.pass(seconds)
-    }
+    for (;;)
+      try {
+        await this.observer.query('select simulated.pass_time($1)', [`${seconds} seconds`])
+        return
+      } catch (error) {
+        if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+        await setTimeout(1)
+      }
   }
 
   /** What all processes together do in quiet: plan, feed, work, retry, until nothing is left. */
