@@ -106,9 +106,7 @@ export class JobWorker {
     const workers = [...this.#workers]
     const ended = Promise.all(workers.map(worker => worker.end()))
     // Without jobs, only the store is left to wait for, and it may be away.
-    if (this.#running === 0) this.#becomesIdle.resolve()
-    const idle = this.#becomesIdle.promise.then(() => sleep(GRACE_MS, undefined, { ref: false }))
-    if (await isFirst(ended, sleep(deadlineMs, undefined, { ref: false }), idle)) return
+    if (await isFirst(ended, sleep(deadlineMs, undefined, { ref: false }), this.#idle())) return
     for (const worker of workers) worker.cancelAllJobs()
     if (await isFirst(ended, sleep(GRACE_MS))) return
     for (const worker of workers) worker.abandon()
@@ -116,6 +114,14 @@ export class JobWorker {
       { running: this.#running },
       'the worker was stopped by force; its jobs will run again',
     )
+  }
+
+  /** Resolves when there has been no job for a moment: a claim that was under way can still bring one. */
+  async #idle(): Promise<void> {
+    do {
+      if (this.#running > 0) await this.#becomesIdle.promise
+      await sleep(GRACE_MS, undefined, { ref: false })
+    } while (this.#running > 0)
   }
 
   #open(): BullWorker {
@@ -162,7 +168,10 @@ export class JobWorker {
       await sleep(REST_AFTER_FAILURE_MS, undefined, { signal }).catch(() => handBack(job, token))
     } finally {
       this.#running -= 1
-      if (this.#running === 0 && this.#closing !== undefined) this.#becomesIdle.resolve()
+      if (this.#running === 0) {
+        this.#becomesIdle.resolve()
+        this.#becomesIdle = Promise.withResolvers()
+      }
     }
   }
 

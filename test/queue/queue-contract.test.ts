@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -269,6 +269,30 @@ describeBackends('the queue in', {}, ({ kind }) => {
     expect(recorder.started.length).toBe(1)
     expect(worker.running).toBe(0)
     expect(await queue.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
+  })
+
+  test('a job whose claim was under way at close has until the deadline, as any other', async () => {
+    const { queue } = await prepare()
+    const ended: string[] = []
+    let closed: Promise<void> | undefined
+    const worker = work(
+      queue,
+      async ({ key }, signal) => {
+        // The end of the first job claims the second one, while the worker closes without a job in hand.
+        if (key.includes('first')) void setImmediate().then(() => (closed = worker.close(10_000)))
+        // Longer than a worker without a job waits for its store.
+        else
+          await sleep(3000, undefined, { signal }).then(
+            () => ended.push('done'),
+            () => ended.push('aborted'),
+          )
+      },
+      { concurrency: 1 },
+    )
+    await queue.add([update('first', 1), update('second', 2)])
+    await vi.waitFor(() => expect(ended).toHaveLength(1), PATIENTLY)
+    await closed
+    expect(ended).toEqual(['done'])
   })
 
   test('at the deadline of close aborts the running jobs, which another worker then takes up', async () => {
