@@ -540,6 +540,16 @@ test('a run says how many it brought in sync beyond its plan', async () => {
   const id = await addRun({ kind: 'changes', state: 'done', finished_at: new Date(), planned: 2, result })
   const { body } = await console.browse('operator', 'GET', `/runs/${id}`)
   expect(body).toContain('1 more, whose way its changes cleared')
+
+  // A mirror has no plan that others could join.
+  const mirror = {
+    kind: 'orders',
+    state: 'done',
+    finished_at: new Date(),
+    result: { ...result, outcomes: { read: 5 } },
+  }
+  const page = await console.browse('operator', 'GET', `/runs/${await addRun(mirror)}`)
+  expect(page.body).not.toContain('whose way its changes cleared')
 })
 
 test('the cases of a run are those that failed in it, not all that are unresolved', async () => {

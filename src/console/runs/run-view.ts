@@ -98,7 +98,7 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
   const cases = casesOf(run)
   const calls = run.calls.reduce((sum, { calls }) => sum + calls, 0)
   // Cases that waited for what the run has changed are retried within it.
-  const joined = Math.max(0, sumOf(run.outcomes) - (run.planned ?? 0))
+  const joined = isPlan(run) ? Math.max(0, sumOf(run.outcomes) - (run.planned ?? 0)) : 0
   return {
     tiles: [
       {
