@@ -2,10 +2,11 @@ import { appendFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import { breachesAtRest, differing } from '../simulation/at-rest.ts'
 import { FIELDS, type Person } from './company.ts'
 import { type Chaos, insist } from './disturbances.ts'
-import { type Call, LIMIT } from './platform.ts'
+import { LIMIT } from './platform.ts'
 
 /** Lets a deployment come to rest after chaos, and holds what it then is against what must hold. */
 
@@ -141,7 +142,7 @@ export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdic
 }
 
 /** Values in an update that HR has never had. */
-function neverHad({ company }: Chaos, { operation, params, id }: Call): string[] {
+function neverHad({ company }: Chaos, { operation, params, id }: CallRecord): string[] {
   if (operation !== 'employee/update') return []
   const userid = String(params.userid)
   return FIELDS.filter(

@@ -3,6 +3,7 @@ import { appendFileSync, openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import { registerChild } from '../helpers/children.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { LAUNCHER } from './processes.ts'
@@ -27,17 +28,6 @@ const USUAL: Fault[] = [
   { operation: '*', errorRate: 0.005, httpStatus: 200, body: '<html><body>Bad gateway</body></html>' },
   { operation: '*', errorRate: 0.01, loseAnswer: true },
 ]
-
-export interface Call {
-  id: number
-  at: string
-  operation: string
-  params: Record<string, unknown>
-  httpStatus: number | null
-  code: number | null
-  end: string
-  durationMs: number
-}
 
 interface Statistics {
   overlappingUserids: { userid: string; concurrent: number }[]
@@ -99,10 +89,10 @@ export async function startPlatform(options: { seed: object; folder: string; run
   }
   await applyFaults()
 
-  const calls: Call[] = []
+  const calls: CallRecord[] = []
   const callFile = join(folder, 'calls.jsonl')
   const readNext = async () => {
-    const read = await control<{ calls: Call[] }>('GET', `calls?since=${calls.at(-1)?.id ?? 0}`)
+    const read = await control<{ calls: CallRecord[] }>('GET', `calls?since=${calls.at(-1)?.id ?? 0}`)
     calls.push(...read.calls)
     if (read.calls.length > 0)
       appendFileSync(callFile, read.calls.map(call => `${JSON.stringify(call)}\n`).join(''))

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import type { Dice } from './dice.ts'
 import type { Chaos } from './disturbances.ts'
 import { approveHeld } from './judge.ts'
-import type { Call } from './platform.ts'
 import type { Ended, Process } from './processes.ts'
 
 /** Stops processes politely at any moment, as every release of dirsync does, and checks what that cost. */
@@ -69,7 +69,7 @@ export function breachesOfStops(stops: readonly Stop[]): string[] {
  * Updates that carry nothing but values of which the platform had answered that it took them.
  * @param calls as the platform's log has them
  */
-export function repeatedUpdates(calls: readonly Call[]): string[] {
+export function repeatedUpdates(calls: readonly CallRecord[]): string[] {
   const taken = new Map<string, unknown>()
   return calls
     .filter(({ operation }) => operation === 'employee/update')
