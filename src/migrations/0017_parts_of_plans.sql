@@ -576,7 +576,8 @@ $$;
 -- and they are not in service.
 alter table dirsync.employee add column held_gone boolean not null default false;
 comment on column dirsync.employee.held_gone is
-  'True where the row of held_hash, or its absence, says that the employee is not in service.';
+  'With held_run: whether the row of held_hash, or its absence, says that the employee is not in service. Workers of '
+  'version 1.0 leave it as it was when they end a decision.';
 update dirsync.employee e set held_gone = true
 where e.held_run is not null
   and (e.held_hash is null
@@ -587,8 +588,9 @@ alter table dirsync.employee drop column status;
 alter table dirsync.employee add column status text not null generated always as (
   case when held_run is not null and not rejected then 'held'
        when held_run is not null and not held_gone then 'rejected'
-       when vanished_at is not null or held_gone and held_hash is null then 'vanished'
-       when not active or held_gone then 'left'
+       -- A held run that is left here was rejected, and held_gone is true. Without one it means nothing.
+       when vanished_at is not null or held_run is not null and held_hash is null then 'vanished'
+       when not active or held_run is not null then 'left'
        when acknowledged_hash = source_hash then 'in_sync'
        when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
        when parked_hash = source_hash and accepted then 'accepted'

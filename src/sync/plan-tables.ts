@@ -206,7 +206,7 @@ export async function compare(
      select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
             coalesce(s.userid, e.userid) as userid,
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
-            e.status not in ('left', 'vanished') and not e.held_gone as counted,
+            e.status not in ('left', 'vanished') and not (e.held_run is not null and e.held_gone) as counted,
             ${rests} as resting, case when u.is_open then u.run end as undecided,
             not ${rests} and not (s.userid is null and ${ONLY_HELD})
               and (s.hash is distinct from e.source_hash or e.vanished_at is not null

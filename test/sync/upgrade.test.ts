@@ -183,6 +183,24 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     expect(rows).toEqual([])
   })
 
+  test('takes no one for gone whose decision a worker of an older version has ended', async () => {
+    const client = await own.pool.connect()
+    try {
+      await client.query('begin')
+      await client.query(
+        `update dirsync.employee set held_run = 1, held_hash = null, held_gone = true, rejected = true where userid = 'e0000'`,
+      )
+      const { rows } = await client.query(
+        `update dirsync.employee set held_run = null, held_hash = null, rejected = false where userid = 'e0000'
+         returning status`,
+      )
+      expect(rows).toEqual([{ status: 'in_sync' }])
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+  })
+
   test.each(['failed_syncs', 'failed_syncs_zh'])('lists in %s what waits for a decision', async view => {
     const rows = await db(
       `select entity_key, state, message, remedy from dirsync.${view} order by entity_key`,
