@@ -54,6 +54,14 @@ export class SimulatedPlatform {
     for (const call of this.#inFlight) if (call.by === process) this.#inFlight.delete(call)
   }
 
+  get isCalled(): boolean {
+    return this.#inFlight.size > 0
+  }
+
+  isCalledBy(process: SimulatedProcess): boolean {
+    return [...this.#inFlight].some(({ by }) => by === process)
+  }
+
   /** The client of a process: what a job needs of `PlatformClient`. */
   client(process: SimulatedProcess): PlatformClient {
     const call = <T>(

@@ -9,9 +9,10 @@ import { type Activity, EMPLOYEES, World } from './world.ts'
 export type Happening =
   | { what: 'cycle'; process: number }
   | { what: 'act'; process: number; activity: Activity; times: number }
-  | { what: 'hr'; employee: number; change: Change; value: number; run: boolean }
+  | { what: 'hr'; employee: number; change: HrChange; value: number; run: boolean }
   | { what: 'hr-many'; count: number }
   | { what: 'hr-away' }
+  | { what: 'hr-swap'; run: boolean }
   | { what: 'platform'; employee: number }
   | { what: 'run'; kind: 'changes' | 'full' }
   | { what: 'named'; employee: number }
@@ -19,35 +20,50 @@ export type Happening =
   | { what: 'approve-part' | 'reject-part'; which: number; employee: number }
   | { what: 'pause' | 'resume' }
   | { what: 'fault'; fault: 'lost' | 'reset' | 'unavailable' | 'not_json' | 'wrong_secret' }
-  | { what: 'kill' | 'drop-locks'; process: number }
+  | { what: 'kill' | 'drop-locks' | 'cut-off'; process: number }
+  | { what: 'stand-still'; process: number; steps: number }
   | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
   | { what: 'time'; seconds: number }
 
-type Change = 'edit' | 'revert' | 'delete' | 'leave' | 'mobile'
+type HrChange = 'edit' | 'revert' | 'delete' | 'leave' | 'mobile'
 
 /** Compared between HR and the platform. */
 const FIELDS = ['name', 'mobile', 'remark', 'dept_code'] as const
 
 const processIndex = fc.nat(1)
-/** More happens to some of them. */
-const employee = fc.constantFrom(0, 0, 0, 1, 1, ...Array(EMPLOYEES).keys())
 const which = fc.nat(3)
 const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
 
 type Kind = fc.Arbitrary<Happening>
 
+/** Whom things happen to: more to some of them, or all to one. */
+const SOME = fc.constantFrom(0, 0, 0, 1, 1, ...Array(EMPLOYEES).keys())
+const FEW = fc.constantFrom(0, 0, 0, 0, 1)
+
+type Change = Extract<Happening, { what: 'hr' }>
+const changeOf = (employee: fc.Arbitrary<number>, run: fc.Arbitrary<boolean>): fc.Arbitrary<Change> =>
+  fc.record({
+    what: fc.constant('hr' as const),
+    employee,
+    change: one<Change['change']>(
+      'edit',
+      'edit',
+      'edit',
+      'revert',
+      'revert',
+      'revert',
+      'delete',
+      'leave',
+      'mobile',
+      'mobile',
+    ),
+    value: fc.nat(EMPLOYEES),
+    run,
+  })
+
 /** Without these nothing goes on. */
 const WORK: fc.WeightedArbitrary<Happening>[] = [
-  {
-    weight: 10,
-    arbitrary: fc.record({
-      what: fc.constant('hr' as const),
-      employee,
-      change: one<Change>('edit', 'edit', 'revert', 'revert', 'delete', 'leave', 'mobile', 'mobile'),
-      value: fc.nat(EMPLOYEES),
-      run: fc.constantFrom(true, true, true, false),
-    }),
-  },
+  { weight: 10, arbitrary: changeOf(SOME, fc.constantFrom(true, true, true, false)) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -78,44 +94,102 @@ const loss = (...losses: Extract<Happening, { what: 'queue' }>['loss'][]): Kind 
   fc.record({ what: fc.constant('queue' as const), loss: one(...losses) })
 
 /** What gets in the way. */
-const TROUBLE: Kind[] = [
-  fc.record({ what: fc.constant('hr-many' as const), count: fc.integer({ min: 3, max: EMPLOYEES }) }),
-  fc.record({ what: fc.constant('hr-away' as const) }),
-  fc.record({ what: fc.constant('platform' as const), employee }),
-  fc.record({ what: fc.constant('named' as const), employee }),
-  decision('approve', 'reject'),
-  decision('cancel'),
-  decision('retry'),
-  decision('ignore', 'snooze', 'undo'),
-  fc.record({ what: one('approve-part', 'reject-part'), which, employee }),
-  fc.record({ what: one('pause', 'resume') }),
-  fault('lost'),
-  fault('reset', 'unavailable', 'not_json', 'wrong_secret'),
-  fc.record({ what: fc.constant('kill' as const), process: processIndex }),
-  fc.record({ what: fc.constant('drop-locks' as const), process: processIndex }),
-  loss('wiped'),
-  loss('twice', 'reversed'),
-  time(2, 15, 70),
-  time(4000, -3600),
+const troubleOf = (employee: fc.Arbitrary<number>) => ({
+  many: fc.record({ what: fc.constant('hr-many' as const), count: fc.integer({ min: 3, max: EMPLOYEES }) }),
+  away: fc.record({ what: fc.constant('hr-away' as const) }),
+  swap: fc.record({ what: fc.constant('hr-swap' as const), run: fc.boolean() }),
+  touched: fc.record({ what: fc.constant('platform' as const), employee }),
+  named: fc.record({ what: fc.constant('named' as const), employee }),
+  decided: decision('approve', 'reject'),
+  cancelled: decision('cancel'),
+  retried: decision('retry'),
+  laidBy: decision('ignore', 'snooze', 'undo'),
+  inPart: fc.record({ what: one('approve-part', 'reject-part'), which, employee }),
+  paused: fc.record({ what: one('pause', 'resume') }),
+  lost: fault('lost'),
+  refused: fault('reset', 'unavailable', 'not_json', 'wrong_secret'),
+  killed: fc.record({ what: fc.constant('kill' as const), process: processIndex }),
+  unlocked: fc.record({ what: fc.constant('drop-locks' as const), process: processIndex }),
+  cutOff: fc.record({ what: fc.constant('cut-off' as const), process: processIndex }),
+  still: fc.record({
+    what: fc.constant('stand-still' as const),
+    process: processIndex,
+    steps: fc.constantFrom(20, 60, 200),
+  }),
+  wiped: loss('wiped'),
+  repeated: loss('twice', 'twice', 'reversed'),
+  later: time(2, 15, 70),
+  clock: time(4000, -3600),
+})
+
+type Trouble = keyof ReturnType<typeof troubleOf>
+
+const TROUBLE = Object.keys(troubleOf(SOME)) as Trouble[]
+
+/** What does harm together more than by itself, and meets too rarely where all else happens, too. */
+const TOGETHER: Trouble[][] = [
+  ['lost', 'cancelled'],
+  ['killed', 'cancelled'],
+  ['swap', 'retried', 'cancelled'],
+  ['swap', 'lost', 'later'],
+  ['cutOff', 'still'],
+  ['cutOff', 'killed', 'lost'],
+  ['cutOff', 'still', 'named', 'lost'],
+  ['many', 'decided', 'cancelled'],
+  ['many', 'inPart', 'named'],
+  ['clock', 'later', 'lost'],
 ]
 
-/**
- * Every seed has kinds of trouble of its own: what it takes to do harm is rarely met where everything happens at once.
- */
-const HAPPENINGS = fc.subarray(TROUBLE, { minLength: 3, maxLength: 12 }).chain(trouble =>
+const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: number) => {
+  const kinds = troubleOf(employee)
+  return trouble.map(kind => ({ weight, arbitrary: kinds[kind] }))
+}
+
+/** Anything at any moment. */
+const crowd = (trouble: Trouble[]): fc.Arbitrary<Turn[]> =>
   fc.array(
     fc.record({
-      after: fc.constantFrom(0, 0, 3, 10, 30),
+      after: fc.constantFrom(0, 3, 10, 30, 'a call' as const),
       wakes: fc.constantFrom(0, 0, 1, 1, null),
-      next: fc.oneof(...WORK, ...trouble.map(arbitrary => ({ weight: 3, arbitrary }))),
+      next: fc.oneof(...WORK, ...anyOf(trouble, SOME, 3)),
     }),
     { minLength: 6, maxLength: 30, size: 'max' },
-  ),
+  )
+
+/** Again and again an employee's change is under way, and then, as a rule, one trouble comes after the other. */
+const episodes = (trouble: Trouble[]): fc.Arbitrary<Turn[]> => {
+  const kinds = troubleOf(FEW)
+  const change = fc.record({
+    after: fc.constantFrom(3, 60, 60),
+    wakes: processIndex,
+    next: changeOf(FEW, fc.constant(true)),
+  })
+  const sometimes = (next: Kind, freq: number) =>
+    fc.option(
+      fc.record({
+        after: fc.constantFrom(0, 3, 30, 'a call' as const, 'a call' as const),
+        wakes: fc.constantFrom(0, 1, null, null),
+        next,
+      }),
+      { freq },
+    )
+  const then = trouble.map(kind => sometimes(kinds[kind], 4))
+  const episode = fc.tuple(change, ...then, sometimes(changeOf(FEW, fc.boolean()), 1))
+  return fc
+    .array(episode, { minLength: 2, maxLength: 6, size: 'max' })
+    .map(all => all.flatMap((turns): (Turn | null)[] => turns).filter(turn => turn !== null))
+}
+
+/** Every seed has kinds of trouble of its own. */
+const HAPPENINGS: fc.Arbitrary<Turn[]> = fc.oneof(
+  fc.subarray(TROUBLE, { minLength: 3, maxLength: 12 }).chain(crowd),
+  fc.constantFrom(...TOGETHER).chain(episodes),
+  fc.shuffledSubarray(TROUBLE, { minLength: 1, maxLength: 4 }).chain(episodes),
 )
 
-/** Comes once as many steps of others have had their turn, or no other is left. */
+/** Comes once so many steps of others have had their turn, or a call is on its way; at the latest when no other is left. */
 export interface Turn {
-  after: number
+  after: number | 'a call'
   next: Happening
   /** The process that takes notice of it, and does what there is to do. */
   wakes: number | null
@@ -177,10 +251,12 @@ async function play(world: World, scheduler: Scheduler, happenings: readonly Tur
       (async () => {
         const acts: Promise<void>[] = []
         for (const { after, next, wakes } of happenings) {
-          for (let turn = 0; turn < after && schedule.isBusy; turn++)
+          const isDue = (turn: number) => (after === 'a call' ? world.platform.isCalled : turn >= after)
+          for (let turn = 0; !isDue(turn) && schedule.isBusy; turn++)
             await scheduler.schedule(Promise.resolve(), 'a while')
           await scheduler.schedule(Promise.resolve(), JSON.stringify(next))
           await happen(world, known, next, acts)
+          await expectTrue(world, known)
           if (wakes !== null) await happen(world, known, { what: 'cycle', process: wakes }, acts)
         }
         await Promise.all(acts)
@@ -219,6 +295,14 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
     case 'hr-many':
       for (let i = 0; i < next.count; i++) await changeHr(world, known, `e${i}`, 'edit', 0)
       return
+    case 'hr-swap': {
+      const [first, second] = [world.hr.people.get('e0'), world.hr.people.get('e1')]
+      if (!first || !second) return
+      await writeHr(world, known, 'e0', { ...first, mobile: second.mobile })
+      await writeHr(world, known, 'e1', { ...second, mobile: first.mobile })
+      if (next.run) await world.requestRun('changes')
+      return
+    }
     case 'hr-away':
       world.hr.outages += 1
       return
@@ -286,9 +370,20 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
       world.platform.faults.push(next.fault)
       return
     case 'kill':
-      return world.kill(world.process(next.process))
+      return world.kill(world.inMidCall(next.process))
     case 'drop-locks':
-      return world.dropLocks(world.process(next.process))
+      return world.dropLocks(world.inMidCall(next.process))
+    case 'cut-off': {
+      // Without its servers for a moment: they have ended what it held, and the queue gives its jobs to the other one.
+      const process = world.inMidCall(next.process)
+      await world.dropLocks(process)
+      world.queue.jobs.unshift(...world.queue.given)
+      const other = world.processes.find(each => each !== process) as typeof process
+      acts.push(Promise.race([world.cycle(other), other.died]))
+      return
+    }
+    case 'stand-still':
+      return world.standStill(world.inMidCall(next.process), next.steps)
     case 'queue': {
       const { jobs, given } = world.queue
       if (next.loss === 'wiped') jobs.length = 0
@@ -306,11 +401,10 @@ async function changeHr(
   world: World,
   known: Known,
   userid: string,
-  change: Change,
+  change: HrChange,
   value: number,
 ): Promise<void> {
-  const history = known.history.get(userid) ?? []
-  known.history.set(userid, history)
+  const history = known.history.get(userid) as Person[]
   const last = history.at(-1) as Person
   const fresh = world.newPerson(0)
   const row: Person | null =
@@ -323,8 +417,12 @@ async function changeHr(
           : change === 'mobile'
             ? { ...fresh, mobile: `1380000000${value}` }
             : { ...fresh, mobile: last.mobile, dept_code: `D${value % 3}` }
+  await writeHr(world, known, userid, row)
+}
+
+async function writeHr(world: World, known: Known, userid: string, row: Person | null): Promise<void> {
   await world.writePerson(userid, row)
-  if (row) history.push(row)
+  if (row) known.history.get(userid)?.push(row)
 }
 
 /** What a person does may be refused, because others were faster. */
@@ -388,7 +486,8 @@ async function expectTrue(world: World, known: Known): Promise<void> {
     const held = world.platform.employees.get(userid)
     if (!row || known.touched.has(userid)) continue
     const differs = held === undefined ? 'everything' : differing<Person>(row, held, FIELDS)
-    if (differs) known.breaches.push(`${userid} is called in sync, and differs on the platform in ${differs}`)
+    const breach = `${userid} is called in sync, and differs on the platform in ${differs}`
+    if (differs && !known.breaches.includes(breach)) known.breaches.push(breach)
   }
 }
 

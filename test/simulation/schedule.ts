@@ -13,6 +13,8 @@ export interface SimulatedProcess {
   readonly name: string
   /** Nothing of a dead process goes on: its statements are never sent, their answers never come. */
   dead: boolean
+  /** While it stands still nothing of it goes on, and what it holds it keeps. */
+  still: Promise<void> | null
 }
 
 const NEVER = new Promise<never>(() => {})
@@ -64,6 +66,8 @@ export class Schedule {
   #ends = 0
   #ended: () => void = () => {}
   readonly #last = new WeakMap<pg.Client, Promise<unknown>>()
+  /** Processes that stand still, by how many more steps of others. */
+  readonly #still = new Map<SimulatedProcess, { steps: number; goesOn: () => void }>()
 
   private constructor(scheduler: Scheduler, waiting: (backends: number[]) => Promise<number[]>) {
     this.#scheduler = scheduler
@@ -93,7 +97,27 @@ export class Schedule {
   /** One step of a process: it begins when its turn comes. */
   async step<T>(process: SimulatedProcess, label: string, begin: () => Promise<T>): Promise<T> {
     await this.#scheduler.schedule(Promise.resolve(), `${process.name}: ${label}`)
+    while (process.still && !process.dead) await process.still
     return process.dead ? NEVER : begin()
+  }
+
+  /** `SIGSTOP`, until so many steps have been released, or none is left. */
+  standStill(process: SimulatedProcess, steps: number): void {
+    if (process.still) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    process.still = promise
+    this.#still.set(process, { steps, goesOn: resolve })
+  }
+
+  /** @param passed steps since the last time */
+  #goOn(passed: number): void {
+    for (const [process, still] of this.#still) {
+      still.steps -= passed
+      if (still.steps > 0 && !process.dead) continue
+      this.#still.delete(process)
+      process.still = null
+      still.goesOn()
+    }
   }
 
   /** The same for a statement, behind those that its connection has been given before. */
@@ -135,12 +159,14 @@ export class Schedule {
     for (let idle = 0; ; ) {
       await this.#settled()
       // What nobody awaits, such as returning a lock, comes to its end too.
-      if (isOver && this.#scheduler.count() === 0 && this.#running.size === 0) break
+      if (isOver && this.#scheduler.count() === 0 && this.#running.size === 0 && this.#still.size === 0) break
       if (this.#scheduler.count() > 0) {
         idle = 0
         await this.#scheduler.waitOne()
+        this.#goOn(1)
       } else {
         idle += 1
+        this.#goOn(Number.POSITIVE_INFINITY)
         // Each of them is a millisecond and more: PostgreSQL ends a deadlock after one second.
         if (idle > 5000) throw new Error('stuck: nothing goes on, and nothing can be released')
         await new Promise(resolve => setImmediate(resolve))

@@ -49,6 +49,7 @@ export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' |
 class Process implements SimulatedProcess {
   readonly name: string
   dead = false
+  still: Promise<void> | null = null
   readonly #death = Promise.withResolvers<void>()
   readonly died = this.#death.promise
   readonly pool: pg.Pool
@@ -274,6 +275,15 @@ export class World {
     return this.processes[index % this.processes.length] as Process
   }
 
+  /** A process whose call is on its way: much depends on what becomes of that one. Without any, the one with this number. */
+  inMidCall(index: number): Process {
+    return this.processes.find(process => this.platform.isCalledBy(process)) ?? this.process(index)
+  }
+
+  standStill(process: Process, steps: number): void {
+    this.#schedule?.standStill(process, steps)
+  }
+
   /** An activity of a process; nothing where it is at it already. */
   act(process: Process, activity: Activity): Promise<void> {
     if (process.dead || (activity !== 'work' && process.busy.has(activity))) return Promise.resolve()
@@ -289,14 +299,17 @@ export class World {
     })
   }
 
-  /** What a process does when a run is requested: it is planned, fed, and its jobs are executed, two at a time. */
+  /** What a process does when it wakes up: it plans and feeds, and meanwhile executes jobs, two at a time. */
   async cycle(process: Process): Promise<void> {
-    await this.act(process, 'plan')
-    await this.act(process, 'feed')
     const worker = async () => {
       while (this.queue.jobs.length > 0 && !process.dead) await this.act(process, 'work')
     }
-    await Promise.all([worker(), worker()])
+    const planner = async () => {
+      await this.act(process, 'plan')
+      await this.act(process, 'feed')
+      await worker()
+    }
+    await Promise.all([worker(), planner()])
     await this.act(process, 'finish')
   }
 
