@@ -230,6 +230,8 @@ export async function compare(
                      when e.userid is null or e.source_hash is null then 'new'
                      else 'changed' end
               when ${waits} then 'asked'
+              -- Back to the row that the platform confirmed, while another one may be on its way to it.
+              when s.hash <> e.source_hash and ${MAY_BE_SENT} then 'asked'
               when not s.active then null
               when ${recently(maxAgeMs)} then 'skipped'
               when ${everything} then 'asked'
@@ -308,6 +310,12 @@ function undecidedAmong(runs: readonly number[]): string {
 const WAITS_FOR_A_PLAN = `exists (
   select from dirsync.pending p
   where p.replan_at is not null and p.operation = 'update-employee'
+    and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid)`
+
+/** Condition on an employee `e`: an execution has begun whose outcome is not known, or whose answer was lost. */
+const MAY_BE_SENT = `exists (
+  select from dirsync.pending p
+  where (p.starts > 0 or p.sent_unknown) and p.operation = 'update-employee'
     and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid)`
 
 /** A longer time means always; PostgreSQL's own intervals and times are limited. */
@@ -413,10 +421,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      set active = d.active, source_hash = d.hash, vanished_at = null,
          acknowledged_hash = case
            when e.acknowledged_hash is distinct from d.hash then e.acknowledged_hash
-           when not exists (select from dirsync.pending p
-                            where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
-                              and p.entity_key = e.userid and (p.sent_unknown or p.starts > 0))
-             then e.acknowledged_hash end
+           when not ${MAY_BE_SENT} then e.acknowledged_hash end
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid
        and d.fresh and not d.unknown and d.hash is not null`,

@@ -177,7 +177,7 @@ const episodes = (trouble: Trouble[]): fc.Arbitrary<Turn[]> => {
   const episode = fc.tuple(change, ...then, sometimes(changeOf(FEW, fc.boolean()), 1))
   return fc
     .array(episode, { minLength: 2, maxLength: 6, size: 'max' })
-    .map(all => all.flatMap((turns): (Turn | null)[] => turns).filter(turn => turn !== null))
+    .map(all => all.flat().filter(turn => turn !== null))
 }
 
 /** Every seed has kinds of trouble of its own. */
@@ -476,8 +476,17 @@ interface Shown {
   acknowledged_hash: string | null
 }
 
-/** Law 15: whoever is called in sync is so on the platform. */
+/** Law 15: whoever is called in sync is so on the platform, and whoever waits has work that brings it there. */
 async function expectTrue(world: World, known: Known): Promise<void> {
+  const { rows: idle } = await world.observer.query<{ userid: string }>(
+    // Whose work was taken back waits for the next plan: no row has that hash.
+    `select userid from dirsync.employee e
+     where status = 'waiting' and source_hash <> uuid '00000000-0000-0000-0000-000000000000'
+       and not exists (select from dirsync.pending p
+                       where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
+                         and p.entity_key = e.userid)`,
+  )
+  known.breaches.push(...idle.map(({ userid }) => `${userid} waits, and nothing is to be done about it`))
   const { rows } = await world.observer.query<Shown>(
     `select userid, status, acknowledged_hash from dirsync.employee e where status = 'in_sync'`,
   )

@@ -309,6 +309,22 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect((await company.onPlatform()).get('e0048')).toMatchObject({ name: before.name })
   })
 
+  test('whose row HR takes back while the one between is sent has it back without another run', async () => {
+    await faults({ operation: 'employee/update', match: { userid: 'e0049' }, latencyMs: 1500, times: 1 })
+    const {
+      rows: [before],
+    } = await company.hr.query(`select name from person where userid = 'e0049'`)
+    await hr(`update person set name = 'Between' where userid = 'e0049'`)
+    const first = await company.db.query(`select dirsync.resync('changes') as id`)
+    await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
+    await hr('update person set name = $1 where userid = $2', [before.name, 'e0049'])
+    await company.run('changes')
+    await endOf(company.db, Number(first.rows[0].id))
+    const after = await company.db.query(`select status from dirsync.employee where userid = 'e0049'`)
+    expect(after.rows).toEqual([{ status: 'in_sync' }])
+    expect((await company.onPlatform()).get('e0049')).toMatchObject({ name: before.name })
+  })
+
   test('"too fast" is waited out, and spends no attempt', async () => {
     await faults({
       operation: 'employee/get',
