@@ -54,12 +54,37 @@ comment on function dirsync.case_before is
   'What an undo restores of a case, and the version that the case gets from the step that is about to be taken: gave '
   'stays as it was, version moves on when a later step is taken back.';
 
+create function dirsync.locked_case(id bigint) returns dirsync.dead_letter
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  locked dirsync.dead_letter;
+begin
+  -- Whether a case is ignored is noted with its employee, and an outcome writes the employee first.
+  perform from dirsync.employee e
+  where (e.enterprise_code, e.userid) in (select d.enterprise_code, d.entity_key from dirsync.dead_letter d
+                                          where d.id = locked_case.id and d.operation = 'update-employee')
+  for no key update;
+  select * into locked from dirsync.dead_letter d where d.id = locked_case.id for no key update;
+  return locked;
+end $$;
+comment on function dirsync.locked_case is
+  'Locks a case for a decision about it, and before it its employee, as outcomes do, so that neither waits for the other.';
+
+create or replace function dirsync.expect_version(id bigint, version integer) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if (dirsync.locked_case(id)).version <> expect_version.version then
+    perform dirsync.refuse('DS409', 'said.case_has_changed',
+      jsonb_build_object('case', id, 'change', dirsync.last_change(id)),
+      hint => 'Look at it again before you decide.');
+  end if;
+end $$;
+
 create or replace function dirsync.set_ignored(id bigint, reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  was dirsync.dead_letter;
+  was dirsync.dead_letter := dirsync.locked_case(id);
 begin
-  select * into was from dirsync.dead_letter d where d.id = set_ignored.id for no key update;
   update dirsync.dead_letter d
   set state = 'ignored', note = reason, next_retry_at = null, snooze_until = null, version = d.version + 1
   where d.id = set_ignored.id and d.state not in ('resolved', 'ignored');
@@ -160,11 +185,10 @@ comment on function dirsync.undoable is
 create function dirsync.set_undone(id bigint, within interval) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  d    dirsync.dead_letter;
+  d    dirsync.dead_letter := dirsync.locked_case(id);
   was  dirsync.dead_letter;
   step dirsync.dead_letter_event;
 begin
-  select * into d from dirsync.dead_letter c where c.id = set_undone.id for no key update;
   if d.id is null then
     perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;

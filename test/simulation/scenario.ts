@@ -130,12 +130,14 @@ const TROUBLE = Object.keys(troubleOf(SOME)) as Trouble[]
 const TOGETHER: Trouble[][] = [
   ['lost', 'cancelled'],
   ['killed', 'cancelled'],
+  ['killed', 'refused', 'cancelled'],
   ['swap', 'retried', 'cancelled'],
   ['swap', 'lost', 'later'],
   ['cutOff', 'still'],
   ['cutOff', 'killed', 'lost'],
   ['cutOff', 'still', 'named', 'lost'],
   ['many', 'decided', 'cancelled'],
+  ['many', 'cancelled'],
   ['many', 'inPart', 'named'],
   ['clock', 'later', 'lost'],
 ]

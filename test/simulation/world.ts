@@ -103,17 +103,38 @@ class SimulatedQueue {
   readonly failed: QueuedJob[] = []
   /** The latest that workers were given. */
   given: QueuedJob[] = []
+  readonly #inHand = new Map<QueuedJob, Process>()
 
-  take(): QueuedJob | undefined {
+  take(process: Process): QueuedJob | undefined {
     const job = this.jobs.shift()
     if (job) this.given = [job, ...this.given].slice(0, 3)
+    if (job) this.#inHand.set(job, process)
     return job
+  }
+
+  done(job: QueuedJob): void {
+    this.#inHand.delete(job)
+  }
+
+  /** What a process had in hand when it died is handed out again, a while later. */
+  forget(process: Process): void {
+    for (const [job, holder] of this.#inHand) if (holder === process) this.fail(job)
+  }
+
+  fail(job: QueuedJob): void {
+    this.#inHand.delete(job)
+    this.failed.push(job)
+  }
+
+  handOutAgain(): void {
+    this.jobs.push(...this.failed.splice(0))
   }
 
   reset(): void {
     this.jobs.length = 0
     this.failed.length = 0
     this.given = []
+    this.#inHand.clear()
   }
 
   async add(jobs: QueuedJob[]): Promise<void> {
@@ -301,6 +322,7 @@ export class World {
 
   /** What a process does when it wakes up: it plans and feeds, and meanwhile executes jobs, two at a time. */
   async cycle(process: Process): Promise<void> {
+    this.queue.handOutAgain()
     const worker = async () => {
       while (this.queue.jobs.length > 0 && !process.dead) await this.act(process, 'work')
     }
@@ -328,7 +350,7 @@ export class World {
         await finishRuns(pool)
         return
       case 'sweep':
-        this.queue.jobs.push(...this.queue.failed.splice(0))
+        this.queue.handOutAgain()
         await process.engine.feeder.sweep()
         return
       case 'retry':
@@ -340,13 +362,14 @@ export class World {
         await foldTally(pool)
         return
       case 'work': {
-        const job = this.queue.take()
+        const job = this.queue.take(process)
         if (!job) return
         try {
           await process.engine.processor.process(job, new AbortController().signal)
+          this.queue.done(job)
         } catch (error) {
           // BullMQ hands a job out again whose worker failed, a while later.
-          this.queue.failed.push(job)
+          if (!process.dead) this.queue.fail(job)
           throw error
         }
       }
@@ -357,6 +380,7 @@ export class World {
   async kill(process: Process): Promise<void> {
     process.die()
     this.platform.forget(process)
+    this.queue.forget(process)
     this.#started += 1
     this.processes[this.processes.indexOf(process)] = new Process(`p${this.#started}`, this)
     await this.#cut(backendsOf(process))

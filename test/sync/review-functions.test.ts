@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/lib/database.ts'
+import { until } from '../helpers/company.ts'
 import { caseOf, fail, hash, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -23,6 +24,9 @@ async function listen() {
   await client.query('listen dirsync')
   return { heard: once(client, 'notification').then(([message]) => message.payload as string) }
 }
+
+const WAITING_FOR_A_LOCK = `
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 describe('resync', () => {
   test('without arguments requests a run of changes and returns it', async () => {
@@ -312,6 +316,29 @@ test('the shell user is noted beside the database user', async () => {
   client.release(true)
   expect(await runs()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
   expect(await commands()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
+})
+
+test.each([
+  ['ignore', `select dirsync.ignore($1, 'why')`],
+  ['undo', 'select dirsync.undo($1)'],
+  ['ignore at a version', `select dirsync.ignore($1, 'why') from dirsync.expect_version($1, 1)`],
+])('%s goes on beside an outcome, which writes the employee, then the case', async (name, statement) => {
+  await store.rows(`insert into dirsync.employee (userid, active, source_hash) values ('e1', true, $1)`, [
+    hash('row'),
+  ])
+  const id = await fail(store)
+  if (name === 'undo') await call(`ignore($1, 'why')`, id)
+  const outcome = await store.pool.connect()
+  onTestFinished(() => outcome.release(true))
+  await outcome.query('begin')
+  await outcome.query(`update dirsync.employee set queried_at = now() where userid = 'e1'`)
+  const decided = Promise.allSettled([call(statement.replace('select dirsync.', ''), id)]).then(
+    ([end]) => end,
+  )
+  await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
+  await outcome.query('update dirsync.dead_letter set last_failed_at = now() where id = $1', [id])
+  await outcome.query('commit')
+  expect(await decided).toEqual({ status: 'fulfilled', value: expect.anything() })
 })
 
 describe('undo', () => {
