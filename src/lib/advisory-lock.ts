@@ -78,6 +78,7 @@ export function whileLocked<T>(
 /** Waits for the lock and then runs `work` on the connection that has it. */
 export function onceLocked<T>(pool: Pool, lock: Lock, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
+    await client.query(NOTICE_LOST_CLIENT)
     await call(client, 'pg_advisory_lock', lock)
     return unlocking(client, lock, work)
   })

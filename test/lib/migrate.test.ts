@@ -114,6 +114,20 @@ describe('migrate', () => {
     expect((await migrating).applied).toEqual(FILES)
   })
 
+  test('has the server end its session, and with it all locks, soon after its host has died without a word', async () => {
+    const database = await emptyDatabase()
+    const only = createPool(database.url, { max: 1, name: 'only', logger: SILENT })
+    onTestFinished(() => only.end())
+    await migrate(only)
+    const { rows } = await only.query(
+      `select name, setting from pg_settings where name in ('tcp_keepalives_idle', 'tcp_user_timeout') order by 1`,
+    )
+    expect(rows).toEqual([
+      { name: 'tcp_keepalives_idle', setting: '5' },
+      { name: 'tcp_user_timeout', setting: '15000' },
+    ])
+  })
+
   test('gives its lock back after a failure', async () => {
     const { pool } = await emptyDatabase()
     await pool.query('create schema dirsync; create table dirsync.command ()')
