@@ -17,13 +17,17 @@ let created = 0
 /**
  * Creates an empty database on the run's PostgreSQL, or with `migrated` a copy of one that has every migration.
  * Hold it with `await using`, or close it.
+ * @param options.copyOf name of another database to copy, to which nothing is connected
  */
-export async function createTestDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
+export async function createTestDatabase(
+  options: { migrated?: boolean; copyOf?: string } = {},
+): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl')
   created += 1
   const name = `${inject('databasePrefix')}${process.pid}_${created}`
   await withAdmin(adminUrl, async admin => {
-    const template = options.migrated ? await migratedTemplate(admin, adminUrl) : 'template0'
+    const template =
+      options.copyOf ?? (options.migrated ? await migratedTemplate(admin, adminUrl) : 'template0')
     // Copied file by file: nothing is logged that a crash would need.
     await admin.query(`create database ${name} template ${template} strategy file_copy`)
   })
