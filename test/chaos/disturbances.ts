@@ -47,8 +47,9 @@ export const DISTURBANCES: readonly Disturbance[] = [
     name: 'kill -9',
     weight: 14,
     async happen({ processes, kills }, dice) {
-      const workers = processes.filter(({ role }) => role === 'worker')
-      const process = dice.pick([...processes, ...workers, ...workers])
+      const present = processes.filter(({ isOlder }) => !isOlder)
+      const workers = present.filter(({ role }) => role === 'worker')
+      const process = dice.pick([...present, ...workers, ...workers])
       const held = await kills.kill(process)
       return `${process.name}, ${held === null ? 'unseen' : `${held} in hand`}`
     },

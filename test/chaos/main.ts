@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { accessSync, appendFileSync, constants } from 'node:fs'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
@@ -21,6 +21,7 @@ import { breachesOfStops, repeatedUpdates, type Stop, stopOften, unrecordedCalls
  * Real processes of dirsync under everything that goes wrong: `npm run chaos -- --minutes 15 --seed 1 --backend redis`. The seed
  * chooses what happens and when; how the processes take it, the machine does. In the end dirsync must be as it should be.
  * `npm run chaos -- --stops 200` only stops processes, politely, and then also wants no answered call to be repeated.
+ * `npm run chaos -- --beside FOLDER` has two of the processes run an older version, from its checkout, on a schema that was its own.
  */
 
 const { values: given } = parseArgs({
@@ -31,6 +32,8 @@ const { values: given } = parseArgs({
     seed: { type: 'string', default: '1' },
     backend: { type: 'string', default: 'redis' },
     employees: { type: 'string', default: '300' },
+    /** A checkout of an older version, with its packages. */
+    beside: { type: 'string' },
     json: { type: 'boolean', default: false },
     /** Where Debian's libfaketime is; without it, clocks are right. */
     faketime: { type: 'string', default: '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1' },
@@ -65,6 +68,9 @@ const NAMES = [
 const WEB = ['console-1', 'console,notifications'] as const
 /** Those whose clocks can be set. */
 const WITH_CLOCKS = ['worker-3', 'scheduler-2']
+/** Those of the older version, which were there before the upgrade. */
+const OLDER = ['worker-1', 'scheduler-1']
+const older = given.beside && join(resolve(given.beside), 'bin/dirsync')
 
 /** Of people and processes, and of all together, so many disturbances at a time. */
 const MOST_AT_ONCE = 4
@@ -140,7 +146,9 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
     HR_DATABASE_URL: servers.hr,
     ...(servers.redis && { REDIS_URL: servers.redis }),
   }
-  await promisify(execFile)(LAUNCHER, ['migrate'], { env: { PATH: process.env.PATH, ...direct } })
+  const migrate = (program: string) =>
+    promisify(execFile)(program, ['migrate'], { env: { PATH: process.env.PATH, ...direct } })
+  await migrate(older ?? LAUNCHER)
   const db = new pg.Pool({
     connectionString: servers.postgres,
     max: 8,
@@ -149,15 +157,26 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
   })
   db.on('error', () => {})
   opened.defer(() => db.end())
-  const money = new Money(platform, direct, { folder, runFolder })
-  await money.seed()
   const processes: Process[] = []
-  for (const [name, role] of stopCount > 0 ? [...NAMES, WEB] : NAMES) {
+  const names = stopCount > 0 ? [...NAMES, WEB] : NAMES
+  const start = async (name: string, role: Process['role']) => {
+    const isOlder = older !== undefined && OLDER.includes(name)
     const clock = WITH_CLOCKS.includes(name) && isThere(given.faketime) ? given.faketime : null
-    const started = await startProcess({ name, role, servers, settings, folder, runFolder, clock })
+    const options = { name, role, servers, settings, folder, runFolder, clock }
+    const started = await startProcess({ ...options, older: isOlder ? older : undefined })
     opened.defer(() => started.end())
     processes.push(started)
   }
+  if (older) {
+    // They are at work when the schema changes.
+    for (const [name, role] of names) if (OLDER.includes(name)) await start(name, role)
+    await db.query(`select dirsync.resync('changes')`)
+    await atWork(db, processes.length)
+    await migrate(LAUNCHER)
+  }
+  const money = new Money(platform, direct, { folder, runFolder })
+  await money.seed()
+  for (const [name, role] of names) if (!older || !OLDER.includes(name)) await start(name, role)
   const kills = new Kills(
     db,
     company.people.map(({ userid }) => userid),
@@ -176,12 +195,12 @@ function isThere(file: string): boolean {
   }
 }
 
-async function atWork({ db, processes }: Chaos): Promise<void> {
+async function atWork(db: pg.Pool, processes: number): Promise<void> {
   for (;;) {
     const { rows } = await db.query<{ ready: boolean }>(
       `select (select count(*) from dirsync.process) >= $1
               and exists (select from dirsync.sync_run where state = 'done') as ready`,
-      [processes.length],
+      [processes],
     )
     if (rows[0]?.ready) return
     await sleep(200)
@@ -265,7 +284,7 @@ async function figuresOf(
     )
   const { rows } = await db.query<{ runs: number }>('select count(*)::int as runs from dirsync.sync_run')
   return {
-    command: `npm run chaos -- ${stopCount > 0 ? `--stops ${stopCount}` : `--minutes ${minutes}`} --seed ${seed} --backend ${backend}`,
+    command: `npm run chaos -- ${stopCount > 0 ? `--stops ${stopCount}` : `--minutes ${minutes}`} --seed ${seed} --backend ${backend}${given.beside ? ` --beside ${given.beside}` : ''}`,
     minutes,
     disturbances: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
     leftOut: DISTURBANCES.filter(({ isPossible }) => !(isPossible?.(chaos) ?? true)).map(({ name }) => name),
@@ -351,7 +370,7 @@ async function main(): Promise<boolean> {
   const chaos: Chaos = await deploy(opened, over.signal, isElseCalm)
   say(`deployed: ${NAMES.length} processes, queue in ${backend}, seed ${seed}`)
   await chaos.db.query(`select dirsync.resync('changes')`)
-  await atWork(chaos)
+  await atWork(chaos.db, chaos.processes.length)
   say(
     `in step: ${chaos.company.people.length} employees; ${stopCount > 0 ? `${stopCount} stops` : `chaos for ${minutes} minutes`}`,
   )

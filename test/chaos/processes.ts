@@ -31,6 +31,8 @@ export interface Process {
   readonly links: { postgres: Link; hr: Link; redis?: Link }
   /** Whether its clock can be set. */
   readonly hasOwnClock: boolean
+  /** Whether it is of an older version, which could not start again on the present schema. */
+  readonly isOlder: boolean
   /** Ends that nobody asked for, once it had been at work. */
   readonly deaths: string[]
   /** How often it refused to start, because something that it needs was away. */
@@ -59,8 +61,10 @@ export async function startProcess(options: {
   runFolder: string
   /** libfaketime, for a process whose clock can be set. */
   clock: string | null
+  /** The program of another version. */
+  older?: string | undefined
 }): Promise<Process> {
-  const { name, role, servers, folder, runFolder, clock } = options
+  const { name, role, servers, folder, runFolder, clock, older } = options
   const links: Process['links'] = {
     postgres: await startLink(servers.postgres),
     hr: await startLink(servers.hr),
@@ -89,7 +93,10 @@ export async function startProcess(options: {
   let told: ChildProcess | undefined
   let child: ChildProcess
   const start = () => {
-    const started = spawn(LAUNCHER, ['start', '--roles', role], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const started = spawn(older ?? LAUNCHER, ['start', '--roles', role], {
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     child = started
     registerChild(runFolder, started)
     isAtWork = false
@@ -116,6 +123,7 @@ export async function startProcess(options: {
       refusals: () => refusals,
       isAtWork: () => isAtWork,
       hasOwnClock: clock !== null,
+      isOlder: older !== undefined,
     },
     stop: () => void child.kill('SIGSTOP'),
     go: () => void child.kill('SIGCONT'),

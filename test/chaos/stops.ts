@@ -35,7 +35,8 @@ export async function stopOften(chaos: Chaos, count: number, dice: Dice): Promis
     await sleep(dice.between(...GAP_MS))
     await approveHeld(chaos)
     const isAnywhere = dice.roll() < ANYWHERE_SHARE
-    const running = () => processes.filter(each => !stopping.has(each) && (isAnywhere || each.isAtWork()))
+    const running = () =>
+      processes.filter(each => !each.isOlder && !stopping.has(each) && (isAnywhere || each.isAtWork()))
     while (running().length === 0) await sleep(100)
     const process = dice.pick(running())
     stopping.add(process)
