@@ -39,6 +39,7 @@ import {
   type QueueState,
   type Role,
 } from './sync/process.ts'
+import { noticeRestore, restoreWatch } from './sync/restored.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf, type RunLimits } from './sync/safety.ts'
 import { claimSources } from './sync/sources.ts'
@@ -150,6 +151,8 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   // process sees the other account.
   const entry = await register(pool, options, hr, stops)
   const deployment = await claimDeployment(pool, accountOf(config), config.DEPLOYMENT_NAME)
+  await noticeRestore(pool, logger)
+  keepRunning(stops, restoreWatch(pool, logger))
   // Processes that only display, or hear notifications, have no say in which sources there are.
   if (needsQueue(roles)) await claimSources(pool, knownSources(config, hr))
   await entry.watchSources(isOutdated => {

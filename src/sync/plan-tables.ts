@@ -228,6 +228,9 @@ export async function compare(
               when s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash then
                 case when not s.active then 'left'
                      when e.userid is null or e.source_hash is null then 'new'
+                     -- HR has not changed it: the full run asks that was requested with the doubt.
+                     when s.hash = e.source_hash and ${DOUBTED} then
+                       case when ${everything} or ${waits} then 'asked' end
                      else 'changed' end
               when ${waits} then 'asked'
               -- Back to the row that the platform confirmed, while another one may be on its way to it.
@@ -317,6 +320,9 @@ const MAY_BE_SENT = `exists (
   select from dirsync.pending p
   where (p.starts > 0 or p.sent_unknown) and p.operation = 'update-employee'
     and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid)`
+
+/** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
+const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
 
 /** A longer time means always; PostgreSQL's own intervals and times are limited. */
 const LONGEST_AGE_MS = 100 * 365 * 86_400_000

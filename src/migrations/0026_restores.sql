@@ -1,0 +1,79 @@
+-- A database that was restored, or that a replica took over, may remember less than the platform was sent.
+
+alter table dirsync.deployment add column incarnation text;
+comment on column dirsync.deployment.incarnation is
+  'Where this row was written (see dirsync.incarnation). Where it is another one now, the database was restored, copied or '
+  'taken over by a replica; null: not known yet.';
+
+comment on column dirsync.employee.acknowledged_hash is
+  'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
+  'sync. Ones: it confirmed some row, but the database was restored since (see dirsync.doubt_memory).';
+
+-- pg_restore makes the table anew, a copied database has another number, another server another identifier, and a replica that
+-- takes over or a recovery to a point in time begins a new timeline.
+create function dirsync.incarnation() returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  server text;
+begin
+  begin
+    server := (select system_identifier from pg_control_system()) || ' '
+              || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+  exception when others then
+    -- A hosted server may refuse to tell.
+    server := '';
+  end;
+  return concat_ws(' ', server, (select oid from pg_database where datname = current_database()),
+                   'dirsync.deployment'::regclass::oid);
+end $$;
+comment on function dirsync.incarnation is
+  'Names the life of this database: server, timeline, database and table. A restart keeps it; a restored dump, a copy, a '
+  'replica that takes over and a recovery to a point in time do not.';
+
+create function dirsync.doubt_memory() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- In the order in which outcomes lock them.
+  perform from dirsync.employee e
+  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}'
+  order by e.enterprise_code, e.userid for update;
+  update dirsync.employee e
+  set acknowledged_hash = case when e.acknowledged_hash is not null
+                               then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end,
+      acknowledged = '{}', overwritten = '{}'
+  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}';
+  -- Executions that this database no longer knows may still be under way.
+  perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);
+  perform set_config('dirsync.actor', 'restore', true);
+  perform dirsync.resync('full');
+end $$;
+comment on function dirsync.doubt_memory is
+  'For a database that may be older than what was sent: no employee is in sync until the platform was asked about them. '
+  'Starts the full run that asks.';
+
+create function dirsync.notice_restore() returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  known text;
+  now_is text := dirsync.incarnation();
+begin
+  if not exists (select from dirsync.deployment d where d.incarnation is distinct from now_is) then
+    return false;
+  end if;
+  select d.incarnation into known from dirsync.deployment d for update;
+  if known is not distinct from now_is then
+    return false;
+  end if;
+  update dirsync.deployment set incarnation = now_is;
+  if known is null then
+    return false;
+  end if;
+  perform dirsync.doubt_memory();
+  return true;
+end $$;
+comment on function dirsync.notice_restore is
+  'Doubts the memory once where the database is not the one that wrote it. Every process calls it at its start and every few '
+  'seconds. Returns whether it was so.';
+
+-- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
+revoke execute on all functions in schema dirsync from public;

@@ -1,0 +1,109 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { type Company, createCompany, type Person, until } from '../helpers/company.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { breachesAtRest } from '../simulation/at-rest.ts'
+
+/*
+ * dirsync's database as it was some time ago, after the platform has moved on: a backup that is restored. What it does not know
+ * any more must not be called in sync.
+ */
+
+let own: TestDatabase
+let company: Company
+const FIELDS = ['name', 'mobile', 'email', 'dept_code', 'entry_day'] as const
+
+beforeAll(async () => {
+  own = await createTestDatabase({ migrated: true })
+  company = await createCompany({ employees: 60, databases: { own, hr: await createTestDatabase() } })
+})
+afterAll(() => company[Symbol.asyncDispose]())
+
+const rename = (userid: string, name: string) =>
+  company.hr.query('update person set name = $2 where userid = $1', [userid, name])
+const statusOf = async (userid: string) =>
+  (await own.pool.query('select status from dirsync.employee where userid = $1', [userid])).rows[0]?.status
+const quiet = () =>
+  until(async () => {
+    const { rows } = await own.pool.query(
+      `select exists (select from dirsync.pending)
+              or exists (select from dirsync.sync_run where finished_at is null) as busy`,
+    )
+    return rows[0].busy === false
+  })
+
+async function atRest(): Promise<string[]> {
+  const { rows } = await company.hr.query<Person>('select *, entry_day::text as entry_day from person')
+  return breachesAtRest<Person>(own.pool, {
+    hr: new Map(rows.map(row => [row.userid, row])),
+    platform: (await company.onPlatform()) as unknown as Map<string, Partial<Person>>,
+    fields: FIELDS,
+    touched: new Set(),
+  })
+}
+
+/** Runs statements where nothing is connected to dirsync's database. */
+async function asAdmin(...statements: string[]): Promise<void> {
+  const admin = new pg.Client(inject('postgresUrl'))
+  await admin.connect()
+  try {
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${own.name}' and pid <> pg_backend_pid()`,
+    )
+    for (const statement of statements) await admin.query(statement)
+  } finally {
+    await admin.end()
+  }
+}
+
+test('after an older state is restored, whoever may differ is not in sync until the platform was asked', async () => {
+  const backup = `${own.name}_backup`
+  const first = await company.start()
+  expect(await company.run('changes')).toMatchObject({ state: 'done' })
+  await first.stop()
+  await asAdmin(`create database ${backup} template ${own.name} strategy file_copy`)
+
+  const second = await company.start()
+  for (const userid of ['e0001', 'e0002']) await rename(userid, 'Renamed')
+  expect(await company.run('changes')).toMatchObject({ result: { outcomes: { updated: 2 } } })
+  await second.stop()
+  // HR goes back to what the backup knows, and on to something new; nobody has sent either.
+  await rename('e0001', 'Person 1')
+  await rename('e0003', 'Renamed')
+  await asAdmin(`drop database ${own.name} with (force)`, `alter database ${backup} rename to ${own.name}`)
+
+  // Looked at before any plan: HR is not read yet.
+  await company.hr.query('alter table person rename to away')
+  await company.start()
+  expect(await statusOf('e0001')).toBe('waiting')
+  const { rows } = await own.pool.query(
+    `select count(*)::int as n from dirsync.employee where status = 'in_sync'`,
+  )
+  expect(rows).toEqual([{ n: 0 }])
+
+  await company.hr.query('alter table away rename to person')
+  await company.run('full')
+  await company.run('changes')
+  await quiet()
+  const held = await company.onPlatform()
+  expect(held.get('e0001')).toMatchObject({ name: 'Person 1' })
+  expect(held.get('e0003')).toMatchObject({ name: 'Renamed' })
+  expect(await atRest()).toEqual([])
+})
+
+test('a restart is no restoration', async () => {
+  const calls = await company.calls()
+  const again = await company.start()
+  await again.stop()
+  expect(await statusOf('e0001')).toBe('in_sync')
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { calls: {} } })
+  expect((await company.calls())['employee/get']).toBe(calls['employee/get'])
+})
+
+test('the full run that asks is not taken for a change of everyone', async () => {
+  const { rows } = await own.pool.query(
+    `select state, requested_by, result -> 'outcomes' as outcomes from dirsync.sync_run
+     where requested_by like '%(restore)' order by id`,
+  )
+  expect(rows).toMatchObject([{ state: 'done' }])
+})
