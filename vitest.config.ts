@@ -10,7 +10,7 @@ import { programTags } from './test/helpers/programs.ts'
 const LONG = [
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
-  'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,sync/account-probe,sync/plan-beside-workers}.test.ts',
+  'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,queue/topologies,sync/account-probe,sync/plan-beside-workers}.test.ts',
   'test/{cli/account,cli/doctor,cli/runs,hr/files/contract,hr/files/deliveries,sync/dry-run,sync/passed-plan,sync/interrupted-upgrade,sync/fail-over}.test.ts',
 ]
 

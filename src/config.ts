@@ -18,6 +18,7 @@ import { isThisMachine } from './lib/http-server.ts'
 import { type Environment, readSetting } from './lib/io.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
+import { parseRedisAddress } from './queue/redis-address.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 import {
   inEnglish,
@@ -64,6 +65,15 @@ const url = (...protocols: string[]) =>
       }),
     })
     .describe(`address, ${protocols[0]}://…`)
+/** The address of Redis, which may name several servers. */
+const redisAddress = z
+  .string()
+  .refine(text => !/^rediss?:/.test(text) || isEncodedAddress(text), {
+    error: worded('said.wanted_encoded_password'),
+    abort: true,
+  })
+  .refine(text => parseRedisAddress(text) !== null, { error: worded('said.wanted_redis') })
+  .describe('address, redis://… or redis+sentinel://… or redis+cluster://…')
 /** The address of an HR system. */
 const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb', 'files')
   .superRefine((text, context) => {
@@ -251,8 +261,9 @@ export const SETTINGS = {
   },
   REDIS_URL: {
     group: 'Databases',
-    meaning: 'Redis for the queue. Without it the queue lives in DATABASE_URL.',
-    type: optional(url('redis', 'rediss')),
+    meaning:
+      'Redis for the queue: one server, redis+sentinel://host:26379,host:26379/master, or redis+cluster://host:6379,host:6379; with TLS rediss in place of redis. Without it the queue lives in DATABASE_URL.',
+    type: optional(redisAddress),
     example: 'redis://localhost:6379',
     secret: true,
   },

@@ -187,7 +187,11 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       'files:/pass?x',
       'should have ? and # of the path percent-encoded, and no parameters',
     ],
-    ['REDIS_URL', 'localhost:pass', 'should be an address beginning with redis:// or rediss://'],
+    [
+      'REDIS_URL',
+      'localhost:pass',
+      'should be redis://host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379, or the same with rediss',
+    ],
   ])('%s=%s, which is a secret and not shown', (name, value, wanted) => {
     const complaint = complaintAbout({ [name]: value })
     expect(complaint).toBe(`${name} holds (secret) but ${wanted}`)
@@ -327,6 +331,7 @@ describe('values are read as they are meant', () => {
     ],
     ['REDIS_URL', '', null],
     ['REDIS_URL', 'rediss://cache', 'rediss://cache'],
+    ['REDIS_URL', 'redis+sentinel://a:1,b:2/main', 'redis+sentinel://a:1,b:2/main'],
     ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
     ['MIRRORS', 'taxpayers, orders,', ['taxpayers', 'orders']],
     ['CONSOLE_PORT', '0', 0],

@@ -54,6 +54,7 @@ export const RULES: Record<string, Rule> = {
       'src/hr/mysql/address.ts',
       'src/hr/source-list.ts',
       'src/platform/operation.ts',
+      'src/queue/redis-address.ts',
       'src/sync/mirror-kind.ts',
       'src/console/auth/viewer.ts',
       'src/alerts/',

@@ -34,8 +34,9 @@ interface StoreOptions {
 export function createQueueBackend(
   options: StoreOptions & { deployment: string; logger: Logger },
 ): QueueBackend {
-  const id = { name: `dirsync-${options.deployment}`, prefix: 'bull' }
-  return new QueueBackend(openQueueStore(options), id, options.logger)
+  const store = openQueueStore(options)
+  const id = { name: `dirsync-${options.deployment}`, prefix: store.prefix }
+  return new QueueBackend(store, id, options.logger)
 }
 
 /** The store alone, to prepare or examine it without a queue. Opens no connection yet. */

@@ -36,6 +36,7 @@ const SILENCE_MS = 5_000
 export function createPostgresStore(databaseUrl: string): QueueStore {
   return {
     kind: 'postgres',
+    prefix: 'bull',
     connect: (role, onError) => connect(databaseUrl, role, onError),
     prepare: () => withClient(databaseUrl, client => runMigrations(client, SCHEMA)).then(() => {}),
     doctor: () => examine(databaseUrl),

@@ -1,6 +1,7 @@
 import { type BackendFactory, createRedisBackend, type IQueueBackend, isRedisVersionLowerThan } from 'bullmq'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { type Message, message } from '../texts/message.ts'
+import { parseRedisAddress } from './redis-address.ts'
 import {
   type ConnectionRole,
   type QueueCheck,
@@ -20,13 +21,23 @@ const OPTIONS = {
   retryStrategy: (attempts: number) => Math.min(attempts * 100, 500),
 } satisfies RedisOptions
 
-/** The queue in Redis, version 6.2 or later, which should persist everything: AOF on, `noeviction`. */
+/**
+ * The keys of a queue. In a cluster the braces keep all of them on one server: BullMQ's scripts change several at once.
+ */
+const PREFIX = 'bull'
+const PREFIX_IN_CLUSTER = '{bull}'
+
+/**
+ * The queue in Redis, version 6.2 or later, which should persist everything: AOF on, `noeviction`.
+ * @param redisUrl one server, those of a Sentinel, or a cluster
+ */
 export function createRedisStore(redisUrl: string): QueueStore {
   return {
     kind: 'redis',
+    prefix: prefixOf(redisUrl),
     connect: (role, onError) => connect(redisUrl, role, onError),
     async prepare() {
-      const { version } = await withClient(redisUrl, readServer)
+      const { version } = await withClient(redisUrl, readServers)
       if (isTooOld(version)) {
         throw new QueueError('QUEUE_STORE_TOO_OLD', message('said.queue_redis_old', { version }))
       }
@@ -36,8 +47,52 @@ export function createRedisStore(redisUrl: string): QueueStore {
   }
 }
 
+function prefixOf(url: string): string {
+  return parseRedisAddress(url)?.kind === 'cluster' ? PREFIX_IN_CLUSTER : PREFIX
+}
+
+type Client = Redis | Cluster
+
+interface Options {
+  connectTimeout: number
+  keepAlive: number
+  connectionName?: string
+  socketTimeout?: number
+  maxRetriesPerRequest: number | null
+  /** How long to wait before the next attempt to connect; null: do not try again. */
+  retryStrategy: (attempts: number) => number | null
+}
+
+/** Opens a client of what the address names. */
+function open(url: string, options: Options): Client {
+  const address = parseRedisAddress(url)
+  if (address === null || address.kind === 'single') return new Redis(url, options)
+  const { username, password, isTls } = address
+  const access = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(isTls && { tls: {} }),
+  }
+  const { retryStrategy, ...ofServers } = { ...options, ...access }
+  if (address.kind === 'sentinel') {
+    const { sentinels, master, db } = address
+    return new Redis({
+      ...ofServers,
+      ...{ sentinels, name: master, db, retryStrategy, sentinelRetryStrategy: retryStrategy },
+      ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+      // A server that was the master until now: the next connection asks the Sentinels.
+      reconnectOnError: error => error.message.startsWith('READONLY'),
+    })
+  }
+  return new Cluster(address.nodes, {
+    redisOptions: ofServers,
+    clusterRetryStrategy: retryStrategy,
+    slotsRefreshTimeout: OPTIONS.connectTimeout,
+  })
+}
+
 function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
-  const client = new Redis(url, {
+  const client = open(url, {
     ...OPTIONS,
     connectionName: 'dirsync-queue',
     socketTimeout: SILENCE_MS[role],
@@ -48,7 +103,7 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
   return {
     connection: client,
     backendFactory: createRedisBackend as BackendFactory<IQueueBackend, unknown>,
-    write: queue => write(client, queue),
+    write: queue => write(client, prefixOf(url), queue),
     close: async () => client.disconnect(),
     cut: () => client.disconnect(),
   }
@@ -57,16 +112,16 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
 /** Expiry of the key that only tests whether Redis takes writes. */
 const WRITTEN_FOR_SECONDS = 60
 
-function write(client: Redis, queue: string): Promise<unknown> {
-  return client.set(`bull:${queue}:written`, '', 'EX', WRITTEN_FOR_SECONDS)
+function write(client: Client, prefix: string, queue: string): Promise<unknown> {
+  return client.set(`${prefix}:${queue}:written`, '', 'EX', WRITTEN_FOR_SECONDS)
 }
 
 async function examine(url: string): Promise<QueueCheck[]> {
   let server: RedisFacts
   let refusal: string | null
   try {
-    server = await withClient(url, readServer)
-    refusal = await withClient(url, refusalOf)
+    server = await withClient(url, readServers)
+    refusal = await withClient(url, client => refusalOf(client, prefixOf(url)))
   } catch {
     return [{ ok: false, what: message('doctor.redis_silent'), remedy: message('doctor.start_redis') }]
   }
@@ -107,6 +162,23 @@ interface RedisFacts {
   appendOnly: boolean
 }
 
+/** What is true of all servers that take writes. */
+async function readServers(client: Client): Promise<RedisFacts> {
+  if (client instanceof Redis) return readServer(client)
+  await client.ping() // its servers are known then
+  const servers = await Promise.all(client.nodes('master').map(readServer))
+  const [first] = servers
+  if (first === undefined) throw new Error('the cluster names no master')
+  return {
+    version: servers.reduce(
+      (lowest, { version }) => (isRedisVersionLowerThan(version, lowest, 'redis') ? version : lowest),
+      first.version,
+    ),
+    policy: servers.find(({ policy }) => policy !== 'noeviction')?.policy ?? first.policy,
+    appendOnly: servers.every(({ appendOnly }) => appendOnly),
+  }
+}
+
 /** Reads INFO, which hosted servers allow where they forbid CONFIG. */
 async function readServer(client: Redis): Promise<RedisFacts> {
   const info = await client.info()
@@ -119,9 +191,9 @@ async function readServer(client: Redis): Promise<RedisFacts> {
 }
 
 /** Why Redis refuses writes; null when it takes them. */
-async function refusalOf(client: Redis): Promise<string | null> {
+async function refusalOf(client: Client, prefix: string): Promise<string | null> {
   try {
-    await write(client, 'dirsync-doctor')
+    await write(client, prefix, 'dirsync-doctor')
     return null
   } catch (error) {
     if (isAnswer(error)) return error.message
@@ -133,8 +205,8 @@ function isAnswer(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-async function withClient<T>(url: string, action: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { ...OPTIONS, maxRetriesPerRequest: 0, retryStrategy: () => null })
+async function withClient<T>(url: string, action: (client: Client) => Promise<T>): Promise<T> {
+  const client = open(url, { ...OPTIONS, maxRetriesPerRequest: 0, retryStrategy: () => null })
   let failure: unknown
   client.on('error', error => {
     failure = error

@@ -4,6 +4,8 @@ import { type Message, type Said, SaidError } from '../texts/message.ts'
 /** Where the queue lives: Redis (redis.ts) or PostgreSQL (postgres.ts). */
 export interface QueueStore {
   readonly kind: 'redis' | 'postgres'
+  /** Begins the names of all keys of a queue. */
+  readonly prefix: string
   /** @param onError called when a connection breaks; it reconnects by itself */
   connect(role: ConnectionRole, onError: (error: unknown) => void): StoreConnection
   /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */

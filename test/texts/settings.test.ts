@@ -32,7 +32,7 @@ test.each<[string, Environment, string[]]>([
     'of another form',
     { REDIS_URL: 'localhost', PLATFORM_RATE_LIMIT: 'fast', LOG_LEVEL: 'loud' },
     [
-      'REDIS_URL 的值为 ***，但应为以 redis:// 或 rediss:// 开头的地址',
+      'REDIS_URL 的值为 ***，但应为 redis://host:6379、redis+sentinel://host:26379,host:26379/master 或 redis+cluster://host:6379,host:6379，也可将 redis 换成 rediss',
       'PLATFORM_RATE_LIMIT 的值为 "fast"，但应为数字，或为 auto',
       'LOG_LEVEL 的值为 "loud"，但应为以下之一：trace、debug、info、warn、error、silent',
     ],

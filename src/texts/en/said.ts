@@ -410,6 +410,8 @@ export const saidTexts = {
   'said.wanted_of_it': 'it {wanted}',
   'said.wanted_or': '{wanted}, or {otherwise}',
   'said.wanted_encoded_password': 'should have special characters of its password percent-encoded',
+  'said.wanted_redis':
+    'should be redis://host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379, or the same with rediss',
   'said.wanted_address': 'should be an address beginning with {beginning}',
   'said.wanted_number': 'should be a number',
   'said.wanted_between': 'should be between {min} and {max}',

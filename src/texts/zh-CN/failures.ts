@@ -445,6 +445,8 @@ export const failures = {
   'said.wanted_of_it': '其内容{wanted}',
   'said.wanted_or': '{wanted}，或为 {otherwise}',
   'said.wanted_encoded_password': '密码中的特殊字符应使用百分号编码',
+  'said.wanted_redis':
+    '应为 redis://host:6379、redis+sentinel://host:26379,host:26379/master 或 redis+cluster://host:6379,host:6379，也可将 redis 换成 rediss',
   'said.wanted_address': '应为以 {beginning} 开头的地址',
   'said.wanted_number': '应为数字',
   'said.wanted_between': '应在 {min} 到 {max} 之间',
