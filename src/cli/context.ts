@@ -10,6 +10,7 @@ import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, Commands } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
+import { noticeRestore } from '../sync/restored.ts'
 import { message } from '../texts/message.ts'
 import { FailedError, STOP_SIGNALS } from './failure.ts'
 import { logWords, namedList, say, speak } from './language.ts'
@@ -64,6 +65,8 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
   await using opened = new AsyncDisposableStack()
   const { config, checked, logger, pool } = opened.use(await open(loadConfig, options.handlesSignals))
   await assertMigrated(pool, checked)
+  // What a command shows is so, also before anything was started.
+  await noticeRestore(pool, logger)
   // Most commands call neither HR nor the platform, and start faster without loading those clients.
   const connections = () => import('../connections.ts')
   const assertOurs = async () => assertAccount(pool, (await connections()).accountOf(config))
