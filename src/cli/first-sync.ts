@@ -86,8 +86,12 @@ export async function firstSync(options: {
   for (const kind of [first, 'departments', 'openids', ...options.mirrors] satisfies RunKind[]) {
     if (isStopped) return null
     const requested: { id: number; source: string }[] = []
-    for (const { name: source } of await sourcesFor(pool, kind))
+    for (const { name: source } of await sourcesFor(pool, kind)) {
+      // Work that is under way keeps its run: a restored database has just requested one.
+      const earlier = kind === 'full' ? await unfinishedRun(pool, kind, source) : null
+      if (earlier && earlier.state !== 'held') requested.push({ id: earlier.id, source })
       requested.push({ id: await requestRun(pool, kind, [], 'start', source), source })
+    }
     // If one source cannot be synced, the others still are.
     for (const { id, source } of requested) ok = (await follow(kind, id, source)) && ok
   }

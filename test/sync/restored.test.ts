@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { type Company, createCompany, type Person, until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { spawnDirsync } from '../helpers/process.ts'
 import { breachesAtRest } from '../simulation/at-rest.ts'
 
 /*
@@ -12,6 +13,7 @@ import { breachesAtRest } from '../simulation/at-rest.ts'
 
 let own: TestDatabase
 let company: Company
+let service: { stop(): Promise<void> }
 const FIELDS = ['name', 'mobile', 'email', 'dept_code', 'entry_day'] as const
 
 beforeAll(async () => {
@@ -81,7 +83,7 @@ test('after an older state is restored, whoever may differ is not in sync until 
   )
   expect(rows).toEqual([{ n: 0 }])
 
-  await company.start()
+  service = await company.start()
   await quiet()
   await company.run('changes')
   await quiet()
@@ -106,4 +108,17 @@ test('the full run that asks is not taken for a change of everyone', async () =>
      where requested_by like '%(restore)' order by id`,
   )
   expect(rows).toMatchObject([{ state: 'done' }])
+})
+
+test('a sync once and for all waits for that full run, and counts its calls', async () => {
+  await service.stop()
+  await own.pool.query('select dirsync.doubt_memory()')
+  await using once = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
+  expect(await once.exited).toEqual({ code: 0, signal: null })
+  const { runs, employees, platform_calls } = JSON.parse(once.stdout)
+  expect(runs.full).toHaveLength(2)
+  expect(employees).toMatchObject({ in_sync: 60 })
+  // Its own run asks once more about those whom the other one has dealt with by then.
+  expect(platform_calls['employee/get']).toBeGreaterThanOrEqual(60)
+  expect((await own.pool.query('select from dirsync.pending')).rowCount).toBe(0)
 })
