@@ -114,7 +114,7 @@ test('a text falls into its statements, whatever quotes and bodies it has', () =
 
 test.each(VERSIONS)(
   'an upgrade from %s ends alike, whichever statement its connection dies at',
-  { timeout: 600_000 },
+  { timeout: 900_000 },
   async version => {
     // Copied again and again, so that nothing may be connected to it.
     const template = await createTestDatabase()
