@@ -511,6 +511,8 @@ const ROUNDS = 8
 async function settleAll(world: World): Promise<void> {
   await person(world, 'select dirsync.resume()')
   await world.pass(4000)
+  // What a cancelled run had in hand is taken back when it returns; the next plan has it.
+  await world.rest(1)
   await world.requestRun('changes')
   for (let round = 0; round < ROUNDS; round++) {
     await world.rest(1)

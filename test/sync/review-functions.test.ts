@@ -323,13 +323,15 @@ test.each([
   ['undo', 'select dirsync.undo($1)'],
   ['ignore at a version', `select dirsync.ignore($1, 'why') from dirsync.expect_version($1, 1)`],
 ])('%s goes on beside an outcome, which writes the employee, then the case', async (name, statement) => {
-  await store.rows(`insert into dirsync.employee (userid, active, source_hash) values ('e1', true, $1)`, [
-    hash('row'),
-  ])
+  await store.pool.query(
+    `insert into dirsync.employee (userid, active, source_hash) values ('e1', true, $1)`,
+    [hash('row')],
+  )
   const id = await fail(store)
   if (name === 'undo') await call(`ignore($1, 'why')`, id)
-  const outcome = await store.pool.connect()
-  onTestFinished(() => outcome.release(true))
+  const outcome = createClient(store.url, 'test')
+  await outcome.connect()
+  onTestFinished(() => outcome.end())
   await outcome.query('begin')
   await outcome.query(`update dirsync.employee set queried_at = now() where userid = 'e1'`)
   const decided = Promise.allSettled([call(statement.replace('select dirsync.', ''), id)]).then(
