@@ -94,6 +94,19 @@ function maskAttributes(json: string): string {
   return codes.map(code => `${code}=***`).join(', ')
 }
 
+/**
+ * A foreign text with the personal values masked that its author was told and that have no form of their own: {@link maskText}
+ * sees numbers and addresses alone. A single character says too little, and may be part of any word.
+ */
+export function maskTold(text: string, told: Readonly<Record<string, string>>): string {
+  const { name = '', remark = '', employee_attribute = '' } = told
+  const attributes = employee_attribute.matchAll(/"attributeValue":"((?:[^"\\]|\\.)*)"/g)
+  return [remark, name, ...Array.from(attributes, match => unescaped(match[1] ?? ''))]
+    .filter(value => value.length > 1)
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((masked, value) => masked.replaceAll(value, () => hideValue(value) ?? ''), text)
+}
+
 /** The content of a quoted JSON text; unchanged if it is not JSON. */
 function unescaped(text: string): string {
   try {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { maskText } from '../directory/masking.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -249,7 +248,7 @@ export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { 
   }
   if (error.operation === tokenCreate.name) return null // without a token nothing is sent
   const { platformCode, traceId = null } = error
-  const words = maskText(error.platformMessage ?? '')
+  const words = error.maskedMessage ?? ''
   if (!error.outcomeKnown) {
     const what = words === '' ? error.said : [error.said, message('said.platform_said', { words })]
     return { state: 'unknown', platformCode: platformCode ?? null, message: what, traceId }

@@ -97,7 +97,7 @@ export class PlatformCaller {
     try {
       const answer = await this.#exchange(operation.name, request, options.signal)
       exchange.answer = answer
-      const data = readAnswer(operation, answer, clock(), rateLimitedCodes)
+      const data = readAnswer(operation, texts, answer, clock(), rateLimitedCodes)
       if (operation.isAbout?.(texts, data) === false) throw malformed(operation.name, answer)
       this.#ended(exchange, null, options.onCall)
       return data

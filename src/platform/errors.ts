@@ -1,5 +1,6 @@
 import { unitOf } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
+import { maskText } from '../directory/masking.ts'
 import { type Message, message } from '../texts/message.ts'
 import {
   type CatalogueEntry,
@@ -36,8 +37,10 @@ export interface PlatformFailure {
   readonly operation: string
   /** Code of the answer's envelope. */
   readonly platformCode?: number | undefined
-  /** The platform's own words. They may name a person: for the dead letter, never for a log. */
+  /** The platform's own words. They may name a person: for whoever made the call, never for a log. */
   readonly platformMessage?: string | undefined
+  /** The same for the dead letter: without numbers, addresses, and names and free texts that the platform was sent. */
+  readonly maskedMessage?: string | undefined
   readonly httpStatus?: number | undefined
   /** Identifies the call to the vendor's support. */
   readonly traceId?: string | undefined
@@ -57,6 +60,7 @@ export class PlatformError extends Error implements PlatformFailure {
   readonly operation: string
   readonly platformCode?: number | undefined
   declare readonly platformMessage?: string
+  declare readonly maskedMessage?: string
   readonly httpStatus?: number | undefined
   readonly traceId?: string | undefined
   readonly retryAfterMs?: number | undefined
@@ -86,8 +90,12 @@ export class PlatformError extends Error implements PlatformFailure {
     this.#verdict = verdict
     this.#said = said
     // Not enumerable: loggers write out enumerable properties of errors, and this one may hold personal data.
-    if (failure.platformMessage !== undefined)
-      Object.defineProperty(this, 'platformMessage', { value: failure.platformMessage })
+    const { platformMessage } = failure
+    if (platformMessage === undefined) return
+    Object.defineProperty(this, 'platformMessage', { value: platformMessage })
+    Object.defineProperty(this, 'maskedMessage', {
+      value: failure.maskedMessage ?? maskText(platformMessage),
+    })
   }
 
   /** The catalogue's verdict on this failure of its operation. */

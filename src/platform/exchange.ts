@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
+import { maskText, maskTold } from '../directory/masking.ts'
 import { entryOfCode, isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
@@ -156,12 +157,14 @@ const DEFAULT_WAIT_MS = 1000
 
 /**
  * Reads the envelope (section 2.1) and its data.
+ * @param sent the call's parameters, which a message may quote
  * @param now this process's time in milliseconds, for a `Retry-After` that is a date
  * @param rateLimitedCodes codes of the envelope that ask us to wait
  * @throws PlatformError of kind `http`, `malformed` or `business`
  */
 export function readAnswer<Response extends z.ZodType>(
   operation: Operation<string, z.ZodObject, Response>,
+  sent: Readonly<Record<string, string>>,
   answer: HttpAnswer,
   now: number,
   rateLimitedCodes: ReadonlySet<number>,
@@ -174,11 +177,13 @@ export function readAnswer<Response extends z.ZodType>(
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
+    const message = typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning
     throw new PlatformError({
       ...factsOf(operation.name, answer),
       kind: 'business',
       platformCode: code,
-      platformMessage: typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning,
+      platformMessage: message,
+      maskedMessage: message && maskText(maskTold(message, sent)),
       retryAfterMs: rateLimitedCodes.has(code) ? DEFAULT_WAIT_MS : undefined,
       outcomeKnown: operation.idempotent || isKnownWithoutEffect(code, operation.name),
     })

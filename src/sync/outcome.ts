@@ -1,6 +1,6 @@
 import type { FieldRefusal } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../directory/employee.ts'
-import { hideValue, maskText, maskValue } from '../directory/masking.ts'
+import { hideValue, maskValue } from '../directory/masking.ts'
 import { PlatformError, type Verdict } from '../platform/errors.ts'
 import { message, type Said } from '../texts/message.ts'
 import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backoff.ts'
@@ -298,12 +298,12 @@ export function failureOfRefusal(
   { error, verdict }: Refusal,
   given: Omit<NewFailure, 'category' | 'message' | 'remedy' | 'platformCode' | 'traceId'>,
 ): Failure {
-  const { platformMessage, platformCode, traceId } = error
+  const { maskedMessage, platformCode, traceId } = error
   return failure({
     ...given,
     category: verdict.category,
-    message: platformMessage
-      ? [verdict.said.meaning, message('said.platform_says', { words: maskText(platformMessage) })]
+    message: maskedMessage
+      ? [verdict.said.meaning, message('said.platform_says', { words: maskedMessage })]
       : verdict.said.meaning,
     remedy: verdict.said.remedy,
     platformCode: platformCode ?? null,

@@ -168,6 +168,21 @@ describe('answers', () => {
     })
   })
 
+  test('its masked message has no personal value that the call sent', async () => {
+    const said = 'Lee Ann (13812345678, ann@example.com): no grade P7, note "on leave", tax code X1'
+    platform.plan('employee/update', envelope(7, said, null))
+    const failure = failureOf(
+      client.employees.update({
+        ...{ userid: 'e1', name: 'Lee Ann', mobile: '13812345678', email: 'ann@example.com', level: 'P7' },
+        ...{ remark: 'on leave', employee_attribute: '[{"attributeCode":"tax","attributeValue":"X1"}]' },
+      }),
+    )
+    expect(await failure).toMatchObject({
+      platformMessage: said,
+      maskedMessage: '**** (7) (13***, ***@*** no grade P7, note "**** (8)", tax code **** (2)',
+    })
+  })
+
   test.each<[string, Reply]>([
     ['no JSON', status(200)],
     ['nothing', status(200, {}, '')],
