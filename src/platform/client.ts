@@ -1,4 +1,5 @@
 import type { CallOptions, ClockOffset } from './caller.ts'
+import { PlatformError } from './errors.ts'
 import type { Operation } from './operation.ts'
 import {
   type LimitAccount,
@@ -112,6 +113,7 @@ export class PlatformClient {
     list: (query: PaymentOrderListQuery = {}, options: CallOptions = {}): AsyncIterable<PaymentOrder> => {
       const pageSize = Number(query.page_size ?? LARGEST_PAGE)
       return everyRow({
+        operation: paymentOrderList.name,
         fetch: (page_index, signal) =>
           this.paymentOrders.page({ ...query, page_index, page_size: pageSize }, { ...options, signal }),
         keyOf: order => order.trade_no,
@@ -138,6 +140,7 @@ export class PlatformClient {
     list: (query: TaxpayerListQuery, options: CallOptions = {}): AsyncIterable<Taxpayer> => {
       const pageSize = Number(query.page_size ?? LARGEST_PAGE)
       return everyRow({
+        operation: taxpayerList.name,
         fetch: (page_no, signal) =>
           this.taxpayers.page({ ...query, page_no, page_size: pageSize }, { ...options, signal }),
         keyOf: row => JSON.stringify([row.identifier, row.taxpayer_name, row.taxpayer_nature]),
@@ -236,6 +239,9 @@ export interface ListPage<Row> {
   readonly data_list: readonly Row[]
 }
 
+/** Rows that are added in front make a page repeat the one before. A list that goes on like that has no end. */
+const MOST_REPEATS = 3
+
 /** How often to go through the pages when rows move while they are read. */
 const MOST_PASSES = 3
 
@@ -246,16 +252,19 @@ const MOST_PASSES = 3
  * Rows that are added or removed meanwhile push others over the edge of a page. A row that was seen before is skipped. When the
  * total changed between pages, or fewer rows were seen than there are, the pages are read again for the missed rows, three
  * times at most. (A row removed and another added between the same two pages cannot always be noticed.)
+ * @param operation for the error
  * @param fetch returns one page, counted from 1
  * @param keyOf identifies a row; a row without a key is returned in the first pass only
+ * @throws PlatformError of kind `malformed` when page after page of a pass brings only rows that it has had, and none is the last
  */
 export async function* everyRow<Row>(options: {
+  operation: string
   fetch: (index: number, signal: AbortSignal) => Promise<ListPage<Row>>
   keyOf: (row: Row) => string | null
   pageSize: number
   signal?: AbortSignal | undefined
 }): AsyncGenerator<Row, void, undefined> {
-  const { fetch, keyOf, pageSize } = options
+  const { operation, fetch, keyOf, pageSize } = options
   const giveUp = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal
   const seen = new Set<string>()
@@ -264,6 +273,8 @@ export async function* everyRow<Row>(options: {
     for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
       let hasMoved = false
       let rowsOfPass = 0
+      let repeats = 0
+      const inPass = new Set<string>()
       let total: number | null = null
       let next: Promise<ListPage<Row>> | null = fetch(1, signal)
       for (let index = 1; next !== null; index += 1) {
@@ -272,7 +283,13 @@ export async function* everyRow<Row>(options: {
         rowsOfPass += rows.length
         if (index > 1 && page.total_count !== total) hasMoved = true
         total = page.total_count
-        next = isLast(page, rowsOfPass, pageSize) ? null : fetch(index + 1, signal)
+        const had = inPass.size
+        for (const row of rows) inPass.add(keyOf(row) ?? JSON.stringify(row))
+        repeats = inPass.size > had ? 0 : repeats + 1
+        const isEnd = isLast(page, rowsOfPass, pageSize)
+        if (!isEnd && repeats > MOST_REPEATS)
+          throw new PlatformError({ kind: 'malformed', operation, outcomeKnown: false })
+        next = isEnd ? null : fetch(index + 1, signal)
         next?.catch(() => undefined) // a failure is thrown when its turn comes, if it comes
         for (const row of rows) {
           const key = keyOf(row)

@@ -8,6 +8,7 @@ interface Row {
   id: string | null
 }
 
+const LIST = { operation: 'list', keyOf: (row: Row) => row.id, pageSize: 2 }
 const rowsOf = (...ids: (string | null)[]): Row[] => ids.map(id => ({ id }))
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index))
@@ -46,7 +47,7 @@ class Listing {
 
   async read(pageSize = this.#size): Promise<(string | null)[]> {
     const ids: (string | null)[] = []
-    for await (const row of everyRow({ fetch: this.fetch, keyOf: row => row.id, pageSize })) ids.push(row.id)
+    for await (const row of everyRow({ ...LIST, fetch: this.fetch, pageSize })) ids.push(row.id)
     return ids
   }
 }
@@ -156,10 +157,46 @@ describe('rows that move', () => {
   })
 })
 
+describe('a list without an end', () => {
+  test.each<[string, Partial<ListPage<Row>>]>([
+    ['always has a next page', { has_next: true, data_list: rowsOf('1', '2') }],
+    ['has more rows than anybody', { total_count: 2 ** 53 - 1, data_list: rowsOf('1', '2') }],
+    ['is full, without a total', { data_list: rowsOf('1', '2') }],
+    ['has rows without a key', { has_next: true, data_list: rowsOf(null, null) }],
+  ])('whose page %s and is the same ends as malformed', async (_, page) => {
+    let asked = 0
+    const fetch = async (): Promise<ListPage<Row>> => {
+      asked += 1
+      if (asked > 1000) throw new Error('it goes on and on')
+      return { total_count: null, data_list: [], ...page }
+    }
+    const given: Row[] = []
+    const reading = async () => {
+      for await (const row of everyRow({ ...LIST, fetch })) given.push(row)
+    }
+    await expect(reading()).rejects.toMatchObject({ kind: 'malformed', operation: 'list' })
+    expect(asked).toBeLessThan(10)
+    expect(given.slice(0, 2)).toEqual(page.data_list)
+  })
+
+  test('is not what rows look like that many more push before', async () => {
+    // 2 and 1 come twice, as ever more are added in front: two pages that bring nothing new.
+    let added = 0
+    const listing = new Listing(numbered(1, 6), 2, list => {
+      if (added >= 4) return
+      for (let more = 0; more < 2; more += 1) list.rows.unshift({ id: `new${++added}` })
+    })
+    expect((await listing.read()).toSorted()).toEqual([
+      ...numbered(1, 6),
+      ...numbered(1, 4).map(number => `new${number}`),
+    ])
+  })
+})
+
 describe('fetching ahead', () => {
   test('the next page is under way while the rows of the present one are consumed, and no further one', async () => {
     const listing = new Listing(numbered(1, 6), 2)
-    const rows = everyRow({ fetch: listing.fetch, keyOf: row => row.id, pageSize: 2 })
+    const rows = everyRow({ ...LIST, fetch: listing.fetch })
     expect(listing.asked).toEqual([])
     await rows.next()
     expect(listing.asked).toEqual([1, 2])
@@ -177,7 +214,7 @@ describe('fetching ahead', () => {
       if (index === 1) return { total_count: 4, data_list: rowsOf('1', '2') }
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     }
-    for await (const row of everyRow({ fetch, keyOf: ({ id }) => id, pageSize: 2 })) {
+    for await (const row of everyRow({ ...LIST, fetch })) {
       expect(row.id).toBe('1')
       break
     }
@@ -189,7 +226,7 @@ describe('fetching ahead', () => {
       if (index === 2) throw new Error('page 2 failed')
       return { total_count: 4, data_list: rowsOf('1', '2') }
     }
-    const rows = everyRow({ fetch, keyOf: ({ id }) => id, pageSize: 2 })
+    const rows = everyRow({ ...LIST, fetch })
     await rows.next()
     await new Promise(resolve => setImmediate(resolve)) // it has failed by now, but has not been read yet
     expect((await rows.next()).value).toEqual({ id: '2' })
