@@ -63,6 +63,7 @@ const url = (...protocols: string[]) =>
       error: worded('said.wanted_address', {
         beginning: joined('said.either', protocols.map(beginning)),
       }),
+      abort: true,
     })
     .describe(`address, ${protocols[0]}://…`)
 /** The address of Redis, which may name several servers. */
@@ -214,7 +215,7 @@ function decode(text: string): string | null {
   }
 }
 
-interface Setting {
+export interface Setting {
   /** Its heading in docs/settings.md. */
   group: string
   /** Its meaning, in one plain sentence. */

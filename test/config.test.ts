@@ -258,6 +258,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['CONSOLE_URL', 'https://console.example/dirsync', 'should have no path'],
     ['CONSOLE_URL', 'https://console.example?x', 'should have no path'],
     ['CONSOLE_READ_ONLY', 'yes', 'should be one of true, false'],
+    ['OIDC_ISSUER', 'login.example', 'should be an address beginning with https:// or http://'],
     ['OIDC_ISSUER', 'http://login.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_ISSUER', 'http://localhost.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_SCOPES', 'profile email', 'should have openid among its scopes'],

@@ -191,7 +191,8 @@ function placeOf(place: readonly PropertyKey[], content: string): string {
   const [index, field, item] = place
   if (typeof index !== 'number') return ''
   const name: unknown = (JSON.parse(content) as { name?: unknown }[])[index]?.name
-  const shown = typeof name === 'string' && field !== 'name' ? ` (${name})` : ''
+  const isShort = typeof name === 'string' && /^[\p{L}\p{Nd} ._-]{1,40}$/u.test(name)
+  const shown = isShort && field !== 'name' ? ` (${name})` : ''
   const parts = [`source ${index + 1}${shown}`]
   if (field !== undefined)
     parts.push(typeof item === 'number' ? `${String(field)} ${item + 1}` : String(field))

@@ -129,6 +129,14 @@ describe('HR_SOURCES', () => {
       ],
     ],
     [
+      'a name of two lines',
+      [{ ...ADDRESSLESS, name: 'a\nb' }],
+      [
+        'source 1, name should be a name of at most 20 small letters, digits and hyphens that begins with a letter',
+        'source 1 should have either address or address_file',
+      ],
+    ],
+    [
       'a name twice',
       [SHANGHAI, { ...BEIJING, name: 'shanghai' }],
       ['source 2, name shanghai is the name of another source'],
