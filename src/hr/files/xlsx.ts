@@ -21,10 +21,7 @@ export interface Sheet {
 
 /** Opens a workbook while `work` runs. @throws FileProblem */
 export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => Promise<T>): Promise<T> {
-  const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(error => {
-    const words = (error as Error).message
-    throw new FileProblem(file => message('said.file_no_workbook', { file, words }))
-  })
+  const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(notZip)
   try {
     return await work(await sheetsOf(zip))
   } catch (error) {
@@ -36,12 +33,21 @@ export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => P
   }
 }
 
-async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
+function notZip(error: Error): never {
+  throw new FileProblem(file => message('said.file_no_workbook', { file, words: error.message }))
+}
+
+async function partsOf(zip: ZipFile): Promise<Map<string, Entry>> {
   const parts = new Map<string, Entry>()
   for await (const entry of zip.eachEntry()) parts.set(entry.fileName, entry)
+  return parts
+}
+
+async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
+  const parts = await partsOf(zip).catch(notZip)
   const stream = async (name: string): Promise<Readable | null> => {
     const entry = parts.get(name)
-    return entry ? zip.openReadStreamPromise(entry) : null
+    return entry ? zip.openReadStreamPromise(entry).catch(notZip) : null
   }
   const targets = new Map<string, string>()
   let sharedStrings = 'xl/sharedStrings.xml'

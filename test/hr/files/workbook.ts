@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+import { crc32, deflateRawSync } from 'node:zlib'
 
 /** A cell as its XML, such as `<c r="A1" t="n"><v>1</v></c>`; the test decides its content. */
 export interface SheetXml {
@@ -13,7 +13,11 @@ const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relatio
 /** A workbook as Excel writes one, as far as it is read. Styles: 0 plain, 1 a day, 2 a format with a year of its own, 3 a red number. */
 export function workbook(
   sheets: SheetXml[],
-  { texts = [], date1904 = false }: { texts?: string[]; date1904?: boolean } = {},
+  {
+    texts = [],
+    date1904 = false,
+    isPacked = false,
+  }: { texts?: string[]; date1904?: boolean; isPacked?: boolean } = {},
 ): Buffer {
   const list = sheets.map(({ name }, i) => `<sheet name="${name}" sheetId="${i + 1}" r:id="rId${i + 1}"/>`)
   const relations = sheets.map(
@@ -41,27 +45,31 @@ export function workbook(
       `<worksheet xmlns="${MAIN}"><sheetData>${rows.map(row => `<row>${row}</row>`).join('')}</sheetData></worksheet>`,
     ]),
   ]
-  return zip(parts.map(([name, xml]) => [name, Buffer.from(HEAD + xml)]))
+  return zip(
+    parts.map(([name, xml]) => [name, Buffer.from(HEAD + xml)]),
+    isPacked,
+  )
 }
 
-/** A zip without compression. */
-function zip(parts: [name: string, content: Buffer][]): Buffer {
+function zip(parts: [name: string, content: Buffer][], isPacked: boolean): Buffer {
   const local: Buffer[] = []
   const central: Buffer[] = []
   let offset = 0
   for (const [name, content] of parts) {
     const title = Buffer.from(name)
+    const stored = isPacked ? deflateRawSync(content) : content
     const shared = Buffer.alloc(26)
     shared.writeUInt16LE(20, 0)
+    shared.writeUInt16LE(isPacked ? 8 : 0, 4)
     shared.writeUInt32LE(crc32(content), 10)
-    shared.writeUInt32LE(content.length, 14)
+    shared.writeUInt32LE(stored.length, 14)
     shared.writeUInt32LE(content.length, 18)
     shared.writeUInt16LE(title.length, 22)
-    local.push(Buffer.from('PK\x03\x04', 'latin1'), shared, title, content)
+    local.push(Buffer.from('PK\x03\x04', 'latin1'), shared, title, stored)
     const place = Buffer.alloc(14)
     place.writeUInt32LE(offset, 10)
     central.push(Buffer.from('PK\x01\x02\x14\0', 'latin1'), shared, place, title)
-    offset += 30 + title.length + content.length
+    offset += 30 + title.length + stored.length
   }
   const directory = Buffer.concat(central)
   const end = Buffer.alloc(18)

@@ -182,3 +182,16 @@ test.each([
   expect(error).toBeInstanceOf(HrDeliveryError)
   expect(error.message.replace(/^.*is not complete: /, '')).toMatch(message)
 })
+
+test.each<[string, (book: Buffer) => Buffer]>([
+  ['has a byte before it', book => Buffer.concat([Buffer.from([0]), book])],
+  [
+    'names a part that is not where it says',
+    book => book.fill(255, book.indexOf('PK\x01\x02') + 42, book.indexOf('PK\x01\x02') + 46),
+  ],
+])('a zip that %s makes the delivery incomplete, by name', async (_, damage) => {
+  expect(await errorOf(remarks(damage(workbook([staff(text('a'))]))))).toMatchObject({
+    name: 'HrDeliveryError',
+    message: expect.stringMatching(/staff\.xlsx is not a workbook of Excel \(./),
+  })
+})
