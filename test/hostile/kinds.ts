@@ -1,17 +1,29 @@
+import { has } from '../helpers/programs.ts'
 import { platformAnswers } from './answers.ts'
+import { commandLines } from './arguments.ts'
 import { departments } from './departments.ts'
+import { hrFiles } from './hr-files.ts'
 import type { AnyKind } from './kind.ts'
+import { mappings } from './mappings.ts'
 import { notifications } from './notifications.ts'
+import { pastedInFiles, pastedInMariadb } from './other-selects.ts'
 import { consoleRoutes } from './routes.ts'
 import { hrRows } from './rows.ts'
 import { pastedSelects } from './selects.ts'
+import { settings } from './settings.ts'
 
 /** Every kind, in the order in which they are tried. */
 export const KINDS: readonly AnyKind[] = [
   platformAnswers,
   pastedSelects,
+  ...(has('mariadb') ? [pastedInMariadb] : []),
+  pastedInFiles,
   consoleRoutes,
   notifications,
   hrRows,
   departments,
+  hrFiles,
+  settings,
+  mappings,
+  commandLines,
 ]

@@ -1,8 +1,9 @@
 import { chmod, readdir } from 'node:fs/promises'
+import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { isOfHr } from '../../src/hr/errors.ts'
 import type { HrSource } from '../../src/hr/source.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { openHrSource } from '../hr/hr-database.ts'
 import { type Kind, must } from './kind.ts'
@@ -13,11 +14,12 @@ import { text } from './texts.ts'
  * database, its server's files and its sessions stay as they are, and the answer is rows or a failure that names the mapping.
  */
 
-const TODAY = 'select id as userid, nick as name from staff'
 /** Longest time of each statement. */
 const TIMEOUT_MS = 2000
+/** There are four statements at most, on a machine that others use as well. */
+const LONGEST_MS = 30_000
 /** Stands for a file that the server may write. */
-const FILE = '/FILE'
+export const FILE = '/FILE'
 
 const WRITES = [
   'delete from staff',
@@ -125,15 +127,6 @@ const DISGUISES: ((written: string) => string)[] = [
 const hex = (character: string, digits: number) =>
   (character.codePointAt(0) ?? 0).toString(16).padStart(digits, '0')
 
-const call = fc
-  .tuple(fc.constantFrom(...CALLS), fc.constantFrom(...DISGUISES))
-  .map(([written, disguise]) => disguise(written))
-const expression = fc.oneof(
-  { weight: 5, arbitrary: call },
-  { weight: 6, arbitrary: fc.constantFrom(...PLAIN) },
-)
-const write = fc.constantFrom(...WRITES)
-
 /** What may open or end a text, a name, a comment or a statement. */
 const SOUP = [
   ...[
@@ -181,13 +174,6 @@ const SOUP = [
     '\\!',
   ],
 ]
-const soup = fc.array(
-  fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...SOUP) }, { weight: 2, arbitrary: write }, text(200)),
-  {
-    maxLength: 5,
-  },
-)
-
 /** Ways out of the statement around a mapping: for what ends it, and what stays open. */
 const ESCAPES: ((write: string) => string)[] = [
   write => `; ${write}`,
@@ -212,8 +198,10 @@ const ESCAPES: ((write: string) => string)[] = [
   () => ' tablesample bernoulli (nextval($$numbers$$))',
 ]
 
-const FORMS: ((parts: { a: string; b: string; write: string; wayOut: string }) => string)[] = [
-  ({ a, b, wayOut }) => `select ${a} as userid, ${b} as name from staff${wayOut}`,
+type Form = (parts: { a: string; b: string; write: string; wayOut: string }) => string
+
+const PLAINEST: Form = ({ a, b, wayOut }) => `select ${a} as userid, ${b} as name from staff${wayOut}`
+const FORMS: Form[] = [
   ({ a, b, wayOut }) =>
     `select id as userid, ${b} as name from staff, hidden where ${a} is not null${wayOut}`,
   ({ a, write, wayOut }) =>
@@ -237,37 +225,67 @@ interface Pasted {
   sql: string
 }
 
-const inputs = fc
-  .tuple(
-    fc.constantFrom(...FORMS),
-    fc.record({
-      a: expression,
-      b: expression,
-      write,
-      wayOut: fc.oneof(
-        { weight: 2, arbitrary: fc.constant('') },
-        {
-          weight: 5,
-          arbitrary: fc.tuple(fc.constantFrom(...ESCAPES), write).map(([wayOut, what]) => wayOut(what)),
-        },
-      ),
-    }),
-    soup,
-    fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(400) }),
+/** What a server's SQL has of each sort. */
+export interface Grammar {
+  writes: readonly string[]
+  /** Expressions that do more than read. */
+  calls: readonly string[]
+  plain: readonly string[]
+  /** The same name or call, written otherwise. */
+  disguises: readonly ((written: string) => string)[]
+  soup: readonly string[]
+  /** Ways out of the statement around a mapping. */
+  escapes: readonly ((write: string) => string)[]
+}
+
+export function pasted({ writes, calls, plain, disguises, soup, escapes }: Grammar): fc.Arbitrary<Pasted> {
+  const call = fc
+    .tuple(fc.constantFrom(...calls), fc.constantFrom(...disguises))
+    .map(([written, disguise]) => disguise(written))
+  const expression = fc.oneof(
+    { weight: 5, arbitrary: call },
+    { weight: 6, arbitrary: fc.constantFrom(...plain) },
   )
-  .map(([form, parts, more, at]): Pasted => {
-    const sql = form(parts)
-    const place = at % (sql.length + 1)
-    return { sql: at < 0 ? sql : `${sql.slice(0, place)}${more.join('')}${sql.slice(place)}` }
-  })
+  const write = fc.constantFrom(...writes)
+  const wayOut = fc.tuple(fc.constantFrom(...escapes), write).map(([wayOut, what]) => wayOut(what))
+  const pieces = fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...soup) },
+    { weight: 2, arbitrary: write },
+    text(200),
+  )
+  return fc
+    .tuple(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant(PLAINEST) },
+        { weight: 5, arbitrary: fc.constantFrom(...FORMS) },
+      ),
+      fc.record({
+        a: expression,
+        b: expression,
+        write,
+        wayOut: fc.oneof({ weight: 2, arbitrary: fc.constant('') }, { weight: 5, arbitrary: wayOut }),
+      }),
+      fc.array(pieces, { maxLength: 5 }),
+      fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(400) }),
+    )
+    .map(([form, parts, more, at]): Pasted => {
+      const sql = form(parts)
+      const place = at % (sql.length + 1)
+      return { sql: at < 0 ? sql : `${sql.slice(0, place)}${more.join('')}${sql.slice(place)}` }
+    })
+}
+
+const POSTGRES: Grammar = {
+  ...{ writes: WRITES, calls: CALLS, plain: PLAIN, disguises: DISGUISES, soup: SOUP, escapes: ESCAPES },
+}
 
 export const pastedSelects: Kind<Pasted> = {
   name: 'pasted-selects',
   what: 'SELECTs that try to leave their read-only statement, on a real PostgreSQL as superuser',
   share: 6,
   few: 60,
-  inputs,
-  open: () => Hr.start(),
+  inputs: pasted(POSTGRES),
+  open: startPostgres,
 }
 
 /** What no SELECT may change, whatever it says. */
@@ -285,62 +303,84 @@ const STATE = `
          (select count(*) from pg_locks where locktype = 'advisory'
           and database = (select oid from pg_database where datname = current_database()))`
 
-class Hr {
-  readonly #database: TestDatabase
-  readonly #source: HrSource
+async function startPostgres(): Promise<SelectTrial> {
+  const database = await createTestDatabase()
+  await database.pool.query(`
+    create table staff (id text, nick text);
+    insert into staff values ('e1', 'Ann'), ('e2', 'Ben');
+    create sequence numbers;
+    create view hidden as select set_config('default_transaction_read_only', 'off', false) as was;
+    create function writes() returns text language sql as $$ insert into staff values ('e8', 'Eve') returning nick $$;
+    create function writes(staff) returns text language sql stable as $$ select nextval('numbers')::text $$;
+    create function has_been() returns text language plpgsql stable as $$ begin perform nextval('numbers'); return 'x'; end $$;
+    create procedure writer() language sql as $$ delete from staff $$`)
+  return SelectTrial.start({
+    source: openHrSource(database.url, TODAY),
+    state: async () => (await database.pool.query({ text: STATE, rowMode: 'array' })).rows[0],
+    close: () => database.close(),
+  })
+}
+
+/** HR, and what must stay as it is whatever a SELECT says. */
+interface Hr {
+  source: HrSource
+  state(): Promise<unknown>
+  close(): Promise<void>
+  /** What no row may have. */
+  secret?: string
+}
+
+/** A SELECT of the mapping in use. */
+export const TODAY = 'select id as userid, nick as name from staff'
+
+export class SelectTrial {
+  readonly #hr: Hr
+  /** Where nothing is to be left behind. */
   readonly #folder: string
   #before = ''
 
-  private constructor(database: TestDatabase, folder: string) {
-    this.#database = database
+  private constructor(hr: Hr, folder: string) {
+    this.#hr = hr
     this.#folder = folder
-    this.#source = openHrSource(database.url, TODAY)
   }
 
-  static async start(): Promise<Hr> {
-    const database = await createTestDatabase()
-    await database.pool.query(`
-      create table staff (id text, nick text);
-      insert into staff values ('e1', 'Ann'), ('e2', 'Ben');
-      create sequence numbers;
-      create view hidden as select set_config('default_transaction_read_only', 'off', false) as was;
-      create function writes() returns text language sql as $$ insert into staff values ('e8', 'Eve') returning nick $$;
-      create function writes(staff) returns text language sql stable as $$ select nextval('numbers')::text $$;
-      create function has_been() returns text language plpgsql stable as $$ begin perform nextval('numbers'); return 'x'; end $$;
-      create procedure writer() language sql as $$ delete from staff $$`)
+  static async start(hr: Hr): Promise<SelectTrial> {
     const folder = await temporaryFolder()
     await chmod(folder, 0o777) // the server's user may write there, if it can be made to
-    const hr = new Hr(database, folder)
-    hr.#before = await hr.#state()
-    return hr
+    const trial = new SelectTrial(hr, folder)
+    trial.#before = JSON.stringify(await hr.state())
+    return trial
   }
 
   async meet({ sql }: Pasted): Promise<string> {
+    const begun = performance.now()
     const outcome = await this.#read(sql.replaceAll(FILE, `${this.#folder}/left-behind`))
-    const after = await this.#state()
-    must(after === this.#before, `the database was ${this.#before} and is ${after}`)
+    must(performance.now() - begun < LONGEST_MS, `it takes ${Math.round(performance.now() - begun)} ms`)
+    const after = JSON.stringify(await this.#hr.state())
+    must(after === this.#before, `HR was ${this.#before} and is ${after}`)
     const files = await readdir(this.#folder)
-    must(files.length === 0, `the server wrote ${files.join()}`)
+    must(files.length === 0, `${files.join()} was written`)
     return outcome
   }
 
   async after(): Promise<void> {
-    const found = await this.#source.lookup([{ enterpriseCode: '', userid: 'e1' }])
+    const found = await this.#hr.source.lookup([{ enterpriseCode: '', userid: 'e1' }])
     must(found.size === 1, 'HR no longer answers')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#source.close()
-    await this.#database.close()
+    await this.#hr.source.close()
+    await this.#hr.close()
   }
 
   /** As a dry run does: looked at, read, and looked up. */
   async #read(sql: string): Promise<string> {
     try {
-      await using snapshot = await this.#source.snapshot(TIMEOUT_MS)
+      await using snapshot = await this.#hr.source.snapshot(TIMEOUT_MS)
       const mapping = await snapshot.inspect({ file: 'SELECT', sql })
       const scan = await snapshot.scan(mapping, new AbortController().signal)
-      for await (const _ of scan.stream);
+      const rows = await textOf(scan.stream)
+      must(this.#hr.secret === undefined || !rows.includes(this.#hr.secret), 'it reads what is not of HR')
       await snapshot.lookup(mapping, [{ enterpriseCode: '', userid: 'e1' }])
       return 'read'
     } catch (error) {
@@ -348,10 +388,5 @@ class Hr {
       must(error.message !== '', 'a refusal says nothing')
       return error.code
     }
-  }
-
-  async #state(): Promise<string> {
-    const { rows } = await this.#database.pool.query({ text: STATE, rowMode: 'array' })
-    return JSON.stringify(rows[0])
   }
 }

@@ -134,3 +134,47 @@ export function jsonValue(names: readonly string[], most = 2000): fc.Arbitrary<u
     ),
   })).any
 }
+
+/** The bytes of a file after what may become of it on its way: cut off, overwritten, in another encoding, twice in one. */
+export function damaged(whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
+  const piece = fc.oneof(
+    text(300, true).map(piece => Buffer.from(piece)),
+    fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes)),
+    fc.nat(5000).map(length => Buffer.alloc(length)),
+  )
+  const damage = fc.oneof(
+    { weight: 10, arbitrary: fc.constant((bytes: Buffer) => bytes) },
+    {
+      weight: 6,
+      arbitrary: fc.tuple(fc.nat(1000), fc.nat(200), piece).map(([at, length, piece]) => (bytes: Buffer) => {
+        const place = Math.floor((bytes.length * at) / 1000)
+        return Buffer.concat([bytes.subarray(0, place), piece, bytes.subarray(place + length)])
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc
+        .nat(1000)
+        .map(at => (bytes: Buffer) => bytes.subarray(0, Math.floor((bytes.length * at) / 1000))),
+    },
+    {
+      weight: 2,
+      arbitrary: fc
+        .constantFrom<[BufferEncoding, string]>(
+          ['utf16le', ''],
+          ['utf16le', '\ufeff'],
+          ['latin1', ''],
+          ['utf8', '\ufeff'],
+        )
+        .map(
+          ([encoding, mark]) =>
+            (bytes: Buffer) =>
+              Buffer.from(mark + bytes.toString(), encoding),
+        ),
+    },
+    { weight: 1, arbitrary: fc.constant((bytes: Buffer) => Buffer.concat([bytes, bytes])) },
+  )
+  return fc
+    .tuple(whole, fc.array(damage, { minLength: 1, maxLength: 3 }))
+    .map(([bytes, damages]) => damages.reduce((before, damage) => damage(before), bytes))
+}
