@@ -336,6 +336,13 @@ describe('/api/v1', () => {
     expect((await console.ask('admin', 'POST', `/api/v1/cases/views/${ours.id}/delete`)).statusCode).toBe(200)
     expect((await save('odd', false, 'category=left_hr')).statusCode).toBe(422)
     expect((await post('/api/v1/cases/display', { columns: ['cause'] })).statusCode).toBe(422)
+    const chosen = await console.browse(
+      'viewer',
+      'POST',
+      '/api/v1/cases/display',
+      'columns=cause&compact=true',
+    )
+    expect(chosen.json()).toEqual({ columns: ['cause'], compact: true })
   })
 
   test('describes every route of cases and bulk actions', async () => {

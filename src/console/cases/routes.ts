@@ -35,6 +35,7 @@ import { CaseStory, caseStory, everyCase } from './read.ts'
 import { HowTold, howTold, toldText } from './told.ts'
 import {
   CaseView,
+  ChosenDisplay,
   Display,
   deleteView,
   keepDisplay,
@@ -147,7 +148,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       role: 'viewer',
       summary: 'Choose the columns of one’s own list of cases, and how close its rows are',
       body: Display.extend({ back: z.string().max(4000).optional().describe('What a browser returns to') }),
-      result: Display,
+      result: ChosenDisplay,
       async run(ask, { input: { back: _, ...display } }) {
         await keepDisplay(pool, ask, display)
         return display

@@ -85,7 +85,9 @@ export const Display = z.object({
   columns: oneOrMore(z.enum(COLUMNS)).default([]).describe('Beside the key; none: the usual ones'),
   compact: z.stringbool().or(z.boolean()).default(false).describe('Rows close to each other'),
 })
-export type Display = z.output<typeof Display>
+/** The same, as it is answered. */
+export const ChosenDisplay = z.object({ columns: z.array(z.enum(COLUMNS)), compact: z.boolean() })
+export type Display = z.infer<typeof ChosenDisplay>
 
 /** Null for those who are no users of the console, such as tokens, and for users who have chosen nothing. */
 export async function readDisplay(pool: Pool, { viewer }: Ask): Promise<Display | null> {
