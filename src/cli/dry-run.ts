@@ -6,11 +6,10 @@ import { readMappingFile } from '../hr/mapping.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
 import { lastFullReading } from '../sync/earlier-runs.ts'
 import { limitsOf } from '../sync/safety.ts'
-import { message } from '../texts/message.ts'
 import { openContext } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { excerpt } from './excerpt.ts'
-import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { FailedError, stopSignal, unreadable } from './failure.ts'
 import { said, say } from './language.ts'
 import { colours, print, printJson, printText } from './output.ts'
 import { createProgress } from './progress.ts'
@@ -39,7 +38,7 @@ export const VERDICT_TEXTS = {
 export async function dryRunOf(file: string, options: { json?: true; source?: string }): Promise<void> {
   const mapping = await readMappingFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error instanceof MappingError) throw error
-    throw new UsageError(message('said.file_is_unreadable', { file, reason: error.code ?? '' }))
+    throw unreadable(file, error)
   })
   await using context = await openContext({ handlesSignals: true })
   await context.assertAccount()

@@ -1,7 +1,7 @@
 import type { ConfigError } from '../config.ts'
 import { codeOf, saidOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
-import { inWords, type Said, SaidError } from '../texts/message.ts'
+import { inWords, message, type Said, SaidError } from '../texts/message.ts'
 
 export { saidOf, sentenceOf } from '../lib/failure.ts'
 
@@ -15,6 +15,11 @@ class ShellError extends SaidError {
 /** Wrong use of a command: one sentence, exit 2. */
 export class UsageError extends ShellError {
   readonly exitCode = 2
+}
+
+/** A file that an argument names. */
+export function unreadable(file: string, { code = '' }: NodeJS.ErrnoException): UsageError {
+  return new UsageError(message('said.file_is_unreadable', { file: file.trim() || '""', reason: code }))
 }
 
 /**

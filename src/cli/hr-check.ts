@@ -8,12 +8,11 @@ import type { HrDelivery } from '../hr/server.ts'
 import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
 import { leaversAbound } from '../sync/safety.ts'
-import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
 import type { BrokenRule, ColumnFigures, Doubt } from '../workbench/columns.ts'
 import type { DepartmentFinding } from '../workbench/departments.ts'
-import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { FailedError, stopSignal, unreadable } from './failure.ts'
 import { named, namedList, said, say, speak } from './language.ts'
 import {
   colours,
@@ -70,9 +69,7 @@ async function check(options: CheckOptions): Promise<void> {
   const load = mapping === undefined ? loadHr : loadUnmappedHr
   if (mapping !== undefined)
     await readFile(mapping).catch((error: NodeJS.ErrnoException) => {
-      throw new UsageError(
-        message('said.file_is_unreadable', { file: mapping ?? '', reason: error.code ?? '' }),
-      )
+      throw unreadable(mapping, error)
     })
   const checked = checkSettings(load)
   speak(checked.language)

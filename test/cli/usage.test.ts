@@ -364,6 +364,7 @@ test.each([
     /give --yes to send the top-up without a question/,
   ],
   ['an emulator without secret', ['emulator'], /--secret/],
+  ['a mapping without a name', ['plan', '--mapping', ''], /^dirsync: "" (?:cannot be read|无法读取)/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
 ] as const)('%s is refused with one sentence, in English and in Chinese', async (_, args, sentence) => {
   expectRefusal(await dirsync(args), sentence)
