@@ -1,4 +1,5 @@
-import { Script } from 'node:vm'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext, Script } from 'node:vm'
 import fc from 'fast-check'
 
 /** A kind of hostile input: what comes from outside, and what must hold whatever it is. */
@@ -38,6 +39,8 @@ export interface Figures {
   seconds: number
   /** How many were taken in which way. */
   outcomes: Record<string, number>
+  /** What the process held after each third of them, in MB. */
+  heldMb: number[]
 }
 
 /** Of a run of fast-check, what a reader needs. */
@@ -71,12 +74,16 @@ export async function tryAll<Input>(kind: Kind<Input>, inputs: number, seed: num
   await using trial = await kind.open()
   const begun = performance.now()
   const outcomes: Record<string, number> = {}
+  const heldMb: number[] = []
+  let met = 0
   let shrinksUntil = Number.POSITIVE_INFINITY
   const property = fc.asyncProperty(kind.inputs, async input => {
     if (performance.now() > shrinksUntil) return
     try {
       const outcome = await trial.meet(input)
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      met += 1
+      if (met >= ((heldMb.length + 1) * inputs) / 3) heldMb.push(held())
     } catch (error) {
       shrinksUntil = Math.min(shrinksUntil, performance.now() + SHRINKING_MS)
       throw error
@@ -85,7 +92,27 @@ export async function tryAll<Input>(kind: Kind<Input>, inputs: number, seed: num
   const run = await fc.check(property, { seed, numRuns: inputs })
   if (run.failed) throw new Breach(kind.name, seed, run)
   await trial.after?.()
-  return { kind: kind.name, seed, inputs, seconds: (performance.now() - begun) / 1000, outcomes }
+  const [first = 0, second = 0, third = 0] = heldMb
+  must(
+    inputs < LEAST_FOR_LEAKS || second - first < LEAK_MB || third - second < LEAK_MB,
+    `${kind.name} holds ever more, in MB after each third: ${heldMb.join(', ')}`,
+  )
+  return { kind: kind.name, seed, inputs, seconds: (performance.now() - begun) / 1000, outcomes, heldMb }
+}
+
+/** Fewer inputs may as well fill what is kept on purpose. */
+const LEAST_FOR_LEAKS = 1000
+/** By how much more is held after each further third of the inputs, where nothing leaks; a run of a third may fill some cache. */
+const LEAK_MB = 16
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** What is in use after the garbage is gone: objects, and buffers beside them. In MB. */
+function held(): number {
+  collectGarbage()
+  const { heapUsed, external } = process.memoryUsage()
+  return Math.round((heapUsed + external) / 1e5) / 10
 }
 
 /** What takes some milliseconds at most is ended after this. */

@@ -41,7 +41,7 @@ class Lines implements Reporter {
       const outcomes = Object.entries(figures.outcomes).toSorted(([, a], [, b]) => b - a)
       const said = outcomes.map(([outcome, count]) => `${outcome} ${count}`).join(', ')
       process.stdout.write(
-        `${figures.kind}: ${figures.inputs} inputs in ${figures.seconds.toFixed(1)} s (${said})\n`,
+        `${figures.kind}: ${figures.inputs} inputs in ${figures.seconds.toFixed(1)} s, ${figures.heldMb.join(', ')} MB held (${said})\n`,
       )
     }
     for (const { message, stack } of test.result().errors ?? [])
