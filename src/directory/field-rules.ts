@@ -351,6 +351,8 @@ function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
     const value = valueText(rawValue)
     if (value instanceof RuleBreak) return value
     if (value === '') continue
+    // An escape may be half a character, which no request can carry.
+    if (!code.isWellFormed() || !value.isWellFormed()) return BAD_JSON
     if (!fits(value, 100)) return BAD_VALUE
     if (attributes.has(code)) return TWICE
     attributes.set(code, value)

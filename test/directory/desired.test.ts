@@ -147,6 +147,8 @@ describe('categories and extended fields', () => {
     ['[{"attributeCode":"a","attributeValue":"1","more":1}]', 'format'],
     ['{"a":9007199254740993}', 'format'],
     ['{"a":true}', 'format'],
+    [String.raw`{"a":"\udc00"}`, 'format'],
+    [String.raw`[{"attributeCode":"\udc00","attributeValue":"1"}]`, 'format'],
     ['{"":"x"}', 'length'],
     [`{"a":"${'x'.repeat(101)}"}`, 'length'],
     ['[{"attributeCode":"a","attributeValue":"1"},{"attributeCode":"a","attributeValue":"2"}]', 'duplicate'],
