@@ -198,6 +198,15 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     expect(complaint).not.toContain('pass')
   })
 
+  test.each(['12?s3cret', '12/?s3cret', '12/s3cret'])(
+    'a MySQL password of %s is not shown as a parameter',
+    password => {
+      expect(complaintAbout({ HR_DATABASE_URL: `mysql://u:${password}@hr/hr` })).toBe(
+        'HR_DATABASE_URL holds (secret) but should have special characters of its password percent-encoded',
+      )
+    },
+  )
+
   test.each([
     ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
     ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],

@@ -39,6 +39,8 @@ export function mysqlAddress(text: string): MysqlAddress {
 /** The address, or what is wrong with it. */
 function parsed(text: string): MysqlAddress | Message {
   const url = new URL(text)
+  // Its password has a raw / or ?, so that a part of it would be shown as the name of a parameter.
+  if (/^[^@]*:\/\/[^@]*[/?][^@]*@/.test(text)) return message('said.wanted_encoded_password')
   const parameters = new Map(
     [...url.searchParams].map(([name, value]) => [name.toLowerCase().replaceAll('_', '-'), value]),
   )
