@@ -211,9 +211,11 @@ export function rowHash(columns: readonly string[], row: Record<string, string |
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
 }
 
-/** Whether a row has no usable key: no user id, or a key too long for an index. */
+/** Whether a row has no usable key: no user id, or a key too long for an index. Measured as a scan has it, in COPY's form. */
 export function isKeyless({ enterprise_code, userid }: Record<string, string | null>): boolean {
-  return !userid || Buffer.byteLength(`${enterprise_code}${userid}`) > MAX_KEY_BYTES
+  return (
+    !userid || Buffer.byteLength(`${copyText(enterprise_code ?? '')}\t${copyText(userid)}`) > MAX_KEY_BYTES
+  )
 }
 
 /** Whether a row counts as active, as in the staging table. */

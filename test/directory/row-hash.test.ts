@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
-import { copyText, RowHasher, rowHash } from '../../src/directory/hash.ts'
+import { copyText, isKeyless, RowHasher, rowHash } from '../../src/directory/hash.ts'
 import { type StagedRow, stagedRows } from './staged-rows.ts'
 
 type Row = Record<string, string | null>
@@ -280,4 +280,15 @@ test('statistics count empty values per field and keep the newest updated_at', (
       })
     }),
   )
+})
+
+test.each([
+  ['as long as it may be', 'x'.repeat(1999), 0],
+  ['a byte longer', 'x'.repeat(2000), 1],
+  ['too long for its escapes', '\v'.repeat(1100), 1],
+])('a key %s is as usable to a look-up as to a scan', (_, userid, keyless) => {
+  const hasher = new RowHasher(['enterprise_code', 'userid', 'name'])
+  hasher.push(Buffer.from(`\t${copyText(userid)}\tAnn\n`))
+  expect(hasher.statistics.keyless).toBe(keyless)
+  expect(isKeyless({ enterprise_code: '', userid })).toBe(keyless === 1)
 })
