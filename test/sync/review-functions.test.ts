@@ -325,7 +325,7 @@ test.each([
 ])('%s goes on beside an outcome, which writes the employee, then the case', async (name, statement) => {
   await store.pool.query(
     `insert into dirsync.employee (userid, active, source_hash) values ('e1', true, $1)`,
-    [hash('row')],
+    [hash()],
   )
   const id = await fail(store)
   if (name === 'undo') await call(`ignore($1, 'why')`, id)
