@@ -107,12 +107,12 @@ test('what JSON in HR spells out, and no database can hold, becomes a case', asy
     state: 'done',
     result: { outcomes: { parked: 2 } },
   })
-  // It is no list of categories, and masked as any text that is none.
+  // Neither is what it should be, and both are masked as any text that is not.
   expect(worded(await cases('e0003'))).toMatchObject([
     { field: 'category', changed_fields: [{ value: '**** (19)' }] },
   ])
   expect(worded(await cases('e0004'))).toMatchObject([
-    { field: 'employee_attribute', changed_fields: [{ value: `${KEPT}=***` }] },
+    { field: 'employee_attribute', changed_fields: [{ value: '**** (58)' }] },
   ])
 })
 
