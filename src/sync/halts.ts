@@ -97,6 +97,9 @@ export async function liftHaltsAndLog(
     logger.info({ scope }, 'the halt is over: work continues')
 }
 
+/** Condition on a halt: a success since `time` disproves it. One that began later than now was raised before the clock was put back. */
+const beganBefore = (time: string) => `(since < ${time} or since > now())`
+
 /**
  * Lifts the halts that are disproved by a successful call that began at `startedAt`. Returns their scopes.
  * @param except categories that the call says nothing about
@@ -110,7 +113,7 @@ export async function liftHalts(
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
-       where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3)
+       where scope in ('*', $1) and ${beganBefore('$2')} and category <> 'paused' and category <> all ($3)
        returning scope
      )
      select scope, pg_notify('dirsync', 'feed') from lifted`,
@@ -156,7 +159,7 @@ export async function liftHrHalt(
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
-       where scope = any ($2) and category = 'hr_unavailable' and since < $1
+       where scope = any ($2) and category = 'hr_unavailable' and ${beganBefore('$1')}
        returning scope
      )
      select scope, pg_notify('dirsync', 'feed') from lifted`,

@@ -15,6 +15,7 @@ export interface Held {
 export type Fault = 'lost' | 'reset' | 'unavailable' | 'not_json' | 'wrong_secret'
 
 interface InFlight {
+  operation: string
   userid: string
   by: SimulatedProcess
 }
@@ -54,8 +55,9 @@ export class SimulatedPlatform {
     for (const call of this.#inFlight) if (call.by === process) this.#inFlight.delete(call)
   }
 
-  get isCalled(): boolean {
-    return this.#inFlight.size > 0
+  /** @param updates whether only updates count */
+  isCalled(updates: boolean): boolean {
+    return [...this.#inFlight].some(({ operation }) => !updates || operation === 'employee/update')
   }
 
   isCalledBy(process: SimulatedProcess): boolean {
@@ -138,7 +140,7 @@ export class SimulatedPlatform {
     { signal, onCall }: CallOptions,
   ): Promise<T> {
     if (signal?.aborted) throw failed('aborted', operation, true)
-    const mine = { userid, by }
+    const mine = { operation, userid, by }
     if (userid !== '' && [...this.#inFlight].some(other => other.userid === userid))
       this.breaches.push(`two calls at once for ${userid}`)
     this.#inFlight.add(mine)

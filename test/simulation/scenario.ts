@@ -119,7 +119,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   wiped: loss('wiped'),
   repeated: loss('twice', 'twice', 'reversed'),
   later: time(2, 15, 70),
-  clock: time(4000, -3600),
+  clock: time(4000, -3600, -24 * 3600),
 })
 
 type Trouble = keyof ReturnType<typeof troubleOf>
@@ -133,13 +133,15 @@ const TOGETHER: Trouble[][] = [
   ['killed', 'refused', 'cancelled'],
   ['swap', 'retried', 'cancelled'],
   ['swap', 'lost', 'later'],
+  ['swap', 'swap'],
   ['cutOff', 'still'],
   ['cutOff', 'killed', 'lost'],
   ['cutOff', 'still', 'named', 'lost'],
   ['many', 'decided', 'cancelled'],
   ['many', 'cancelled'],
   ['many', 'inPart', 'named'],
-  ['clock', 'later', 'lost'],
+  ['lost', 'clock'],
+  ['refused', 'clock', 'later'],
 ]
 
 const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: number) => {
@@ -147,11 +149,13 @@ const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: numbe
   return trouble.map(kind => ({ weight, arbitrary: kinds[kind] }))
 }
 
+const CALLS = ['a call', 'an update'] as const
+
 /** Anything at any moment. */
 const crowd = (trouble: Trouble[]): fc.Arbitrary<Turn[]> =>
   fc.array(
     fc.record({
-      after: fc.constantFrom(0, 3, 10, 30, 'a call' as const),
+      after: fc.constantFrom(0, 3, 10, 30, ...CALLS),
       wakes: fc.constantFrom(0, 0, 1, 1, null),
       next: fc.oneof(...WORK, ...anyOf(trouble, SOME, 3)),
     }),
@@ -169,7 +173,7 @@ const episodes = (trouble: Trouble[]): fc.Arbitrary<Turn[]> => {
   const sometimes = (next: Kind, freq: number) =>
     fc.option(
       fc.record({
-        after: fc.constantFrom(0, 3, 30, 'a call' as const, 'a call' as const),
+        after: fc.constantFrom(0, 3, 30, ...CALLS),
         wakes: fc.constantFrom(0, 1, null, null),
         next,
       }),
@@ -191,7 +195,7 @@ const HAPPENINGS: fc.Arbitrary<Turn[]> = fc.oneof(
 
 /** Comes once so many steps of others have had their turn, or a call is on its way; at the latest when no other is left. */
 export interface Turn {
-  after: number | 'a call'
+  after: number | (typeof CALLS)[number]
   next: Happening
   /** The process that takes notice of it, and does what there is to do. */
   wakes: number | null
@@ -253,7 +257,8 @@ async function play(world: World, scheduler: Scheduler, happenings: readonly Tur
       (async () => {
         const acts: Promise<void>[] = []
         for (const { after, next, wakes } of happenings) {
-          const isDue = (turn: number) => (after === 'a call' ? world.platform.isCalled : turn >= after)
+          const isDue = (turn: number) =>
+            typeof after === 'string' ? world.platform.isCalled(after === 'an update') : turn >= after
           for (let turn = 0; !isDue(turn) && schedule.isBusy; turn++)
             await scheduler.schedule(Promise.resolve(), 'a while')
           await scheduler.schedule(Promise.resolve(), JSON.stringify(next))

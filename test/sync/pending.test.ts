@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
-import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import { liftHalts, liftHrHalt, raiseHalt, readHalts } from '../../src/sync/halts.ts'
 import {
   addWork,
   countEnqueued,
@@ -276,6 +276,17 @@ describe('a clock that is put back', () => {
     const sweeping = feeder()
     for (let i = 0; i < 3; i += 1) await sweeping.sweep()
     expect((await take()).sort()).toEqual(['of tomorrow', 'queued tomorrow'])
+  })
+
+  test('leaves no halt that nothing lifts: one that began later than now', async () => {
+    await halt('C1')
+    await store.pool.query('update dirsync.halt set since = $1', [ahead(24 * 60)])
+    expect(await liftHalts(store.pool, 'C1', new Date())).toEqual(['C1'])
+    await halt('*')
+    await store.pool.query(`update dirsync.halt set since = $1, category = 'hr_unavailable'`, [
+      ahead(24 * 60),
+    ])
+    expect(await liftHrHalt(store.pool, { name: '', codes: null }, new Date())).toEqual(['*'])
   })
 
   test('leaves no probe waiting for longer than from one to the next', async () => {
