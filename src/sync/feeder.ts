@@ -4,6 +4,7 @@ import { FEED_MS, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { probeDelay } from './backoff.ts'
+import { endLateHalts } from './halts.ts'
 import { countEnqueued, endLateDelays, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
 /** Rows per chunk. One process feeds at a time. */
@@ -80,6 +81,7 @@ export class Feeder {
    */
   async sweep(): Promise<void> {
     await endLateDelays(this.#pool)
+    await endLateHalts(this.#pool)
     const enqueued = await countEnqueued(this.#pool)
     const { total } = enqueued === 0 ? { total: 0 } : await this.#queue.counts()
     const missing = Math.max(0, enqueued - total)

@@ -97,9 +97,6 @@ export async function liftHaltsAndLog(
     logger.info({ scope }, 'the halt is over: work continues')
 }
 
-/** Condition on a halt: a success since `time` disproves it. One that began later than now was raised before the clock was put back. */
-const beganBefore = (time: string) => `(since < ${time} or since > now())`
-
 /**
  * Lifts the halts that are disproved by a successful call that began at `startedAt`. Returns their scopes.
  * @param except categories that the call says nothing about
@@ -113,7 +110,7 @@ export async function liftHalts(
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
-       where scope in ('*', $1) and ${beganBefore('$2')} and category <> 'paused' and category <> all ($3)
+       where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3)
        returning scope
      )
      select scope, pg_notify('dirsync', 'feed') from lifted`,
@@ -159,13 +156,18 @@ export async function liftHrHalt(
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
-       where scope = any ($2) and category = 'hr_unavailable' and ${beganBefore('$1')}
+       where scope = any ($2) and category = 'hr_unavailable' and since < $1
        returning scope
      )
      select scope, pg_notify('dirsync', 'feed') from lifted`,
     [startedAt, scopesOf(source)],
   )
   return rows.map(({ scope }) => scope)
+}
+
+/** Has halts begin now that began later: the clock was put back, and no success could disprove them, nor a job be their probe. */
+export async function endLateHalts(db: Pool): Promise<void> {
+  await db.query('update dirsync.halt set since = clock_timestamp() where since > clock_timestamp()')
 }
 
 /** Whether a person has paused all calls (`dirsync.pause`). */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
+import { claim } from '../../src/sync/claim.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
-import { liftHalts, liftHrHalt, raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
 import {
   addWork,
   countEnqueued,
@@ -278,15 +279,15 @@ describe('a clock that is put back', () => {
     expect((await take()).sort()).toEqual(['of tomorrow', 'queued tomorrow'])
   })
 
-  test('leaves no halt that nothing lifts: one that began later than now', async () => {
+  test('leaves no halt that nothing lifts, and of which no job can be the probe', async () => {
+    await work('e1', { enterprise_code: 'C1' })
     await halt('C1')
     await store.pool.query('update dirsync.halt set since = $1', [ahead(24 * 60)])
-    expect(await liftHalts(store.pool, 'C1', new Date())).toEqual(['C1'])
-    await halt('*')
-    await store.pool.query(`update dirsync.halt set since = $1, category = 'hr_unavailable'`, [
-      ahead(24 * 60),
-    ])
-    expect(await liftHrHalt(store.pool, { name: '', codes: null }, new Date())).toEqual(['*'])
+    await feeder().sweep()
+    expect(await probe()).toHaveLength(1)
+    const [claimed] = await claim(store.pool, [employee('e1', 'C1')])
+    expect(claimed).toMatchObject({ halted: false, underHalt: true })
+    expect(await liftHalts(store.pool, 'C1', claimed?.startedAt ?? new Date(0))).toEqual(['C1'])
   })
 
   test('leaves no probe waiting for longer than from one to the next', async () => {
