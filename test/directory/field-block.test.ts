@@ -4,6 +4,7 @@ import {
   covers,
   type FieldBlock,
   type FieldRefusal,
+  isAmong,
   isWithheld,
   toBlock,
 } from '../../src/directory/difference.ts'
@@ -39,6 +40,23 @@ describe('of attributes', () => {
     expect(after(refusal('e1', 'x', ['a']), refusal('e2', 'y', ['a']))).toEqual({ codes: ['a'] })
     expect(after(refusal('e1', 'x', ['a']), refusal('e2', 'y', ['a', 'b']))).toEqual({ codes: ['a'] })
     expect(after(refusal('e1', 'x', ['a', 'b']), refusal('e2', 'y', ['a']))).toEqual({ codes: ['a'] })
+  })
+
+  test('the fewest codes are blocked that explain the refusals, whichever came first', () => {
+    const wide = refusal('e2', 'y', ['a', 'b'])
+    expect(after(wide, refusal('e1', 'x', ['a']), refusal('e3', 'z', ['a', 'b']))).toEqual({ codes: ['a'] })
+  })
+
+  test('codes that the latest value does not have are not blocked', () => {
+    expect(after(refusal('e1', 'x', ['z']), refusal('e2', 'y', ['z']), refusal('e3', 'w', ['a']))).toBeNull()
+  })
+
+  test('one block of several is enough', () => {
+    const block = (field: FieldBlock['field']): FieldBlock => ({
+      ...{ field, codes: null, probing: false, refusedHash: null },
+    })
+    expect(isAmong('remark', 'x', [block('name'), block('remark')])).toBe(true)
+    expect(isAmong('remark', 'x', [block('name')])).toBe(false)
   })
 
   test('two employees with a wrong code each block nothing', () => {

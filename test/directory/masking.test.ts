@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
-import { formOf, hideValue, maskValue } from '../../src/directory/masking.ts'
+import { formOf, hideValue, maskText, maskValue } from '../../src/directory/masking.ts'
 
 test('a value that breaks a rule shows its length and nothing of itself', () => {
   expect(hideValue('13812345678')).toBe('**** (11)')
@@ -20,7 +20,23 @@ test.each([
   expect(formOf(value)).toBe(form)
 })
 
+describe('maskText', () => {
+  test.each([
+    ['a number of five digits, in groups or not', 'no 12345 or 12-34-5', 'no 12*** or 12***'],
+    ['a word with four digits in a row', 'badge A1234', 'badge A1***'],
+    ['an address', 'to li.ming@hr.example now', 'to ***@*** now'],
+  ])('hides %s', (_, text, masked) => expect(maskText(text)).toBe(masked))
+
+  test.each(['code 4001', 'abcd1', 'in 3 of 12 rows', 'a1b2c3d4'])('keeps %s', text =>
+    expect(maskText(text)).toBe(text),
+  )
+})
+
 describe('maskValue', () => {
+  test('of an address shows the first character and the host', () => {
+    expect(maskValue('email', 'a@hr.example')).toBe('a***@hr.example')
+  })
+
   test.each<[EmployeeField, string, string]>([
     ['name', '甲乙丙', '甲*'],
     ['name', '𠮷乙', '𠮷*'],
