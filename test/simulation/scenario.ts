@@ -98,6 +98,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   many: fc.record({ what: fc.constant('hr-many' as const), count: fc.integer({ min: 3, max: EMPLOYEES }) }),
   away: fc.record({ what: fc.constant('hr-away' as const) }),
   swap: fc.record({ what: fc.constant('hr-swap' as const), run: fc.boolean() }),
+  changed: changeOf(employee, fc.constant(true)),
   unplanned: changeOf(employee, fc.constant(false)),
   touched: fc.record({ what: fc.constant('platform' as const), employee }),
   named: fc.record({ what: fc.constant('named' as const), employee }),
@@ -115,7 +116,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   still: fc.record({
     what: fc.constant('stand-still' as const),
     process: processIndex,
-    steps: fc.constantFrom(20, 60, 200),
+    steps: fc.constantFrom(20, 100, 300),
   }),
   wiped: loss('wiped'),
   repeated: loss('twice', 'twice', 'reversed'),
@@ -136,6 +137,7 @@ const TOGETHER: Trouble[][] = [
   ['swap', 'unplanned', 'retried'],
   ['swap', 'lost', 'later'],
   ['swap', 'swap'],
+  ['still', 'changed'],
   ['cutOff', 'still'],
   ['cutOff', 'killed', 'lost'],
   ['cutOff', 'still', 'named', 'lost'],
@@ -176,7 +178,7 @@ const episodes = (trouble: Trouble[]): fc.Arbitrary<Turn[]> => {
     fc.option(
       fc.record({
         after: fc.constantFrom(0, 3, 30, ...CALLS),
-        wakes: fc.constantFrom(0, 1, null, null),
+        wakes: fc.constantFrom(0, 1, null),
         next,
       }),
       { freq },
