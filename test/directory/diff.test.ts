@@ -66,6 +66,7 @@ describe('comparing', () => {
     expect(unitsOf({ birth_day: '05-17' }, { birth_day: '05-17' })).toEqual([])
     expect(unitsOf({ birth_day: '05-17' }, { birth_day: '1990-05-18' })).toEqual(['birth_day'])
     expect(unitsOf({ birth_day: '1990-05-17' }, { birth_day: '05-17' })).toEqual(['birth_day'])
+    expect(unitsOf({ name: '05-17' }, { name: '1990-05-17' })).toEqual(['name'])
   })
 
   test('HR without a value clears birth day, entry day, level, category and remark, and nothing else', () => {

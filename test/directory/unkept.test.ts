@@ -58,11 +58,22 @@ describe('a value that was sent and accepted', () => {
     const first = look(NOTHING, wanted, { mobile_area: '86', mobile: '13800000002' })
     expect(look(first, wanted, { mobile_area: '852', mobile: '13800000002' }).unkept).toEqual([])
     expect(look(first, wanted, { mobile_area: '86', mobile: '13800000002' }).unkept).toEqual(['mobile'])
+    const abroad = { ...wanted, mobile_area: '852' }
+    expect(look(first, abroad, { mobile_area: '86', mobile: '13800000002' }).unkept).toEqual([])
+  })
+
+  test('is remembered while it is not accepted anew, and only if it was before', () => {
+    const actual = { name: 'A' }
+    const desired = { key: { enterpriseCode: '', userid: 'e1' }, active: true, fields: { name: 'B' } }
+    const attempt = { differing: diffEmployee({ desired, actual, acknowledged: {} }), accepted: [], actual }
+    expect(overwrittenAfter({ name: 'hash' }, attempt)).toStrictEqual({ name: 'hash' })
+    expect(overwrittenAfter({}, attempt)).toStrictEqual({})
   })
 
   test('tells nothing where the platform does not tell what it holds', () => {
     const first = look(NOTHING, { cost_center_id: '7', level: 'P1' }, { level: null })
-    expect(first).toMatchObject({ sent: ['level', 'cost_center_id'], overwritten: {} })
+    expect(first).toMatchObject({ sent: ['level', 'cost_center_id'] })
+    expect(Object.keys(first.overwritten)).toEqual([])
     expect(look(first, { cost_center_id: '7', level: 'P1' }, { level: null })).toMatchObject({
       sent: [],
       unkept: [],
