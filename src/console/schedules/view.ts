@@ -64,10 +64,9 @@ export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
     [
       { title: t('schedules.job'), only: 'shell', of: ({ job }) => job },
       { title: t('schedules.job'), kind: 'main', only: 'page', of: ({ job }) => jobName(ask, job) },
-      { title: t('schedules.when'), of: schedule => whenText(ask, schedule) },
+      { title: t('schedules.when'), gives: true, of: schedule => whenText(ask, schedule) },
       {
         title: t('schedules.next'),
-        gives: true,
         of: row => joined([nextTick(ask, row), row.pause_reason && { foreign: row.pause_reason }], ': '),
       },
       { title: t('schedules.latest'), of: ({ ticks: [tick] }) => tick && latestTick(ask, tick) },
