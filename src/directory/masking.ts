@@ -96,15 +96,17 @@ function maskAttributes(json: string): string {
 
 /**
  * A foreign text with the personal values masked that its author was told and that have no form of their own: {@link maskText}
- * sees numbers and addresses alone. A single character says too little, and may be part of any word.
+ * sees numbers and addresses alone. Capital and small letters are the same. A single character says too little, and may be part of any word.
  */
 export function maskTold(text: string, told: Readonly<Record<string, string>>): string {
   const { name = '', remark = '', employee_attribute = '' } = told
   const attributes = employee_attribute.matchAll(/"attributeValue":"((?:[^"\\]|\\.)*)"/g)
-  return [remark, name, ...Array.from(attributes, match => unescaped(match[1] ?? ''))]
+  const values = [remark, name, ...Array.from(attributes, match => unescaped(match[1] ?? ''))]
     .filter(value => value.length > 1)
     .toSorted((a, b) => b.length - a.length)
-    .reduce((masked, value) => masked.replaceAll(value, () => hideValue(value) ?? ''), text)
+    .map(value => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  if (values.length === 0) return text
+  return text.replace(new RegExp(values.join('|'), 'giu'), value => hideValue(value) ?? '')
 }
 
 /** The content of a quoted JSON text; unchanged if it is not JSON. */

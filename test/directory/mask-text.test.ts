@@ -11,6 +11,8 @@ test.each([
   ['document 11010519491231002X', 'document 11***'],
   ['passport E12345678', 'passport E1***'],
   ['employee HR1234', 'employee HR***'],
+  ['room 12-34-5', 'room 12***'],
+  ['badge A1234', 'badge A1***'],
   ['born on 1990-12-31', 'born on 19***'],
   ['write to a.b+c@example.com, please', 'write to ***@*** please'],
   ['写给 a.b@example.com', '写给 ***@***'],
@@ -26,6 +28,8 @@ test.each([
   'HTTP 429, try again in 30 s',
   'field 3 of 14',
   'in 2024',
+  'abcd1',
+  'a1b2c3d4',
   '部门不存在',
 ])('%j stays as it is', text => {
   expect(maskText(text)).toBe(text)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
-import { formOf, hideValue, maskText, maskValue } from '../../src/directory/masking.ts'
+import { formOf, hideValue, maskTold, maskValue } from '../../src/directory/masking.ts'
 
 test('a value that breaks a rule shows its length and nothing of itself', () => {
   expect(hideValue('13812345678')).toBe('**** (11)')
@@ -20,16 +20,27 @@ test.each([
   expect(formOf(value)).toBe(form)
 })
 
-describe('maskText', () => {
-  test.each([
-    ['a number of five digits, in groups or not', 'no 12345 or 12-34-5', 'no 12*** or 12***'],
-    ['a word with four digits in a row', 'badge A1234', 'badge A1***'],
-    ['an address', 'to li.ming@hr.example now', 'to ***@*** now'],
-  ])('hides %s', (_, text, masked) => expect(maskText(text)).toBe(masked))
+describe('maskTold', () => {
+  const told = {
+    name: 'Li Ming',
+    remark: 'on leave',
+    employee_attribute: '[{"attributeCode":"a","attributeValue":"say \\"hi\\""}]',
+    mobile: '13800000000',
+  }
 
-  test.each(['code 4001', 'abcd1', 'in 3 of 12 rows', 'a1b2c3d4'])('keeps %s', text =>
-    expect(maskText(text)).toBe(text),
+  test.each<[string, string, string, string?]>([
+    ['what the call was about', 'Li Ming (on leave) exists', '**** (7) (**** (8)) exists'],
+    ['the same in other letters', 'LI MING exists', '**** (7) exists'],
+    ['what stands for something else in a pattern', 'a.b*(c) is bad', '**** (7) is bad', 'a.b*(c)'],
+    ['values of extended fields', 'bad value say "hi"', 'bad value **** (8)'],
+  ])('hides %s', (_, text, masked, name = told.name) =>
+    expect(maskTold(text, { ...told, name })).toBe(masked),
   )
+
+  test('the longest first, and no single character', () => {
+    expect(maskTold('Li Ming Li L', { name: 'Li', remark: 'Li Ming' })).toBe('**** (7) **** (2) L')
+    expect(maskTold('L', { name: 'L' })).toBe('L')
+  })
 })
 
 describe('maskValue', () => {

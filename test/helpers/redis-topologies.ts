@@ -172,6 +172,14 @@ export async function startCluster() {
     url: `redis+cluster://:${encodeURIComponent(PASSWORD)}@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     servers,
     isWhole,
+    /** Resolves when the others take one for dead, as they tell clients. */
+    calledDead(dead: Server): Promise<unknown> {
+      const other = servers.find(server => server !== dead) as Server
+      return until(async () => {
+        const nodes = await ask(other.port, client => client.call('CLUSTER', 'NODES') as Promise<string>)
+        return nodes.split('\n').some(line => line.includes(`:${dead.port}@`) && /\bfail\b(?!\?)/.test(line))
+      })
+    },
     /** Keys by the server that has them. */
     keys: () => Promise.all(servers.map(({ port }) => ask(port, client => client.keys('*')))),
     async [Symbol.asyncDispose]() {

@@ -8,11 +8,12 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { settingsOf } from '../hr/files/server-under-test.ts'
 import { openHrSource } from '../hr/hr-database.ts'
 import type { Kind } from './kind.ts'
-import { FILE, type Grammar, pasted, SelectTrial, TODAY } from './selects.ts'
+import { BREAKS, FILE, type Grammar, pasted, SelectTrial, TODAY } from './selects.ts'
 
 /* The same with the SQL of the other servers: MariaDB, whose user may do everything, and DuckDB over delivered files. */
 
 const SOUP = [
+  ...BREAKS,
   ...[
     "'",
     "''",
@@ -32,37 +33,8 @@ const SOUP = [
     '--\n',
     '#',
     '#\n',
-    '\r',
-    '\n',
-    '\f',
   ],
-  ...[
-    '\u00a0',
-    '\u2028',
-    '\ufeff',
-    ';',
-    ';;',
-    '(',
-    ')',
-    ') m',
-    ') m;',
-    ',',
-    ':',
-    '@',
-    '@@',
-    '$$',
-    '$x$',
-    "e'\\'",
-    "x'",
-    "_utf8'",
-    "n'",
-    '?',
-    '%',
-    '||',
-    '{x ',
-    '}',
-    'delimiter //',
-  ],
+  ...[':', '@', '@@', '$$', '$x$', "e'\\'", "x'", "_utf8'", "n'", '?', '%', '||', '{x ', '}', 'delimiter //'],
 ]
 
 const ESCAPES: Grammar['escapes'] = [

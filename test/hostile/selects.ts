@@ -127,8 +127,26 @@ const DISGUISES: ((written: string) => string)[] = [
 const hex = (character: string, digits: number) =>
   (character.codePointAt(0) ?? 0).toString(16).padStart(digits, '0')
 
+/** White space, or what a server may take for it; and ends of statements and of brackets. */
+export const BREAKS = [
+  '\r',
+  '\n',
+  '\f',
+  '\u00a0',
+  '\u2028',
+  '\ufeff',
+  ';',
+  ';;',
+  '(',
+  ')',
+  ') m',
+  ') m;',
+  ',',
+]
+
 /** What may open or end a text, a name, a comment or a statement. */
 const SOUP = [
+  ...BREAKS,
   ...[
     "'",
     "''",
@@ -151,28 +169,7 @@ const SOUP = [
     '--',
     '--\n',
   ],
-  ...[
-    '\r',
-    '\n',
-    '\f',
-    '\u00a0',
-    '\u2028',
-    '\ufeff',
-    '\0',
-    ';',
-    ';;',
-    '(',
-    ')',
-    ') m',
-    ') m;',
-    ',',
-    '::',
-    ':',
-    '%',
-    '\\.',
-    '\\copy',
-    '\\!',
-  ],
+  ...['\0', '::', ':', '%', '\\.', '\\copy', '\\!'],
 ]
 /** Ways out of the statement around a mapping: for what ends it, and what stays open. */
 const ESCAPES: ((write: string) => string)[] = [

@@ -85,10 +85,10 @@ test('in a cluster the queue is on one master, which dies and comes back, and wo
   const keys = await redis.keys()
   const homes = keys.flatMap((found, i) => (found.some(key => key.includes('dirsync-')) ? [i] : []))
   expect(homes).toHaveLength(1)
-  const home = redis.servers[homes[0] as number]
-  await home?.kill()
-  await new Promise(resolve => setTimeout(resolve, 3000)) // the others take it for dead
-  await home?.start()
+  const home = redis.servers[homes[0] as number] as (typeof redis.servers)[number]
+  await home.kill()
+  await redis.calledDead(home)
+  await home.start()
   expect(await breaches(company)).toEqual([])
 })
 

@@ -105,7 +105,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   decided: decision('approve', 'reject'),
   cancelled: decision('cancel'),
   retried: decision('retry'),
-  laidBy: decision('ignore', 'snooze', 'undo'),
+  setAside: decision('ignore', 'snooze', 'undo'),
   inPart: fc.record({ what: one('approve-part', 'reject-part'), which, employee }),
   paused: fc.record({ what: one('pause', 'resume') }),
   lost: fault('lost'),
