@@ -9,6 +9,9 @@ comment on column dirsync.employee.acknowledged_hash is
   'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
   'sync. Ones: it confirmed some row, but the database was restored since (see dirsync.doubt_memory).';
 
+create index employee_doubted on dirsync.employee (userid)
+  where acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
 -- pg_restore makes the table anew, a copied database has another number, another server another identifier, and a replica that
 -- takes over or a recovery to a point in time begins a new timeline.
 create function dirsync.incarnation() returns text

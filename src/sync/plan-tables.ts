@@ -16,6 +16,7 @@ import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 import { PRIORITY } from './outbox.ts'
+import { DOUBTED } from './restored.ts'
 import { NOT_BEGUN } from './run.ts'
 
 /**
@@ -320,9 +321,6 @@ const MAY_BE_SENT = `exists (
   select from dirsync.pending p
   where (p.starts > 0 or p.sent_unknown) and p.operation = 'update-employee'
     and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid)`
-
-/** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
-const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
 
 /** A longer time means always; PostgreSQL's own intervals and times are limited. */
 const LONGEST_AGE_MS = 100 * 365 * 86_400_000

@@ -17,6 +17,17 @@ export async function noticeRestore(db: Pool, logger: Logger): Promise<void> {
     )
 }
 
+/** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
+export const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
+
+/** How many of them the platform has yet to be asked about. */
+export async function countDoubted(db: Pool): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from dirsync.employee e where ${DOUBTED} and status in ('waiting', 'held')`,
+  )
+  return onlyRow(rows).n
+}
+
 /** Looks again and again. */
 export function restoreWatch(db: Pool, logger: Logger): Loop {
   return new Loop({

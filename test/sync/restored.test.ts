@@ -82,11 +82,14 @@ test('after an older state is restored, whoever may differ is not in sync until 
     `select count(*)::int as n from dirsync.employee where status = 'in_sync'`,
   )
   expect(rows).toEqual([{ n: 0 }])
+  const status = async () => (await dirsync(['status'], company.settings)).stdout
+  expect(await status()).toContain('the platform has yet to be asked about 60 employees')
 
   service = await company.start()
   await quiet()
   await company.run('changes')
   await quiet()
+  expect(await status()).not.toContain('yet to be asked')
   const held = await company.onPlatform()
   expect(held.get('e0001')).toMatchObject({ name: 'Person 1' })
   expect(held.get('e0003')).toMatchObject({ name: 'Renamed' })

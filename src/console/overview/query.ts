@@ -5,6 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { FOR_A_PERSON } from '../../sync/cases.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
+import { countDoubted } from '../../sync/restored.ts'
 import { HELD_RUNS } from '../../sync/run.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -39,6 +40,11 @@ export const OverviewResult = z.object({
   unknown_people: z
     .array(UnknownPeople)
     .describe('Enterprises of which the platform knows hardly anyone by their user id'),
+  doubted: z
+    .int()
+    .describe(
+      'Employees about whom the platform was not asked since the database was restored or taken over',
+    ),
   cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({
     calls_per_second: z.number(),
@@ -96,19 +102,20 @@ interface Now {
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
 export async function readNow(db: Pool, language: Language): Promise<Now> {
-  const [overview, pace, processes, alerts, unknown_people, { rows: held }] = await Promise.all([
+  const [overview, pace, processes, alerts, unknown_people, doubted, { rows: held }] = await Promise.all([
     readOverview(db),
     readPace(db),
     listProcesses(db),
     readUrgent(db, language),
     readUnknownPeople(db),
+    countDoubted(db),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
   ])
   const alive = processes.filter(process => process.alive)
   return {
-    result: { ...resultOf(overview, pace, alive, held), alerts, unknown_people },
+    result: { ...resultOf(overview, pace, alive, held), alerts, unknown_people, doubted },
     overview,
     pace,
     processes,
@@ -120,7 +127,7 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): Omit<OverviewResult, 'alerts' | 'unknown_people'> {
+): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted'> {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
@@ -156,6 +163,7 @@ export type Todo =
   | { what: 'no_worker' | 'no_scheduler' }
   | { what: 'halt'; halt: OverviewResult['halts'][number] }
   | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
+  | { what: 'doubted'; count: number }
   | { what: 'unknown'; people: UnknownPeople }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
@@ -182,6 +190,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
       ? [{ what: 'holdoff', holdoff: { gate: 'platform', paused_until, pause_reason } } as const]
       : []),
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
+    ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...latest_runs

@@ -222,6 +222,13 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return haltNotice(ask, todo.halt)
     case 'holdoff':
       return holdoffNotice(ask, todo.holdoff)
+    case 'doubted':
+      return {
+        notice: 'warn',
+        title: t('overview.doubted', { count: todo.count }),
+        what: t('overview.doubted.why'),
+        todo: { to: '/runs', text: t('overview.doubted.remedy') },
+      }
     case 'unknown':
       return unknownNotice(ask, todo.people, (employees.in_sync ?? 0) > 0)
     case 'held':
@@ -291,6 +298,8 @@ function commandsOf(todo: Todo): string[] {
       return todo.halt.category === 'paused' ? ['resume'] : ['doctor']
     case 'holdoff':
       return []
+    case 'doubted':
+      return ['runs']
     case 'unknown':
       return [`employee ${todo.people.example}`]
     case 'held':

@@ -13,6 +13,11 @@ export const overview = {
   'overview.no_scheduler.remedy': 'Start one with `dirsync start --roles scheduler`.',
   'overview.held': 'Run {run} is held: its plan has {planned, plural, one {# entry} other {# entries}}.',
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
+  'overview.doubted':
+    'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, one {# employee} other {# employees}}.',
+  'overview.doubted.why':
+    'Nobody counts as in sync before that. A full run was requested, and asks about them.',
+  'overview.doubted.remedy': 'See how far the full run is; if there is none, start one',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
   'overview.failed': 'Run {run} failed.',
   'overview.failed_alike': 'Runs {runs} failed for the same reason.',
