@@ -1,7 +1,7 @@
 import type { CallOptions } from '../../src/platform/caller.ts'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
-import type { SimulatedProcess } from './schedule.ts'
+import type { SimulatedProcess, StandsStill } from './schedule.ts'
 
 /** What the platform holds of an employee. */
 export interface Held {
@@ -24,9 +24,10 @@ interface InFlight {
  * The platform as its specification has it, where it matters for orders of events: one call after the other takes effect, a
  * mobile number belongs to one employee, a call may be lost before or after its effect. It notes what no platform should see.
  */
-export class SimulatedPlatform {
+export class SimulatedPlatform implements StandsStill {
   readonly employees = new Map<string, Held>()
   readonly departments = new Set(['D0', 'D1', 'D2'])
+  still: Promise<void> | null = null
   /** Breaches of what must always hold. */
   readonly breaches: string[] = []
   /** What the next calls meet. */

@@ -22,6 +22,7 @@ export type Happening =
   | { what: 'fault'; fault: 'lost' | 'reset' | 'unavailable' | 'not_json' | 'wrong_secret' }
   | { what: 'kill' | 'drop-locks' | 'cut-off'; process: number }
   | { what: 'stand-still'; process: number; steps: number }
+  | { what: 'slow'; steps: number }
   | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
   | { what: 'time'; seconds: number }
 
@@ -95,6 +96,7 @@ const loss = (...losses: Extract<Happening, { what: 'queue' }>['loss'][]): Kind 
 
 /** What gets in the way. */
 const troubleOf = (employee: fc.Arbitrary<number>) => ({
+  run: fc.record({ what: fc.constant('run' as const), kind: one('changes', 'changes', 'full') }),
   many: fc.record({ what: fc.constant('hr-many' as const), count: fc.integer({ min: 3, max: EMPLOYEES }) }),
   away: fc.record({ what: fc.constant('hr-away' as const) }),
   swap: fc.record({ what: fc.constant('hr-swap' as const), run: fc.boolean() }),
@@ -118,6 +120,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
     process: processIndex,
     steps: fc.constantFrom(20, 100, 300),
   }),
+  slow: fc.record({ what: fc.constant('slow' as const), steps: fc.constantFrom(40, 120, 300) }),
   wiped: loss('wiped'),
   repeated: loss('twice', 'twice', 'reversed'),
   later: time(2, 15, 70),
@@ -138,6 +141,13 @@ const TOGETHER: Trouble[][] = [
   ['swap', 'lost', 'later'],
   ['swap', 'swap'],
   ['still', 'changed'],
+  ['slow', 'changed'],
+  ['slow', 'cancelled'],
+  ['slow', 'swap', 'swap'],
+  ['slow', 'still', 'changed'],
+  ['slow', 'lost', 'changed', 'cancelled'],
+  ['many', 'decided', 'run'],
+  ['many', 'inPart', 'run'],
   ['cutOff', 'still'],
   ['cutOff', 'killed', 'lost'],
   ['cutOff', 'still', 'named', 'lost'],
@@ -242,6 +252,8 @@ interface Known {
   named: Set<string>
   /** Employees whom someone has changed on the platform, past dirsync. */
   touched: Set<string>
+  /** The hash of the row that a person has rejected, until HR has another one. */
+  rejected: Map<string, string>
   breaches: string[]
 }
 
@@ -252,6 +264,7 @@ async function play(world: World, scheduler: Scheduler, happenings: readonly Tur
     history: new Map([...world.hr.people].map(([userid, person]) => [userid, [person]])),
     named: new Set(),
     touched: new Set(),
+    rejected: new Map(),
     breaches: [],
   }
   world.platform.onUpdate = (userid, sent) => expectPassed(world, known, userid, sent)
@@ -347,7 +360,17 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
         'approve-part': "approve_part($1, $2, 'why')",
         'reject-part': "reject_part($1, $2, 'why')",
       }
-      return person(world, `select dirsync.${decision[next.what]}`, filter === null ? [run] : [run, filter])
+      const [undecided, were] = [await undecidedOf(world, run), new Map(known.rejected)]
+      if (next.what.startsWith('reject'))
+        for (const { userid, hash } of undecided)
+          if (!('employee' in next) || userid === `e${next.employee}`) known.rejected.set(userid, hash)
+      const isDecided = await person(
+        world,
+        `select dirsync.${decision[next.what]}`,
+        filter === null ? [run] : [run, filter],
+      )
+      if (!isDecided) known.rejected = were
+      return
     }
     case 'cancel': {
       const run = await pick(
@@ -374,9 +397,11 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
       return
     }
     case 'pause':
-      return person(world, `select dirsync.pause('why')`)
+      await person(world, `select dirsync.pause('why')`)
+      return
     case 'resume':
-      return person(world, 'select dirsync.resume()')
+      await person(world, 'select dirsync.resume()')
+      return
     case 'fault':
       world.platform.faults.push(next.fault)
       return
@@ -395,6 +420,8 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
     }
     case 'stand-still':
       return world.standStill(world.inMidCall(next.process), next.steps)
+    case 'slow':
+      return world.platformStandsStill(next.steps)
     case 'queue': {
       const { jobs, given } = world.queue
       if (next.loss === 'wiped') jobs.length = 0
@@ -433,16 +460,30 @@ async function changeHr(
 
 async function writeHr(world: World, known: Known, userid: string, row: Person | null): Promise<void> {
   await world.writePerson(userid, row)
+  known.rejected.delete(userid)
   if (row) known.history.get(userid)?.push(row)
 }
 
-/** What a person does may be refused, because others were faster. */
-async function person(world: World, statement: string, values: unknown[] = []): Promise<void> {
+/** The rows that wait for a decision about a held run, and have not passed before. */
+async function undecidedOf(world: World, run: number): Promise<{ userid: string; hash: string }[]> {
+  const { rows } = await world.observer.query<{ userid: string; hash: string }>(
+    `select entity_key as userid, source_hash as hash from dirsync.planned_work w
+     where run_id = $1 and decision_id is null and reason <> 'asked' and source_hash is not null
+       and not exists (select from simulated.passed p where p.userid = w.entity_key and p.hash = w.source_hash)`,
+    [run],
+  )
+  return rows
+}
+
+/** What a person does may be refused, because others were faster. @returns whether it was done */
+async function person(world: World, statement: string, values: unknown[] = []): Promise<boolean> {
   try {
     await world.observer.query(statement, values)
+    return true
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (!/^(DS|P0|22|55)/.test(code)) throw new Error(`${statement}: ${error}`, { cause: error })
+    return false
   }
 }
 
@@ -461,7 +502,10 @@ async function pickRow(
 
 // What must hold at any moment
 
-/** Law 11: nothing is sent unless a plan has passed it, or a person named the employee. */
+/**
+ * Law 11: nothing is sent unless a plan has passed it, or a person named the employee. What a person has rejected is not sent
+ * before HR has another row.
+ */
 async function expectPassed(
   world: World,
   known: Known,
@@ -473,12 +517,13 @@ async function expectPassed(
     'select hash from simulated.passed where userid = $1',
     [userid],
   )
-  const isPassed = rows.some(({ hash }) => {
+  const isOf = (hash: string) => {
     const row = world.rowOf(userid, hash)
     return row && Object.entries(sent).every(([field, value]) => row[field as keyof Person] === value)
-  })
-  if (!isPassed)
-    known.breaches.push(`${JSON.stringify(sent)} was sent for ${userid}, which no plan has passed`)
+  }
+  const rejected = known.rejected.get(userid)
+  if (!rows.some(({ hash }) => hash !== rejected && isOf(hash)))
+    known.breaches.push(`${JSON.stringify(sent)} was sent for ${userid}, which no plan has passed, or a person has rejected`)
 }
 
 interface Shown {
@@ -498,6 +543,11 @@ async function expectTrue(world: World, known: Known): Promise<void> {
                          and p.entity_key = e.userid)`,
   )
   known.breaches.push(...idle.map(({ userid }) => `${userid} waits, and nothing is to be done about it`))
+  const { rows: late } = await world.observer.query<{ entity_key: string; run: string }>(
+    `select p.entity_key, r.id || ' is ' || r.state as run
+     from dirsync.pending p join dirsync.sync_run r on r.id = p.run_id where r.finished_at is not null`,
+  )
+  known.breaches.push(...late.map(({ entity_key, run }) => `${entity_key} has work although its run ${run}`))
   const { rows } = await world.observer.query<Shown>(
     `select userid, status, acknowledged_hash from dirsync.employee e where status = 'in_sync'`,
   )

@@ -8,13 +8,16 @@ import pg from 'pg'
  * statements run on a real PostgreSQL. One that waits for a lock there is left waiting, and another is released.
  */
 
+export interface StandsStill {
+  /** While it stands still nothing of it goes on, and what it holds it keeps. */
+  still: Promise<void> | null
+}
+
 /** A process of dirsync, as far as the order of events is concerned. */
-export interface SimulatedProcess {
+export interface SimulatedProcess extends StandsStill {
   readonly name: string
   /** Nothing of a dead process goes on: its statements are never sent, their answers never come. */
   dead: boolean
-  /** While it stands still nothing of it goes on, and what it holds it keeps. */
-  still: Promise<void> | null
 }
 
 const NEVER = new Promise<never>(() => {})
@@ -66,8 +69,8 @@ export class Schedule {
   #ends = 0
   #ended: () => void = () => {}
   readonly #last = new WeakMap<pg.Client, Promise<unknown>>()
-  /** Processes that stand still, by how many more steps of others. */
-  readonly #still = new Map<SimulatedProcess, { steps: number; goesOn: () => void }>()
+  /** What stands still, by how many more steps of others. */
+  readonly #still = new Map<StandsStill, { steps: number; goesOn: () => void }>()
 
   private constructor(scheduler: Scheduler, waiting: (backends: number[]) => Promise<number[]>) {
     this.#scheduler = scheduler
@@ -102,20 +105,20 @@ export class Schedule {
   }
 
   /** `SIGSTOP`, until so many steps have been released, or none is left. */
-  standStill(process: SimulatedProcess, steps: number): void {
-    if (process.still) return
+  standStill(who: StandsStill, steps: number): void {
+    if (who.still) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    process.still = promise
-    this.#still.set(process, { steps, goesOn: resolve })
+    who.still = promise
+    this.#still.set(who, { steps, goesOn: resolve })
   }
 
   /** @param passed steps since the last time */
   #goOn(passed: number): void {
-    for (const [process, still] of this.#still) {
+    for (const [who, still] of this.#still) {
       still.steps -= passed
-      if (still.steps > 0 && !process.dead) continue
-      this.#still.delete(process)
-      process.still = null
+      if (still.steps > 0 && !('dead' in who && who.dead)) continue
+      this.#still.delete(who)
+      who.still = null
       still.goesOn()
     }
   }

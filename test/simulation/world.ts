@@ -179,7 +179,10 @@ export class World {
     const turn = async (process: SimulatedProcess, label: string) => {
       await this.#schedule?.step(process, label, async () => {})
     }
-    this.platform = new SimulatedPlatform(turn)
+    this.platform = new SimulatedPlatform(async (process, label) => {
+      await turn(process, label)
+      while (this.platform.still) await this.platform.still
+    })
     this.hr = new SimulatedHr(turn)
     this.#watcher = sourceOf(this.hr.as(null))
   }
@@ -310,6 +313,11 @@ export class World {
 
   standStill(process: Process, steps: number): void {
     this.#schedule?.standStill(process, steps)
+  }
+
+  /** The platform answers nothing, and whatever is asked of it waits. */
+  platformStandsStill(steps: number): void {
+    this.#schedule?.standStill(this.platform, steps)
   }
 
   /** An activity of a process; nothing where it is at it already. */
