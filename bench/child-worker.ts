@@ -10,8 +10,8 @@ import { SlotPacer } from '../src/pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { jobsInHand } from '../src/queue/job-worker.ts'
 import { JobProcessor } from '../src/sync/job-processor.ts'
+import { keysInHand } from '../src/sync/job-size.ts'
 import { answerParent } from './child.ts'
 import { openHr } from './planned-database.ts'
 import type { WorkTask } from './worker.ts'
@@ -55,21 +55,17 @@ answerParent<WorkTask, number>(async task => {
     concurrentCalls: concurrency,
     limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, departmentGraceMs: 0 },
     tracing,
-  })
-  const worker = queue.work(
-    async (job, signal) => {
-      try {
-        await processor.process(job, signal)
-      } finally {
-        left -= 1
-        if (left === 0) finish()
-      }
+    onSettled() {
+      left -= 1
+      if (left === 0) finish()
     },
-    { concurrency: jobsInHand(concurrency, NO_LIMIT), logger },
-  )
+  })
+  processor.setRoom(keysInHand(concurrency, NO_LIMIT))
+  const worker = queue.work((job, signal) => processor.process(job, signal), { concurrency: 2, logger })
   await finished
   const seconds = (performance.now() - startedAt) / 1000
   await worker.close(5000)
+  await processor.close(5000)
   await client.close()
   await pacer.close()
   await slots.close()

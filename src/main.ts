@@ -22,7 +22,6 @@ import { refundSettler } from './money/settle.ts'
 import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
-import { jobsInHand } from './queue/job-worker.ts'
 import { bulkRunner } from './sync/bulk.ts'
 import { coordinator, hrReadings } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
@@ -30,6 +29,7 @@ import { Feeder } from './sync/feeder.ts'
 import { probeAccount } from './sync/halts.ts'
 import { HrPoller } from './sync/hr-poller.ts'
 import { JobProcessor } from './sync/job-processor.ts'
+import { keysInHand } from './sync/job-size.ts'
 import { Planner } from './sync/planner.ts'
 import {
   deregister,
@@ -295,7 +295,9 @@ async function startNotifications({ config, logger }: Core, web: Console | null,
   return receiver
 }
 
-/** How often the worker adjusts its jobs in hand to what the pacer allows. */
+/** Jobs that a worker takes over at a time: while one is locked and claimed, the next one comes. */
+const JOBS_AT_A_TIME = 2
+/** How often the worker adjusts what it has in hand to what the pacer allows. */
 const FOLLOW_PACER_MS = 500
 /** How long running jobs may take to end by themselves. */
 const JOBS_END_WITHIN_MS = 6000
@@ -325,16 +327,18 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     tracing,
     onSettled: web?.metrics.observeJob,
   })
+  const followPacer = () => processor.setRoom(keysInHand(most, permitted(client.pacing())))
+  followPacer()
+  const following = setInterval(followPacer, FOLLOW_PACER_MS)
   const worker = core.queue.work((job, signal) => processor.process(job, signal), {
-    concurrency: jobsInHand(most, permitted(client.pacing())),
+    concurrency: JOBS_AT_A_TIME,
     logger,
   })
-  const following = setInterval(() => {
-    worker.setConcurrency(jobsInHand(most, permitted(client.pacing())))
-  }, FOLLOW_PACER_MS)
-  stops.work(() => {
+  stops.work(async () => {
+    const at = performance.now()
     clearInterval(following)
-    return worker.close(JOBS_END_WITHIN_MS)
+    await worker.close(JOBS_END_WITHIN_MS)
+    await processor.close(Math.max(0, JOBS_END_WITHIN_MS - (performance.now() - at)))
   })
 
   const settler = refundSettler({

@@ -50,6 +50,12 @@ export class SessionLocks {
    */
   async lock(key: string, stop?: AbortSignal): Promise<AbortSignal | null> {
     for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released
+    return this.tryLock(key, stop)
+  }
+
+  /** The same; null also when this process itself holds it. */
+  async tryLock(key: string, stop?: AbortSignal): Promise<AbortSignal | null> {
+    if (this.#held.has(key)) return null
     const mine = new Held(stop)
     this.#held.set(key, mine)
     try {

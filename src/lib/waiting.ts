@@ -45,44 +45,56 @@ export async function pause(ms: number, woken: Promise<void>): Promise<void> {
 
 /** A number of permits. Callers wait in line for a free one, lower priority numbers first. */
 export class Semaphore {
-  readonly #line = new WaitingLine<() => void>()
-  readonly #permits: number
+  readonly #line = new WaitingLine<{ admit: () => void; count: number }>()
+  #permits: number
   #taken = 0
 
   constructor(permits: number) {
     this.#permits = permits
   }
 
+  /** Permits that are taken keep their holders when there are fewer from now on. */
+  setPermits(permits: number): void {
+    this.#permits = permits
+    this.#handOn()
+  }
+
   /**
-   * Takes a permit, which the caller has to `release`. Undefined: the caller has it already. Otherwise the promise resolves
+   * Takes permits, which the caller has to `release`. Undefined: the caller has them already. Otherwise the promise resolves
    * once it has, and rejects with the signal's reason when that aborts first.
+   * @param count whoever needs several has them as soon as one is free, so that nobody waits for many at once; default: 1
    */
-  acquire(priority: number, signal: AbortSignal): Promise<void> | undefined {
+  acquire(priority: number, signal: AbortSignal, count = 1): Promise<void> | undefined {
     if (signal.aborted) return Promise.reject(signal.reason)
-    if (this.#taken >= this.#permits) return this.#wait(priority, signal)
-    this.#taken += 1
+    if (this.#taken >= this.#permits) return this.#wait(priority, signal, count)
+    this.#taken += count
     return undefined
   }
 
   /** Returns a permit, which goes to the first in line. */
   release(): void {
-    if (!this.#handOn()) this.#taken -= 1
+    this.#taken -= 1
+    this.#handOn()
   }
 
-  async #wait(priority: number, signal: AbortSignal): Promise<void> {
+  async #wait(priority: number, signal: AbortSignal, count: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiter = { admit: resolve, count }
     using _listening = addAbortListener(signal, () => {
-      this.#line.remove(resolve)
+      this.#line.remove(waiter)
       reject(signal.reason)
     })
-    this.#line.add(resolve, priority)
+    this.#line.add(waiter, priority)
     await promise
   }
 
-  #handOn(): boolean {
-    const next = this.#line.shift()
-    next?.()
-    return next !== undefined
+  #handOn(): void {
+    while (this.#taken < this.#permits) {
+      const next = this.#line.shift()
+      if (next === undefined) return
+      this.#taken += next.count
+      next.admit()
+    }
   }
 }
 

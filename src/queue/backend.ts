@@ -53,9 +53,9 @@ interface Opened {
 
 /**
  * Distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job whose process
- * vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other: the processor sees to
- * it that no two of them work at once. The queue carries keys only. Outcomes, retries and delays live in the outbox, from which
- * the queue is fed again after a wipe.
+ * vanished to another one within 20 s. Jobs with the same key and different ids know nothing of each other: the processor sees
+ * to it that no two of them work on it at once. The queue carries keys only. Outcomes, retries and delays live in the outbox,
+ * from which the queue is fed again after a wipe.
  *
  * The operations reject with a QueueError within some seconds while the store is away.
  *
@@ -113,11 +113,13 @@ export class QueueBackend {
    */
   async add(jobs: QueuedJob[]): Promise<void> {
     for (let from = 0; from < jobs.length; from += CHUNK) {
-      const entries = jobs.slice(from, from + CHUNK).map(({ id, name, key, priority }) => ({
-        name,
-        data: { key },
-        opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
-      }))
+      const entries = jobs
+        .slice(from, from + CHUNK)
+        .map(({ id, name, keys: [key = '', ...others], priority }) => ({
+          name,
+          data: others.length > 0 ? { key, others } : { key },
+          opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
+        }))
       await this.#do('add', ({ queue }) => queue.addBulk(entries), true)
     }
   }

@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type IQueueBackend, type Job, type JobProgress, WaitingError, Worker } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
 import { Trouble } from '../lib/trouble.ts'
-import type { JobOperation } from './job.ts'
+import type { DeliveredJob, JobOperation } from './job.ts'
 import type { QueueStore, StoreConnection } from './store.ts'
 
-/** A job's payload in BullMQ: its key. Nothing personal may ever be added. */
+/** A job's payload in BullMQ: its keys. Nothing personal may ever be added. */
 export interface JobData {
+  /** The first one, where versions before 1.1 look for their only one. */
   key: string
+  others?: string[]
 }
 
 /** How BullMQ names a queue in its store. */
@@ -16,8 +18,11 @@ export interface BullId {
   prefix: string
 }
 
-/** @param signal aborts when the worker stops, or when it has lost the job to another worker */
-export type JobHandler = (job: { name: JobOperation; key: string }, signal: AbortSignal) => Promise<void>
+/**
+ * Takes a job over. What it resolves with is nothing to the queue.
+ * @param signal aborts when the worker stops, or when it has lost the job to another worker
+ */
+export type JobHandler = (job: DeliveredJob, signal: AbortSignal) => Promise<unknown>
 
 /** How often to check whether the worker still claims jobs. */
 const WATCH_EVERY_MS = 3_000
@@ -60,7 +65,7 @@ export class JobWorker {
   readonly #watch: NodeJS.Timeout
   readonly #workers = new Set<BullWorker>()
   #worker: BullWorker
-  #concurrency: number
+  readonly #concurrency: number
   #running = 0
   #claimedAt = 0
   #vainChecks = 0
@@ -82,12 +87,6 @@ export class JobWorker {
   /** Jobs in the handler. */
   get running(): number {
     return this.#running
-  }
-
-  /** At least 1. Running jobs continue when it falls. */
-  setConcurrency(concurrency: number): void {
-    this.#worker.concurrency = concurrency
-    this.#concurrency = concurrency
   }
 
   /**
@@ -160,7 +159,8 @@ export class JobWorker {
     this.#claimedAt = Date.now()
     this.#running += 1
     try {
-      await this.#parts.handler({ name: job.name, key: job.data.key }, signal)
+      const { name, data, priority } = job
+      await this.#parts.handler({ name, keys: [data.key, ...(data.others ?? [])], priority }, signal)
       this.#handlerTrouble.works()
     } catch (error) {
       if (signal.aborted) await handBack(job, token)
@@ -282,23 +282,4 @@ class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobP
     this.backend.close(true).catch(ignore)
     this.#store.cut()
   }
-}
-
-/** Most jobs in hand per concurrent call. */
-const JOBS_PER_CALL = 4
-
-/** Claim jobs for at most this many seconds of calls: on a busy machine reading and writing take about as long. */
-const SECONDS_AHEAD = 0.25
-
-/**
- * How many jobs a worker holds at a time. While some call the platform, others are read or written down, and more of them at
- * once mean fewer statements each. But at a rate that permits few calls they would only wait for the pacer, ahead of more
- * urgent ones that come later.
- *
- * @param concurrentCalls calls to the platform at a time
- * @param ratePerSecond permitted calls per second
- */
-export function jobsInHand(concurrentCalls: number, ratePerSecond: number): number {
-  const ahead = Math.floor(ratePerSecond * SECONDS_AHEAD)
-  return Math.min(JOBS_PER_CALL * concurrentCalls, Math.max(concurrentCalls, ahead))
 }

@@ -12,15 +12,22 @@ export interface JobKey {
   detail: string
 }
 
-/** A job as it is put into the queue. */
-export interface QueuedJob {
-  /** Tells jobs apart. Not a whole number, and without a colon: BullMQ gives these a meaning. */
-  id: string
+/** Most keys of a job. */
+export const MOST_KEYS = 50
+
+/** A job as workers get it. */
+export interface DeliveredJob {
   name: JobOperation
-  /** Made by `formatJobKey`. */
-  key: string
+  /** One to `MOST_KEYS`, made by `formatJobKey`. */
+  keys: string[]
   /** 1 (first) to 10. */
   priority: number
+}
+
+/** A job as it is put into the queue. */
+export interface QueuedJob extends DeliveredJob {
+  /** Tells jobs apart. Not a whole number, and without a colon: BullMQ gives these a meaning. */
+  id: string
 }
 
 /** The key as the text that the queue carries. */
@@ -38,13 +45,14 @@ export function parseJobKey(text: string): JobKey {
 }
 
 /**
- * The id of a job in the queue, which ignores a second one with the same id while the first waits or runs. So feeding the same
- * request again is harmless, while a request at a better priority is a job of its own, and so is one that came after a worker
- * had begun the row: `request` has changed by then.
- * @param key as `formatJobKey` made it
- * @param request which of the requests for that key it is
- * @returns 22 characters of base64url, which say nothing about the key
+ * The id of a job in the queue, which ignores a second one with the same id while the first waits or runs. So adding the same
+ * job again is harmless, while requests at a better priority are a job of their own, and so are those that came after a worker
+ * had begun a row: `request` has changed by then.
+ * @param keys as `formatJobKey` made them
+ * @param requests which of the requests for each key it is
+ * @returns 22 characters of base64url, which say nothing about the keys
  */
-export function jobId(operation: JobOperation, key: string, request: string, priority: number): string {
-  return hash('sha256', `${operation} ${request} ${priority} ${key}`, 'base64url').slice(0, 22)
+export function jobId({ name, keys, priority }: DeliveredJob, requests: readonly string[]): string {
+  const all = keys.map((key, i) => `${requests[i]} ${key}`).join('\n')
+  return hash('sha256', `${name} ${priority} ${all}`, 'base64url').slice(0, 22)
 }

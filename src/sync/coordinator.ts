@@ -64,6 +64,10 @@ export function coordinator({
       for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
       return fed > 0 || left > 0
     }),
+    loop('taking up what dead processes had in hand', async () => {
+      await feeder.takeUp()
+      return false
+    }),
     // Separate from the feed, which much work of a halted enterprise must not hold up.
     loop('setting halted work aside', async () => (await detachHalted(pool)) > 0),
     loop('keeping the tally short', async () => {

@@ -4,17 +4,29 @@ import { FEED_MS, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { probeDelay } from './backoff.ts'
+import { readPace } from './figures.ts'
 import { endLateHalts } from './halts.ts'
-import { countEnqueued, endLateDelays, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
+import { keysPerJob } from './job-size.ts'
+import {
+  countEnqueued,
+  endLateDelays,
+  type Fed,
+  refeed,
+  refeedAbandoned,
+  takeForQueue,
+  takeProbes,
+} from './outbox.ts'
 
 /** Rows per chunk. One process feeds at a time. */
 const CHUNK = 1000
 /** How many chunks may be in flight to the queue while the next one is taken. */
 const ADDS = 2
-/** Most jobs fed in one go, so that a stopping process does not wait for long. */
+/** Most rows fed in one go, so that a stopping process does not wait for long. */
 const AT_ONCE = 5000
 /** Rows enqueued more recently may still be in flight to the queue. */
 const SETTLE_MS = 3000
+/** For how long the rate is taken as it was. */
+const RATE_FOR_MS = 2000
 
 /** What the feeder needs of the queue. */
 export interface FedQueue {
@@ -29,6 +41,8 @@ export class Feeder {
   readonly #highWater: number
   readonly #logger: Logger
   #missing = 0
+  /** What the platform permits one worker, as far as workers say; null: none does. */
+  #rate: { perSecond: number | null; at: number } | null = null
 
   constructor(options: { pool: Pool; queue: FedQueue; highWater: number; logger: Logger }) {
     this.#pool = options.pool
@@ -37,10 +51,11 @@ export class Feeder {
     this.#logger = options.logger
   }
 
-  /** Fills the queue. Returns how many jobs it added: none while another process feeds it. */
+  /** Fills the queue. Returns how many rows it added: none while another process feeds it. */
   async feed(): Promise<number> {
-    const { total } = await this.#queue.counts()
-    let room = Math.min(this.#highWater - total, AT_ONCE)
+    const [{ total }, { rows }] = await Promise.all([this.#queue.counts(), countEnqueued(this.#pool)])
+    // Nothing at all is in a queue that was wiped.
+    let room = Math.min(this.#highWater - (total === 0 ? 0 : rows), AT_ONCE)
     let fed = 0
     const adds: Promise<void>[] = []
     try {
@@ -49,7 +64,7 @@ export class Feeder {
         const taken = await this.#take(wanted)
         // Marked first, added second: a crash in between loses nothing, because the sweep compares the two.
         if (taken.length > 0) {
-          const add = this.#queue.add(taken.map(toJob))
+          const add = this.#queue.add(jobsOf(taken))
           add.catch(() => {}) // it is awaited below, perhaps after others
           adds.push(add)
         }
@@ -66,35 +81,64 @@ export class Feeder {
   }
 
   /** Takes up to `room` rows, and those to be let through as probes. */
-  #take(room: number): Promise<Fed[]> {
+  async #take(room: number): Promise<Fed[]> {
+    const rate = await this.#rateOfOne()
     const take = async (client: ClientBase) => {
       if (!(await tryLockTransaction(client, 'feeder'))) return []
       const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
-      return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes
+      const perJob = (rows: number) => keysPerJob(rows, rate)
+      return room > 0 ? [...probes, ...(await takeForQueue(client, room, perJob))] : probes
     }
     return transaction(this.#pool, take, FEED_MS)
   }
 
+  async #rateOfOne(): Promise<number | null> {
+    const now = performance.now()
+    if (this.#rate === null || now - this.#rate.at > RATE_FOR_MS) {
+      const { permitted_per_second: rate, workers } = await readPace(this.#pool)
+      this.#rate = { perSecond: rate === null ? null : rate / Math.max(1, workers), at: now }
+    }
+    return this.#rate.perSecond
+  }
+
   /**
-   * Feeds again the rows that the outbox counts as queued and the queue does not have: it was wiped, or a process died between
-   * marking and adding. Two sweeps in a row must agree, since jobs end between the two counts.
+   * Feeds again what nobody will take up: rows that a dead process had in hand, and rows that the outbox counts as queued and the
+   * queue does not have, because it was wiped, or a process died between marking and adding. For these two sweeps in a row must
+   * agree, since jobs end between the two counts.
    */
   async sweep(): Promise<void> {
     await endLateDelays(this.#pool)
     await endLateHalts(this.#pool)
-    const enqueued = await countEnqueued(this.#pool)
-    const { total } = enqueued === 0 ? { total: 0 } : await this.#queue.counts()
-    const missing = Math.max(0, enqueued - total)
+    await this.takeUp()
+    const { jobs } = await countEnqueued(this.#pool)
+    const { total } = jobs === 0 ? { total: 0 } : await this.#queue.counts()
+    const missing = Math.max(0, jobs - total)
     if (missing > 0 && this.#missing > 0) {
       const rows = await refeed(this.#pool, SETTLE_MS)
       this.#logger.warn({ missing, rows }, 'the queue has lost jobs: feeding them again')
       this.#missing = 0
     } else this.#missing = missing
   }
+
+  /** Feeds again the rows that a dead process had in hand. */
+  async takeUp(): Promise<void> {
+    const rows = await refeedAbandoned(this.#pool)
+    if (rows > 0) this.#logger.info({ rows }, 'what a process had in hand that has gone is taken up again')
+  }
 }
 
-function toJob(row: Fed): QueuedJob {
-  const { operation: name, priority } = row
-  const key = formatJobKey(row)
-  return { id: jobId(name, key, row.request, priority), name, key, priority }
+/** Rows with the same `job` are one. */
+function jobsOf(rows: readonly Fed[]): QueuedJob[] {
+  const groups = Map.groupBy(rows, ({ operation, priority, job }) => `${operation} ${priority} ${job}`)
+  return [...groups.values()].map(group => {
+    const [{ operation: name, priority }] = group as [Fed]
+    const job = { name, keys: group.map(formatJobKey), priority }
+    return {
+      ...job,
+      id: jobId(
+        job,
+        group.map(({ request }) => request),
+      ),
+    }
+  })
 }

@@ -8,9 +8,10 @@ import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { Trouble } from '../lib/trouble.ts'
 import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type JobOperation, parseJobKey } from '../queue/job.ts'
+import { type DeliveredJob, type JobOperation, parseJobKey } from '../queue/job.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
@@ -18,7 +19,7 @@ import { DepartmentReader, deleteDepartment } from './departments.ts'
 import { noteSending, plannedHash, type Sending } from './employee.ts'
 import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
 import { OutageDetector } from './outage.ts'
-import { postpone } from './outbox.ts'
+import { entityOf, lockName, postpone } from './outbox.ts'
 import {
   type Again,
   allBut,
@@ -46,8 +47,10 @@ const MAX_STARTS = 25
  * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data.
  */
 const MAX_REPLANS = 5
-/** Delay of a job whose entity is locked by another process. */
+/** Delay of a row whose entity is in hand for another one. */
 const LOCKED_MS = 1000
+/** How long executions that are broken off have to end. */
+const GRACE_MS = 700
 /** How long one of several sources may take to look up rows: meanwhile its jobs occupy worker capacity that other sources need. */
 const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
@@ -79,15 +82,21 @@ export type OnSettled =
   | undefined
 
 /**
- * Executes jobs: lock, claim, do, settle. Every outcome is written to PostgreSQL. Only a failure of PostgreSQL itself is
- * thrown, and then the outbox still has the work.
+ * Executes jobs, each key by itself: lock, claim, do, settle. Every outcome is written to PostgreSQL. Only a failure of
+ * PostgreSQL itself is thrown, and then the outbox still has the work.
  */
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
   readonly #permits: Semaphore
+  /** For how many keys there is room. */
+  readonly #room: Semaphore
+  readonly #inHand = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  readonly #trouble: Trouble
   readonly #outage = new OutageDetector()
-  /** Requests of many jobs at the same moment become one statement. */
+  /** Requests for many keys at the same moment become one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
+  readonly #postponements: Batcher<ClaimKey, undefined>
   /** By source: a slow or absent one does not delay the rows of another. */
   readonly #rows: ReadonlyMap<NamedSource, Batcher<RowWanted, HrRow>>
   readonly #departments: ReadonlyMap<NamedSource, DepartmentReader>
@@ -96,6 +105,15 @@ export class JobProcessor {
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
     this.#permits = new Semaphore(deps.concurrentCalls)
+    this.#room = new Semaphore(deps.concurrentCalls)
+    this.#trouble = new Trouble(deps.logger, 'the execution of jobs')
+    this.#postponements = new Batcher(
+      async keys => {
+        await postpone(deps.pool, keys, LOCKED_MS)
+        return keys.map(() => undefined)
+      },
+      { maxBatch: 200 },
+    )
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
     this.#rows = new Map(
       deps.hr.all.map(source => [
@@ -121,41 +139,92 @@ export class JobProcessor {
     )
   }
 
-  /** @param signal aborts when the worker stops, or when it has lost the job to another worker */
-  async process(job: { name: JobOperation; key: string }, signal: AbortSignal): Promise<void> {
-    const key = { operation: job.name, ...parseJobKey(job.key) }
-    const { tracing = UNTRACED } = this.#deps
-    await inHand(`job ${job.name}`, () =>
-      tracing.trace(job.name, { kind: 'consumer' }, trace => this.#process(key, signal, trace)),
-    )
+  /** From now on no further job is taken over with so many keys in hand. */
+  setRoom(keys: number): void {
+    this.#room.setPermits(keys)
   }
 
-  async #process(key: ClaimKey, signal: AbortSignal, trace: Trace): Promise<void> {
+  /**
+   * Takes a job over. Resolves once all of its keys have begun that are to begin; they go on by themselves, and what becomes of
+   * them is up to the outbox.
+   * @param signal aborts when the job is to go back
+   * @returns a promise for their end
+   * @throws where they could not begin: without PostgreSQL, or told to stop
+   */
+  async process(job: DeliveredJob, signal: AbortSignal): Promise<{ ended: Promise<void> }> {
+    const keys = job.keys.map(text => ({ operation: job.name, ...parseJobKey(text) }))
+    await this.#room.acquire(job.priority, signal, keys.length)
+    const executions = keys.map(key => this.#start(key))
+    await Promise.all(executions.map(({ begun }) => begun))
+    const ended = Promise.all(executions.map(execution => execution.ended)).then(() => {})
+    ended.catch(() => {}) // it has been reported
+    return { ended }
+  }
+
+  /**
+   * Waits for what is in hand. At the deadline it is broken off: what has not been sent by then goes back to the outbox. No job
+   * may be taken over meanwhile. Takes at most the deadline and about a second.
+   */
+  async close(deadlineMs: number): Promise<void> {
+    const idle = Promise.allSettled(this.#inHand)
+    await within(deadlineMs, idle).catch(() => {
+      this.#stopping.abort(new Error('the process stops'))
+      return within(GRACE_MS, idle).catch(() =>
+        this.#deps.logger.warn({ keys: this.#inHand.size }, 'stopped by force in the middle of jobs'),
+      )
+    })
+  }
+
+  #start(key: ClaimKey): { begun: Promise<void>; ended: Promise<void> } {
+    const { tracing = UNTRACED } = this.#deps
+    const begun = Promise.withResolvers<void>()
+    const ended = inHand(`job ${key.operation}`, () =>
+      tracing.trace(key.operation, { kind: 'consumer' }, trace => this.#process(key, trace, begun.resolve)),
+    ).finally(() => {
+      this.#inHand.delete(ended)
+      this.#room.release()
+    })
+    this.#inHand.add(ended)
+    ended.then(
+      () => {
+        begun.resolve()
+        this.#trouble.works()
+      },
+      error => {
+        begun.reject(error)
+        this.#trouble.report(error)
+      },
+    )
+    return { begun: begun.promise, ended }
+  }
+
+  async #process(key: ClaimKey, trace: Trace, begun: () => void): Promise<void> {
     const lock = lockName(key)
-    const locked = await traced('lock', () => this.#deps.locks.lock(lock, signal))
+    const locked = await traced('lock', () => this.#deps.locks.tryLock(lock, this.#stopping.signal))
     if (locked === null) {
       trace.drop()
-      return postpone(this.#deps.pool, key, LOCKED_MS)
+      return this.#postponements.submit(key)
     }
     try {
-      await this.#execute(key, locked, trace)
+      await this.#execute(key, locked, trace, begun)
     } finally {
       // Not awaited: the unlock is sent together with the next lock request, and a process that ends releases its locks anyway.
       void this.#deps.locks.unlock(lock)
     }
   }
 
-  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace): Promise<void> {
+  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace, begun: () => void): Promise<void> {
     const { client, logger, onSettled } = this.#deps
-    const begun = performance.now()
+    const at = performance.now()
     const claimed = await traced('claim', () => this.#claims.submit(key))
+    begun()
     if (claimed === null) return trace.drop()
     const { priority, runId, startedAt } = claimed
-    traceClaim(trace, claimed, performance.now() - begun)
+    traceClaim(trace, claimed, performance.now() - at)
     const platform = new CountedPlatform(client, this.#permits, { signal, priority })
     const attempted = await this.#attempt(key, claimed, platform)
     const { outcome } = attempted.result
-    const durationMs = Math.round(performance.now() - begun)
+    const durationMs = Math.round(performance.now() - at)
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
     await traced('settle', () => this.#settlements.submit(settlement))
     traceOutcome(trace, outcome)
@@ -415,15 +484,6 @@ function planNeverMatches({ active, sourceHash, cases }: Claim): JobResult {
       }),
     ],
   })
-}
-
-function entityOf({ operation }: ClaimKey): 'employee' | 'department' {
-  return operation === 'delete-department' ? 'department' : 'employee'
-}
-
-/** Employees and departments are locked separately; all operations on one employee share its lock. */
-function lockName(key: ClaimKey): string {
-  return JSON.stringify(['dirsync', entityOf(key), key.enterpriseCode, key.entityKey])
 }
 
 function tooLate(): HrUnavailableError {

@@ -167,13 +167,29 @@ export async function analyzeOutbox(db: Pool, withEmployees: boolean): Promise<v
 /** A row that a feeder took for the queue. */
 export interface Fed extends ClaimKey {
   priority: number
+  /** Which job it is in: the moment of `enqueued_at`, which all rows of a job share. */
+  job: string
   /** Identifies the request for the entity: the same until a worker begins it, and never reused for an entity. */
   request: string
 }
 
+export function entityOf({ operation }: ClaimKey): 'employee' | 'department' {
+  return operation === 'delete-department' ? 'department' : 'employee'
+}
+
+/** Employees and departments are locked separately; all operations on one employee share its lock. */
+export function lockName(key: ClaimKey): string {
+  return JSON.stringify(['dirsync', entityOf(key), key.enterpriseCode, key.entityKey])
+}
+
+/** SQL: the same of a row `p`. PostgreSQL writes a text of JSON as JavaScript does. */
+const LOCK_NAME = `'["dirsync","' || case p.operation when 'delete-department' then 'department' else 'employee' end
+  || '",' || to_json(p.enterprise_code) || ',' || to_json(p.entity_key) || ']'`
+
 /** A row as `Fed`. */
 const FED = `p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail,
-       p.priority, coalesce(p.execution::text, extract(epoch from p.created_at)::text) as request`
+       p.priority, p.enqueued_at::text as job,
+       coalesce(p.execution::text, extract(epoch from p.created_at)::text) as request`
 
 /**
  * True for a row whose wave has come: its enterprise has nothing left of an earlier one, whichever run requested it. Only
@@ -196,41 +212,68 @@ const dueRows = (columns: string, of?: string) => `
     ${of === undefined ? '' : `and q.enterprise_code = ${pg.escapeLiteral(of)}`}
   order by q.priority, q.not_before limit $1 for update skip locked`
 
+const DUE = 'q.ctid, q.operation, q.priority'
+
 /**
  * The same for the enterprises that have due work and no halt of their own. Each is read by an index and merged with the
  * others, so that a halted one is never scanned, however much waits in it.
  */
 async function dueBeside(db: ClientBase, halted: readonly string[]): Promise<string> {
-  if (halted.length === 0) return dueRows('q.ctid')
+  if (halted.length === 0) return dueRows(DUE)
   const { rows } = await db.query<{ code: string }>(
     `select enterprise_code as code from dirsync.tally
      where source = 'pending' and not enqueued and enterprise_code <> all ($1)
      group by 1 having sum(n) > 0`,
     [halted],
   )
-  const each = rows.map(
-    ({ code }) => `select * from (${dueRows('q.ctid, q.priority, q.not_before', code)}) of_one`,
-  )
+  const each = rows.map(({ code }) => `select * from (${dueRows(`${DUE}, q.not_before`, code)}) of_one`)
   return each.length === 0
-    ? 'select null::tid limit $1'
-    : `select w.ctid from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
+    ? `select ${DUE} from dirsync.pending q where false limit $1`
+    : `select w.ctid, w.operation, w.priority from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
 }
 
 /**
- * Takes up to `room` due rows for the queue, best priority first, and marks them as enqueued. Only one feeder at a time may
+ * Takes up to `room` due rows for the queue, best priority first, and marks them as enqueued. Rows of one operation and one
+ * priority are divided into jobs of `perJob` keys, which differ in `enqueued_at` by a microsecond. Only one feeder at a time may
  * call it. Rows of a halted scope are not taken here: see `takeProbes`.
  */
-export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]> {
+export async function takeForQueue(
+  db: ClientBase,
+  room: number,
+  perJob: (rows: number) => number,
+): Promise<Fed[]> {
   const scopes = await haltedScopes(db)
   if (scopes.includes('*')) return []
-  const { rows } = await db.query<Fed>(
-    // With the array, rows are fetched one by one, as they were found; a join might read the whole outbox for them.
-    `update dirsync.pending p set enqueued_at = now()
-     where p.ctid = any (array(${await dueBeside(db, scopes)}))
-     returning ${FED}`,
+  const { rows: due } = await db.query<{ ctid: string; operation: string; priority: number }>(
+    await dueBeside(db, scopes),
     [room],
   )
+  const { rows } = await db.query<Fed>(
+    // With the array, rows are fetched one by one, as they were found; a join might read the whole outbox for them.
+    `with taken as materialized (select * from unnest($1::tid[], $2::int[]) as t (ctid, job))
+     update dirsync.pending p set enqueued_at = now() + t.job * interval '1 microsecond'
+     from taken t where p.ctid = any (array(select ctid from taken)) and p.ctid = t.ctid
+     returning ${FED}`,
+    [due.map(({ ctid }) => ctid), divided(due, perJob(due.length))],
+  )
   return rows
+}
+
+/** The number of the job that each row is in. */
+function divided(due: readonly { operation: string; priority: number }[], perJob: number): number[] {
+  const open = new Map<string, { job: number; keys: number }>()
+  let jobs = 0
+  return due.map(({ operation, priority }) => {
+    const kind = `${operation} ${priority}`
+    let latest = open.get(kind)
+    if (latest === undefined || latest.keys === perJob) {
+      jobs += 1
+      latest = { job: jobs, keys: 0 }
+      open.set(kind, latest)
+    }
+    latest.keys += 1
+    return latest.job
+  })
 }
 
 async function haltedScopes(db: ClientBase): Promise<string[]> {
@@ -254,11 +297,11 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
   const probes: Fed[] = []
   for (const { scope, probes: soFar } of halts) {
     const own = async () => (await haltedScopes(db)).filter(other => other !== '*')
-    const due = scope === '*' ? await dueBeside(db, await own()) : dueRows('q.ctid', scope)
+    const due = scope === '*' ? await dueBeside(db, await own()) : dueRows(DUE, scope)
     const { rows } = await db.query<Fed>(
       `update dirsync.pending p set enqueued_at = now()
        where p.ctid = (select q.ctid from dirsync.pending q
-                       where q.ctid = any (array(${due})) and q.enqueued_at is null
+                       where q.ctid = any (array(select ctid from (${due}) due)) and q.enqueued_at is null
                        -- The row that has failed least is the best probe.
                        order by q.attempts, q.priority, q.not_before limit 1)
        returning ${FED}`,
@@ -313,38 +356,77 @@ export async function detachHalted(db: Pool, most = DETACHED): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Delays a row because another process works on its entity; a longer delay, if it has one, stays. */
-export async function postpone(db: Pool, key: ClaimKey, delayMs: number): Promise<void> {
+/**
+ * Delays rows because their entities are in hand for other rows; a longer delay, if one has it, stays. A row that is itself in
+ * hand is given back by whoever has it.
+ */
+export async function postpone(db: Pool, keys: readonly ClaimKey[], delayMs: number): Promise<void> {
   const statement = {
-    text: `update dirsync.pending
+    text: `with others as materialized (
+             select p.ctid from dirsync.pending p
+             join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k (operation, enterprise_code, entity_key, detail)
+               using (operation, enterprise_code, entity_key, detail)
+             where p.starts = 0
+             order by p.operation, p.enterprise_code, p.entity_key, p.detail for update of p
+           )
+           update dirsync.pending p
            set enqueued_at = null, not_before = greatest(not_before, now() + $5 * interval '1 millisecond')
-           where operation = $1 and enterprise_code = $2 and entity_key = $3 and detail = $4`,
-    values: [key.operation, key.enterpriseCode, key.entityKey, key.detail, delayMs],
+           from others where p.ctid = any (array(select ctid from others)) and p.ctid = others.ctid`,
+    values: [
+      keys.map(key => key.operation),
+      keys.map(key => key.enterpriseCode),
+      keys.map(key => key.entityKey),
+      keys.map(key => key.detail),
+      delayMs,
+    ],
     query_timeout: WORK_MS,
   }
   await db.query(statement)
 }
 
-/** Rows that are in the queue, as far as the outbox knows. */
-export async function countEnqueued(db: Pool): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    `select count(*)::int as n from dirsync.pending where enqueued_at is not null`,
+/** What is in the queue and not begun, as far as the outbox knows. */
+export async function countEnqueued(db: Pool): Promise<{ rows: number; jobs: number }> {
+  const { rows } = await db.query<{ rows: number; jobs: number }>(
+    `select count(*)::int as rows, count(distinct enqueued_at)::int as jobs
+     from dirsync.pending where enqueued_at is not null and starts = 0`,
   )
-  return onlyRow(rows).n
+  return onlyRow(rows)
 }
 
-/** Marks rows as not enqueued, so that they are fed again; harmless for those that the queue still has. */
+/** Marks rows that nobody has begun as not enqueued, so that they are fed again; harmless for those that the queue still has. */
 export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
   const { rowCount } = await db.query(
     `with lost as (
        select p.ctid from dirsync.pending p
-       where p.enqueued_at < now() - $1 * interval '1 millisecond'
+       where p.starts = 0 and (p.enqueued_at < now() - $1 * interval '1 millisecond'
          -- Enqueued before the clock was put back.
-         or p.enqueued_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'
+         or p.enqueued_at > now() + interval '${LONGEST_DELAY_MS} milliseconds')
        for update skip locked
      )
      update dirsync.pending p set enqueued_at = null from lost where p.ctid = lost.ctid`,
     [olderThanMs],
+  )
+  return rowCount ?? 0
+}
+
+/**
+ * Marks rows as not enqueued whose execution has ended without a word: nobody has the lock any more that is held from before
+ * it begins until its outcome is written. Its process is dead, or has lost its locks.
+ */
+export async function refeedAbandoned(db: Pool): Promise<number> {
+  const { rowCount } = await db.query(
+    `with locks as materialized (
+       select (classid::bigint << 32) | objid::bigint as hash from pg_locks
+       where locktype = 'advisory' and objsubid = 1 and granted
+         and database = (select oid from pg_database where datname = current_database())
+     ), abandoned as materialized (
+       select p.ctid from dirsync.pending p
+       where p.enqueued_at is not null and p.starts > 0
+         and hashtextextended(${LOCK_NAME}, 0) not in (select hash from locks)
+       for update skip locked
+     )
+     update dirsync.pending p set enqueued_at = null
+     from abandoned where p.ctid = any (array(select ctid from abandoned)) and p.ctid = abandoned.ctid`,
   )
   return rowCount ?? 0
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatJobKey, type JobKey, jobId, parseJobKey } from '../../src/queue/job.ts'
+import { type DeliveredJob, formatJobKey, type JobKey, jobId, parseJobKey } from '../../src/queue/job.ts'
 
 const text = fc.string({ unit: 'binary' })
 const key: fc.Arbitrary<JobKey> = fc.record({ enterpriseCode: text, entityKey: text, detail: text })
@@ -40,15 +40,19 @@ test.each(['', 'e1', '{}', 'null', '[]', '["a","b"]', '["a","b",1]', '["a","b","
   },
 )
 
-test('the same request has the same id, and whatever differs makes another one', () => {
+test('the same requests have the same id, and whatever differs makes another one', () => {
+  const job = { name: 'update-employee', keys: ['["","e1",""]'], priority: 3 } as const
+  const of = (differs: Partial<DeliveredJob>, ...requests: string[]) =>
+    jobId({ ...job, keys: [...job.keys], ...differs }, requests)
   const ids = [
-    jobId('update-employee', '["","e1",""]', '7', 3),
-    jobId('bind-openid', '["","e1",""]', '7', 3),
-    jobId('update-employee', '["","e2",""]', '7', 3),
-    jobId('update-employee', '["","e1",""]', '8', 3),
-    jobId('update-employee', '["","e1",""]', '7', 1),
+    of({}, '7'),
+    of({ name: 'bind-openid' }, '7'),
+    of({ keys: ['["","e2",""]'] }, '7'),
+    of({ keys: ['["","e1",""]', '["","e2",""]'] }, '7', '7'),
+    of({}, '8'),
+    of({ priority: 1 }, '7'),
   ]
   expect(new Set(ids).size).toBe(ids.length)
-  expect(jobId('update-employee', '["","e1",""]', '7', 3)).toBe(ids[0])
+  expect(of({}, '7')).toBe(ids[0])
   for (const id of ids) expect(id).toMatch(/^[\w-]{22}$/)
 })

@@ -25,7 +25,7 @@ export const newKey = () => JSON.stringify(['', randomUUID()])
 export const update = (key: string, priority = 5, request = 1): QueuedJob => ({
   id: hash('sha256', `${request} ${key}`, 'base64url'),
   name: 'update-employee',
-  key,
+  keys: [key],
   priority,
 })
 

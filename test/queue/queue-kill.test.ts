@@ -67,7 +67,7 @@ describeBackends(
       expect(recorder.keys.slice(8).toSorted()).toEqual(held.toSorted())
       await worker.close(1_000)
       const told = lines.filter(({ msg }) => msg.includes('vanished')) as { jobs?: string[] }[]
-      const ids = jobs.filter(({ key }) => held.includes(key)).map(({ id }) => id)
+      const ids = jobs.filter(({ keys: [key = ''] }) => held.includes(key)).map(({ id }) => id)
       expect(told.map(({ jobs: taken }) => taken?.toSorted())).toEqual([ids.toSorted()])
     })
 

@@ -4,6 +4,7 @@ import type { JobHandler } from '../../src/queue/job-worker.ts'
 /** One execution of a job, which lasts until the test ends it. */
 interface Execution {
   readonly name: JobOperation
+  /** All of them, one after the other. */
   readonly key: string
   readonly signal: AbortSignal
   end(): void
@@ -23,9 +24,9 @@ export class Recorder {
     this.#held = mode === 'held'
   }
 
-  readonly handler: JobHandler = async ({ name, key }, signal) => {
+  readonly handler: JobHandler = async ({ name, keys }, signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.started.push({ name, key, signal, end: resolve, fail: reject })
+    this.started.push({ name, key: keys.join(' '), signal, end: resolve, fail: reject })
     this.running += 1
     this.mostRunning = Math.max(this.mostRunning, this.running)
     for (const waiter of this.#waiters) if (this.started.length >= waiter.count) waiter.resolve()

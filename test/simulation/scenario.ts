@@ -523,7 +523,9 @@ async function expectPassed(
   }
   const rejected = known.rejected.get(userid)
   if (!rows.some(({ hash }) => hash !== rejected && isOf(hash)))
-    known.breaches.push(`${JSON.stringify(sent)} was sent for ${userid}, which no plan has passed, or a person has rejected`)
+    known.breaches.push(
+      `${JSON.stringify(sent)} was sent for ${userid}, which no plan has passed, or a person has rejected`,
+    )
 }
 
 interface Shown {

@@ -380,7 +380,7 @@ export class World {
         const job = this.queue.take(process)
         if (!job) return
         try {
-          await process.engine.processor.process(job, new AbortController().signal)
+          await (await process.engine.processor.process(job, new AbortController().signal)).ended
           this.queue.done(job)
         } catch (error) {
           // BullMQ hands a job out again whose worker failed, a while later.

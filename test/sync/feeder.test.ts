@@ -1,15 +1,25 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
+import type { ClaimKey } from '../../src/sync/claim.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
-import { addWork, refeed } from '../../src/sync/outbox.ts'
+import { addWork, lockName, refeed } from '../../src/sync/outbox.ts'
 import { describeBackends } from '../helpers/backends.ts'
+import { until } from '../helpers/company.ts'
 import { STORES } from '../queue/backends.ts'
 import { openQueue } from '../queue/queue-helpers.ts'
 import { Recorder } from '../queue/recorder.ts'
 import { begin, employee } from './outcomes.ts'
 import { plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+const DEPARTMENT: ClaimKey = {
+  operation: 'delete-department',
+  enterpriseCode: 'C1',
+  entityKey: 'd1',
+  detail: '',
+}
 
 describeBackends('the feeder of a queue in', {}, ({ kind }) => {
   const store = new StoreUnderTest()
@@ -28,6 +38,8 @@ describeBackends('the feeder of a queue in', {}, ({ kind }) => {
        select 'update-employee', 'e' || i, 3 from generate_series(1, $1::int) i`,
       [rows],
     )
+  /** Keys of a job while no worker says what the platform permits. */
+  const MANY = 10
   const enqueued = async () =>
     (await store.rows('select from dirsync.pending where enqueued_at is not null')).length
 
@@ -35,7 +47,7 @@ describeBackends('the feeder of a queue in', {}, ({ kind }) => {
     const { queue, feeder } = await feederUpTo(1000)
     await fillOutbox(1500)
     expect(await feeder.feed()).toBe(1000)
-    expect(await queue.counts()).toMatchObject({ total: 1000 })
+    expect(await queue.counts()).toMatchObject({ total: 1000 / MANY })
     expect(await enqueued()).toBe(1000)
     expect(await feeder.feed()).toBe(0)
     expect(await enqueued()).toBe(1000)
@@ -64,10 +76,55 @@ describeBackends('the feeder of a queue in', {}, ({ kind }) => {
     await refeed(store.pool, 0)
     expect(await feeder.feed()).toBe(3)
     expect(await queue.counts()).toMatchObject({ total: 3 })
-    await begin(store, employee('e1'))
+    // Begun and given back: a request of its own.
+    await store.rows('update dirsync.pending set execution = 7 where entity_key = $1', ['e1'])
     await refeed(store.pool, 0)
     expect(await feeder.feed()).toBe(3)
     expect(await queue.counts()).toMatchObject({ total: 4 })
+  })
+
+  test('feeds again what a wiped queue had, once two sweeps agree', async () => {
+    const { queue, feeder } = await feederUpTo(1000)
+    await fillOutbox(100)
+    await feeder.feed()
+    await feeder.sweep()
+    await feeder.sweep()
+    expect(await enqueued()).toBe(100)
+    await queue.obliterate()
+    await store.rows(`update dirsync.pending set enqueued_at = enqueued_at - interval '1 minute'`)
+    await feeder.sweep()
+    expect(await enqueued()).toBe(100)
+    await feeder.sweep()
+    expect(await enqueued()).toBe(0)
+    expect(await feeder.feed()).toBe(100)
+  })
+
+  test('feeds again what was in hand of whoever has lost its lock, and nothing else', async () => {
+    const { feeder } = await feederUpTo(1000)
+    const userids = ['e1', 'e2', 'Zoë "\\\n😀\u0001\u007f']
+    for (const userid of userids)
+      await transaction(store.pool, db => addWork(db, null, 3, [{ ...employee(userid), wave: 0 }]))
+    await transaction(store.pool, db => addWork(db, null, 3, [{ ...DEPARTMENT, wave: 0 }]))
+    await feeder.feed()
+    const locks = new SessionLocks(store.url, SILENT)
+    onTestFinished(() => locks.close())
+    const begun = [...userids.slice(1).map(userid => employee(userid)), DEPARTMENT]
+    for (const key of begun) {
+      await locks.lock(lockName(key))
+      await begin(store, key)
+    }
+    await feeder.takeUp()
+    expect(await enqueued()).toBe(4)
+    await locks.unlock(lockName(employee('e2')))
+    await feeder.takeUp()
+    expect(await store.rows('select entity_key from dirsync.pending where enqueued_at is null')).toEqual([
+      { entity_key: 'e2' },
+    ])
+    await locks.close()
+    await until(async () => {
+      await feeder.takeUp()
+      return (await enqueued()) === 1 || null
+    })
   })
 
   test('a request for an entity that waits already is served first at its better priority, else with the first', async () => {

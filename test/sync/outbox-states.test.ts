@@ -95,7 +95,7 @@ type Way = (run: number) => Promise<unknown>
 const WAYS: Record<string, Way[]> = {
   'is requested': [() => transaction(store.pool, client => addWork(client, null, 3, [{ ...E1, wave: 0 }]))],
   'is fed': [
-    () => transaction(store.pool, client => takeForQueue(client, 10)),
+    () => transaction(store.pool, client => takeForQueue(client, 10, () => 1)),
     async () => {
       await plant(store, 'halt', {
         scope: '*',
@@ -112,7 +112,7 @@ const WAYS: Record<string, Way[]> = {
   ],
   'is claimed': [() => claim(store.pool, [E1])],
   'is lost by the queue': [() => refeed(store.pool, 1000)],
-  'its entity is in hand elsewhere': [() => postpone(store.pool, E1, 60_000)],
+  'its entity is in hand elsewhere': [() => postpone(store.pool, [E1], 60_000)],
   'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],
   'is settled': [settled(finished('in_sync'))],
   'is settled, to be tried again': [

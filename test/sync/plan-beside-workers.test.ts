@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createClient, createPool } from '../../src/lib/database.ts'
-import { type JobKey, type JobOperation, parseJobKey } from '../../src/queue/job.ts'
+import { parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
 import type { Settlement } from '../../src/sync/outcome.ts'
@@ -60,8 +60,9 @@ function comeOf(key: ClaimKey, claimed: Claim, i: number): Settlement {
 function busyWorkers(pool: pg.Pool) {
   const waiting: ClaimKey[] = []
   const queue: FedQueue = {
-    async add(jobs: { name: JobOperation; key: string }[]) {
-      for (const { name, key } of jobs) waiting.push({ operation: name, ...(parseJobKey(key) as JobKey) })
+    async add(jobs) {
+      for (const { name, keys } of jobs)
+        for (const key of keys) waiting.push({ operation: name, ...parseJobKey(key) })
     },
     counts: async () => ({ total: waiting.length }),
   }

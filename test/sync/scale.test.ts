@@ -125,7 +125,7 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
     ['the last run that read every row', () => lastFullReading(pool)],
     ['whether the last plan passed', () => lastPlanPassed(pool)],
     ['the retries that are due', () => requestDueRetries(pool)],
-    ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500))],
+    ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500, () => 1))],
     [
       'filling the queue while an enterprise is halted',
       async () => {
@@ -143,7 +143,7 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
           `insert into dirsync.pending (operation, enterprise_code, entity_key, wave, priority)
            select 'delete-department', 'E0', 'D' || i, i, 1 from generate_series(0, 5) i`,
         )
-        const taken = await transaction(pool, client => takeForQueue(client, 500))
+        const taken = await transaction(pool, client => takeForQueue(client, 500, () => 1))
         const departments = taken.filter(({ operation }) => operation === 'delete-department')
         expect(departments).toMatchObject([{ entityKey: 'D0' }])
       },
@@ -178,7 +178,7 @@ describe('while the enterprise with the most urgent work is halted', () => {
 
   test('the queue is filled with few rows read', () =>
     few(async () => {
-      expect(await transaction(pool, client => takeForQueue(client, 500))).toHaveLength(500)
+      expect(await transaction(pool, client => takeForQueue(client, 500, () => 1))).toHaveLength(500)
     }))
 
   test('its probe is found with few rows read', () =>

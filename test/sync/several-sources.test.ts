@@ -644,7 +644,11 @@ test('an update without an answer is asked about once the enterprise has a sourc
     concurrentCalls: 1,
     limits: LIMITS,
   })
-  await processor.process({ name: 'update-employee', key: formatJobKey(key) }, new AbortController().signal)
+  const { ended } = await processor.process(
+    { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
+    new AbortController().signal,
+  )
+  await ended
   expect(await pending()).toEqual([])
   await finishRuns(store.pool)
 
