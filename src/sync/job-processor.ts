@@ -49,6 +49,8 @@ const MAX_STARTS = 25
 const MAX_REPLANS = 5
 /** Delay of a row whose entity is in hand for another one. */
 const LOCKED_MS = 1000
+/** For how long an outcome waits for others to be written with. */
+const SETTLED_WITHIN_MS = 100
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
 /** How long one of several sources may take to look up rows: meanwhile its jobs occupy worker capacity that other sources need. */
@@ -81,6 +83,14 @@ export type OnSettled =
     }) => void)
   | undefined
 
+/** Told by the execution of a key. */
+interface Progress {
+  /** It has been claimed. */
+  begun(): void
+  /** Its outcome is known, and waits to be written. */
+  decided(): void
+}
+
 /**
  * Executes jobs, each key by itself: lock, claim, do, settle. Every outcome is written to PostgreSQL. Only a failure of
  * PostgreSQL itself is thrown, and then the outbox still has the work.
@@ -91,6 +101,8 @@ export class JobProcessor {
   /** For how many keys there is room. */
   readonly #room: Semaphore
   readonly #inHand = new Set<Promise<void>>()
+  /** How many of them have no outcome yet. */
+  #undecided = 0
   readonly #stopping = new AbortController()
   readonly #trouble: Trouble
   readonly #outage = new OutageDetector()
@@ -135,7 +147,7 @@ export class JobProcessor {
         await settle(deps.pool, settlements)
         return settlements.map(() => true as const)
       },
-      { maxBatch: 200 },
+      { maxBatch: 200, lingerMs: SETTLED_WITHIN_MS },
     )
   }
 
@@ -178,27 +190,37 @@ export class JobProcessor {
   #start(key: ClaimKey): { begun: Promise<void>; ended: Promise<void> } {
     const { tracing = UNTRACED } = this.#deps
     const begun = Promise.withResolvers<void>()
-    const ended = inHand(`job ${key.operation}`, () =>
-      tracing.trace(key.operation, { kind: 'consumer' }, trace => this.#process(key, trace, begun.resolve)),
-    ).finally(() => {
-      this.#inHand.delete(ended)
+    let isDecided = false
+    const decided = () => {
+      if (isDecided) return
+      isDecided = true
       this.#room.release()
-    })
+      this.#undecided -= 1
+      // No other outcome is to come.
+      if (this.#undecided === 0) this.#settlements.flush()
+    }
+    this.#undecided += 1
+    const progress = { begun: begun.resolve, decided }
+    const ended = inHand(`job ${key.operation}`, () =>
+      tracing.trace(key.operation, { kind: 'consumer' }, trace => this.#process(key, trace, progress)),
+    ).finally(() => this.#inHand.delete(ended))
     this.#inHand.add(ended)
     ended.then(
       () => {
         begun.resolve()
+        decided()
         this.#trouble.works()
       },
       error => {
         begun.reject(error)
+        decided()
         this.#trouble.report(error)
       },
     )
     return { begun: begun.promise, ended }
   }
 
-  async #process(key: ClaimKey, trace: Trace, begun: () => void): Promise<void> {
+  async #process(key: ClaimKey, trace: Trace, progress: Progress): Promise<void> {
     const lock = lockName(key)
     const locked = await traced('lock', () => this.#deps.locks.tryLock(lock, this.#stopping.signal))
     if (locked === null) {
@@ -206,18 +228,18 @@ export class JobProcessor {
       return this.#postponements.submit(key)
     }
     try {
-      await this.#execute(key, locked, trace, begun)
+      await this.#execute(key, locked, trace, progress)
     } finally {
       // Not awaited: the unlock is sent together with the next lock request, and a process that ends releases its locks anyway.
       void this.#deps.locks.unlock(lock)
     }
   }
 
-  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace, begun: () => void): Promise<void> {
+  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace, progress: Progress): Promise<void> {
     const { client, logger, onSettled } = this.#deps
     const at = performance.now()
     const claimed = await traced('claim', () => this.#claims.submit(key))
-    begun()
+    progress.begun()
     if (claimed === null) return trace.drop()
     const { priority, runId, startedAt } = claimed
     traceClaim(trace, claimed, performance.now() - at)
@@ -226,7 +248,11 @@ export class JobProcessor {
     const { outcome } = attempted.result
     const durationMs = Math.round(performance.now() - at)
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
-    await traced('settle', () => this.#settlements.submit(settlement))
+    const settled = this.#settlements.submit(settlement)
+    // Nobody takes the place of one that failed before that is written: it may spare others their call.
+    if (settlement.again !== null || settlement.failures.length > 0) this.#settlements.flush()
+    else progress.decided()
+    await traced('settle', () => settled)
     traceOutcome(trace, outcome)
     const isChange = key.operation === 'update-employee' && outcome === 'updated'
     const changeMs = isChange && claimed.changeMsAgo !== null ? claimed.changeMsAgo + durationMs : null

@@ -467,7 +467,9 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   test('a platform that is away leaves no flood of dead letters', async () => {
     await faults({ operation: '*', reset: true, times: 12 })
     await hr(`update person set entry_day = '2021-03-04' where userid between 'e0020' and 'e0039'`)
-    const run = await company.run('changes')
+    const { rows: requested } = await company.db.query(`select dirsync.resync('changes') as id`)
+    const hastening = setInterval(hasten, 100)
+    const run = await endOf(company.db, Number(requested[0].id)).finally(() => clearInterval(hastening))
     expect(run.result?.outcomes).toEqual({ updated: 20 })
     const { rows } = await company.db.query(
       `select * from dirsync.dead_letter where category = 'platform_unavailable'`,
