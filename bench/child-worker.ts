@@ -61,7 +61,7 @@ answerParent<WorkTask, number>(async task => {
     },
   })
   processor.setRoom(keysInHand(concurrency, NO_LIMIT))
-  const worker = queue.work((job, signal) => processor.process(job, signal), { concurrency: 2, logger })
+  const worker = queue.work((job, signal) => processor.process(job, signal), { concurrency: 4, logger })
   await finished
   const seconds = (performance.now() - startedAt) / 1000
   await worker.close(5000)

@@ -455,7 +455,7 @@ export const SETTINGS = {
   },
   QUEUE_HIGH_WATER: {
     group: 'Pace',
-    meaning: 'The most jobs in the queue. Further work waits in the outbox.',
+    meaning: 'The most employees and departments in the queue. Further work waits in the outbox.',
     type: integer(1, 100_000),
     default: '1000',
     example: '5000',

@@ -295,8 +295,8 @@ async function startNotifications({ config, logger }: Core, web: Console | null,
   return receiver
 }
 
-/** Jobs that a worker takes over at a time: while one is locked and claimed, the next one comes. */
-const JOBS_AT_A_TIME = 2
+/** Jobs that a worker takes over at a time: while some are locked and claimed, the next ones come. */
+const JOBS_AT_A_TIME = 4
 /** How often the worker adjusts what it has in hand to what the pacer allows. */
 const FOLLOW_PACER_MS = 500
 /** How long running jobs may take to end by themselves. */

@@ -1,5 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
-import { storableJson } from '../lib/database.ts'
+import { storableRows } from '../lib/database.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorTask } from './mirror.ts'
@@ -61,7 +61,7 @@ async function storeAccounts(
        where (a.name, a.product_category, a.balance, a.status, a.gone_at)
              is distinct from
              (excluded.name, excluded.product_category, excluded.balance, excluded.status, null)`,
-      [enterpriseCode, storableJson(accounts)],
+      [enterpriseCode, storableRows(accounts)],
     ),
     await db.query(
       `insert into dirsync.limit_sub_account as s (enterprise_code, account_openid, id, name, status)
@@ -70,7 +70,7 @@ async function storeAccounts(
        on conflict (enterprise_code, account_openid, id) do update
        set name = excluded.name, status = excluded.status, changed_at = now(), gone_at = null
        where (s.name, s.status, s.gone_at) is distinct from (excluded.name, excluded.status, null)`,
-      [enterpriseCode, storableJson(subAccounts)],
+      [enterpriseCode, storableRows(subAccounts)],
     ),
     await db.query(
       `update dirsync.limit_account set gone_at = now(), changed_at = now()

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, storableJson } from '../lib/database.ts'
+import { onlyRow, storableRows } from '../lib/database.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
 import { message, toStore } from '../texts/message.ts'
@@ -58,7 +58,7 @@ export async function storeListedOrders(
      on conflict (enterprise_code, trade_no) do update
      set (${LIST}) = row ${factsOf('excluded')}, listed_on = excluded.listed_on, changed_at = now()
      where (${factsOf('o')}, o.listed_on) is distinct from (${factsOf('excluded')}, excluded.listed_on)`,
-    [enterpriseCode, day, storableJson(orders)],
+    [enterpriseCode, day, storableRows(orders)],
   )
   return rowCount ?? 0
 }
@@ -83,7 +83,7 @@ export async function storeAskedOrder(
     `update dirsync.payment_order o set (${LIST}) = row ${factsOf('n')}, changed_at = now()
      from jsonb_populate_record(null::dirsync.payment_order, $3) as n
      where o.enterprise_code = $1 and o.trade_no = $2 and ${factsOf('o')} is distinct from ${factsOf('n')}`,
-    [enterpriseCode, tradeNo, storableJson(order)],
+    [enterpriseCode, tradeNo, storableRows(order)],
   )
   return rowCount ?? 0
 }

@@ -1,5 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
-import { storableJson } from '../lib/database.ts'
+import { storableRows } from '../lib/database.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import { message } from '../texts/message.ts'
@@ -100,7 +100,7 @@ async function storeTaxpayers(
      on conflict (enterprise_code, identifier, taxpayer_nature, taxpayer_name) do update
      set status = excluded.status, changed_at = now(), gone_at = null
      where (t.status, t.gone_at) is distinct from (excluded.status, null)`,
-    [enterpriseCode, storableJson(taxpayers)],
+    [enterpriseCode, storableRows(taxpayers)],
   )
   const gone = await db.query(
     `update dirsync.taxpayer set gone_at = now(), changed_at = now()

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { maskText, maskTold } from '../directory/masking.ts'
+import { storableJson } from '../lib/database.ts'
 import { entryOfCode, isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
@@ -170,7 +171,7 @@ export function readAnswer<Response extends z.ZodType>(
   rateLimitedCodes: ReadonlySet<number>,
 ): z.output<Response> {
   if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
-  const envelope = parseObject(withoutOddities(answer.body), operation.decimals ? parseExactly : JSON.parse)
+  const envelope = parseObject(storableJson(answer.body), operation.decimals ? parseExactly : JSON.parse)
   const code = envelope?.code
   const isBare = operation.bareAnswer && envelope?.data === undefined
   if (code === 0 || (isBare && code === undefined)) {
@@ -219,19 +220,6 @@ function factsOf(operation: string, answer: HttpAnswer) {
 /** The platform's id of the answered call. */
 export function traceIdOf({ headers }: HttpAnswer): string | undefined {
   return headers['x-trace-id']
-}
-
-/** Matches a possible escape of U+0000 or of a surrogate; surrogates mostly come in valid pairs. */
-const ODD = /\\u(?:0000|d[89a-f])/i
-const PAIR_OR_ODDITY = /\\u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\u(?:0000|d[89a-f][0-9a-f]{2})|\\[^u]/gi
-
-/**
- * JSON with U+0000 and unpaired surrogates, which cannot be stored or shown, replaced by U+FFFD. They can only come as escapes:
- * the body has been read as UTF-8, and JSON has no control characters within texts.
- */
-function withoutOddities(json: string): string {
-  if (!ODD.test(json)) return json
-  return json.replace(PAIR_OR_ODDITY, (found, pair) => (pair || found[1] !== 'u' ? found : '\\ufffd'))
 }
 
 function parseObject(

@@ -7,7 +7,14 @@ import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, isOfHr, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
-import { onlyRow, type Pool, type PoolClient, rolledBack, storable, transaction } from '../lib/database.ts'
+import {
+  onlyRow,
+  type Pool,
+  type PoolClient,
+  rolledBack,
+  storableJson,
+  transaction,
+} from '../lib/database.ts'
 import { type Message, message, type Said, saidBy } from '../texts/message.ts'
 import {
   compareSides,
@@ -310,7 +317,7 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
        select $1, "enterpriseCode", "entityKey", reason, department, changed
        from jsonb_to_recordset($2) as e ("enterpriseCode" text, "entityKey" text, reason text, department text,
                                          changed jsonb)`,
-      [id, JSON.stringify(storable(entities))],
+      [id, storableJson(JSON.stringify(entities))],
     )
   })
 }

@@ -12,7 +12,7 @@ const SECONDS_PER_JOB = 0.1
 const KEYS_AT_UNKNOWN_RATE = 10
 
 /** Jobs that work is divided into at least, for several workers to share. */
-const FEWEST_JOBS = 16
+const FEWEST_JOBS = 8
 
 /**
  * How many keys a job gets.

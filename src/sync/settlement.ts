@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
+import { repeatWhatIsFenced, storable, storableJson, transaction, WORK_MS } from '../lib/database.ts'
 import { message } from '../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
@@ -24,7 +24,7 @@ import { askLate } from './withheld.ts'
  * it was committed after all, its executions are over, and nothing happens a second time.
  */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
-  const { quiet = [], full = [] } = Object.groupBy(settlements.map(storable), settlement =>
+  const { quiet = [], full = [] } = Object.groupBy(settlements, settlement =>
     isQuiet(settlement) ? 'quiet' : 'full',
   )
   if (quiet.length > 0) await settleSome(db, quiet, () => writeOutcomes(db, quiet))
@@ -79,7 +79,8 @@ function isFinished(settlement: Settlement): settlement is FinishedSettlement {
   return settlement.again === null
 }
 
-async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
+async function settleInFull(db: Pool, given: Settlement[]): Promise<void> {
+  const settlements = given.map(storable)
   const write = async (client: ClientBase) => {
     if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')
     const { valid, done } = await writeOutcomes(client, settlements)
@@ -270,7 +271,7 @@ async function writeOutcomes(
   const statement = {
     name: 'write-outcomes',
     text: WRITE,
-    values: [JSON.stringify(rows)],
+    values: [storableJson(JSON.stringify(rows))],
     query_timeout: WORK_MS,
   }
   const { rows: held } = await db.query<{ position: number; done: boolean }>(statement)

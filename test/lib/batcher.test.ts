@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { Batcher } from '../../src/lib/batcher.ts'
 
@@ -101,5 +102,64 @@ describe('Batcher', () => {
     const batcher = new Batcher<number, number>(async keys => keys, { maxBatch: 10 })
     const chained = batcher.submit(1).then(value => batcher.submit(value + 1))
     expect(await chained).toBe(2)
+  })
+
+  describe('that lingers', () => {
+    /** Groups by what was in them, and when the batcher is asked to go. */
+    const lingering = (lingerMs: number) => {
+      const groups: number[][] = []
+      const batcher = new Batcher<number, number>(
+        async keys => {
+          groups.push(keys)
+          return keys
+        },
+        { maxBatch: 3, lingerMs },
+      )
+      return { batcher, groups }
+    }
+    const LONG_MS = 3_600_000
+
+    test('waits for more until it is told to go', async () => {
+      const { batcher, groups } = lingering(LONG_MS)
+      const first = batcher.submit(1)
+      for (let turn = 0; turn < 3; turn++) await setImmediate()
+      expect(groups).toEqual([])
+      const second = batcher.submit(2)
+      batcher.flush()
+      await Promise.all([first, second])
+      expect(groups).toEqual([[1, 2]])
+    })
+
+    test('goes once a batch is full, and the rest waits', async () => {
+      const { batcher, groups } = lingering(LONG_MS)
+      const all = [1, 2, 3, 4].map(key => batcher.submit(key))
+      await all[0]
+      expect(groups).toEqual([[1, 2, 3]])
+      batcher.flush()
+      await Promise.all(all)
+      expect(groups).toEqual([[1, 2, 3], [4]])
+    })
+
+    test('goes by itself after a while', async () => {
+      const { batcher, groups } = lingering(5)
+      await Promise.all([1, 2].map(key => batcher.submit(key)))
+      expect(groups).toEqual([[1, 2]])
+    })
+
+    test('is told to go while a batch is on its way: the next one does not wait', async () => {
+      const loader = controlledLoader()
+      const batcher = new Batcher<number, string>(loader.load, { maxBatch: 3, lingerMs: LONG_MS })
+      const started = loader.nextStart()
+      const first = batcher.submit(1)
+      batcher.flush()
+      await started
+      const second = batcher.submit(2)
+      batcher.flush()
+      const next = loader.nextStart()
+      loader.answerNext()
+      await next
+      loader.answerNext()
+      expect(await Promise.all([first, second])).toEqual(['v1', 'v2'])
+    })
   })
 })

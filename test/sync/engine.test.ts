@@ -464,6 +464,18 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     )
   })
 
+  test('a call that hangs holds up nobody else of its job', async () => {
+    await faults({ operation: 'employee/get', match: { userid: 'e0025' }, latencyMs: 4000, times: 1 })
+    await hr(`update person set entry_day = '2021-02-28' where userid between 'e0000' and 'e0049'`)
+    await company.db.query(`select dirsync.resync('changes')`)
+    const left = await until(async () => {
+      const { rows } = await company.db.query('select entity_key, starts from dirsync.pending')
+      return rows.length === 1 ? rows : null
+    })
+    expect(left).toEqual([{ entity_key: 'e0025', starts: 1 }])
+    await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+  })
+
   test('a platform that is away leaves no flood of dead letters', async () => {
     await faults({ operation: '*', reset: true, times: 12 })
     await hr(`update person set entry_day = '2021-03-04' where userid between 'e0020' and 'e0039'`)

@@ -11,8 +11,8 @@ test.each([
 })
 
 test.each([
-  ['few keys: one each, for several workers', 16, 100_000, 1],
-  ['some: as many jobs as before, and more in each', 160, 100_000, 10],
+  ['few keys: one each, for several workers', 15, 100_000, 1],
+  ['some: as many jobs, and more in each', 80, 100_000, 10],
   ['many, at a rate without a limit', 1000, 100_000, 50],
   ['many, at a rate that permits few calls', 1000, 30, 3],
   ['many, at less than a call in a second', 1000, 0.5, 1],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { storable, storableJson, storableText } from '../../src/lib/database.ts'
+import { storable, storableRows, storableText } from '../../src/lib/database.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -19,7 +19,7 @@ test('what PostgreSQL cannot hold is replaced, and nothing else', async () => {
   const { rows: kept } = await store.pool.query(
     `select trade_no, subject, total_amount, status, created_at, paid_at
      from jsonb_populate_recordset(null::dirsync.payment_order, $1)`,
-    [storableJson(rows)],
+    [storableRows(rows)],
   )
   expect(kept).toEqual([{ ...rows[0], subject: 'a\ufffdb\ufffdc 🥟', created_at: null }])
 })
