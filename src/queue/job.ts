@@ -13,12 +13,12 @@ export interface JobKey {
 }
 
 /** Most keys of a job. */
-export const MOST_KEYS = 50
+export const MOST_KEYS_OF_JOB = 50
 
 /** A job as workers get it. */
 export interface DeliveredJob {
   name: JobOperation
-  /** One to `MOST_KEYS`, made by `formatJobKey`. */
+  /** One to `MOST_KEYS_OF_JOB`, made by `formatJobKey`. */
   keys: string[]
   /** 1 (first) to 10. */
   priority: number

@@ -1,4 +1,4 @@
-import { MOST_KEYS } from '../queue/job.ts'
+import { MOST_KEYS_OF_JOB } from '../queue/job.ts'
 
 /*
  * How many employees a worker has at a time. More of them at once cost fewer statements and fewer jobs each. But at a rate that
@@ -20,7 +20,7 @@ const FEWEST_JOBS = 8
  * @param rate permitted calls per second of one worker; null: unknown
  */
 export function keysPerJob(keys: number, rate: number | null): number {
-  const most = rate === null ? KEYS_AT_UNKNOWN_RATE : Math.min(MOST_KEYS, rate * SECONDS_PER_JOB)
+  const most = rate === null ? KEYS_AT_UNKNOWN_RATE : Math.min(MOST_KEYS_OF_JOB, rate * SECONDS_PER_JOB)
   return Math.max(1, Math.floor(Math.min(most, keys / FEWEST_JOBS)))
 }
 

@@ -3,7 +3,7 @@ import { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
-import { type DeliveredJob, MOST_KEYS } from '../../src/queue/job.ts'
+import { type DeliveredJob, MOST_KEYS_OF_JOB } from '../../src/queue/job.ts'
 import type { JobHandler } from '../../src/queue/job-worker.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { worded } from '../texts/worded.ts'
@@ -36,7 +36,7 @@ describeBackends('the queue in', {}, ({ kind }) => {
     work(queue, async job => seen.resolve(job))
     const job: DeliveredJob = {
       name: 'bind-openid',
-      keys: Array.from({ length: MOST_KEYS }, newKey),
+      keys: Array.from({ length: MOST_KEYS_OF_JOB }, newKey),
       priority: 3,
     }
     await queue.add([{ ...job, id: 'b' }])
