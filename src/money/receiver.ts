@@ -15,6 +15,8 @@ import { recordNotification } from './refund.ts'
 /** Where the platform sends its notifications. */
 const PATH = '/notifications/refund'
 const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
+/** The one expectation of HTTP. */
+const CONTINUE = /^100-continue$/i
 const MAX_HEADER_BYTES = 8 * 1024
 /** Far more than the refunds of an enterprise. The platform resends what is turned away. */
 const LIMITS: ReceiverLimits = { burst: 100, perSecond: 20, timeoutMs: 10_000, connections: 250 }
@@ -141,12 +143,16 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
     },
     frameworkErrors: (_error, _request, reply) => hangUp(reply, 400, 'address'),
     clientErrorHandler: ({ code }, socket) => {
+      // Called for each piece that still arrives.
+      if (socket.writableEnded) return
       const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
       admitRefusal(status, 'request')
       refuseRaw(socket, status)
     },
   })
   app.server.maxConnections = limits.connections
+  // Node.js would answer it by itself.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'content-type': 'text/plain; charset=utf-8' })
@@ -202,6 +208,7 @@ function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reaso
   const types = raw.headersDistinct['content-type'] ?? []
   if (types.length !== 1 || !FORM_TYPE.test(types[0] as string) || raw.headers['content-encoding'])
     return { status: 415, reason: 'content_type' }
+  if (!CONTINUE.test(raw.headers.expect ?? '100-continue')) return { status: 417, reason: 'request' }
   return null
 }
 

@@ -8,7 +8,7 @@ import { type LogLine, recordLog } from '../console/console-under-test.ts'
 import { APP_ID, APP_SECRET, encode, type Fields, fieldsOf, signed } from '../helpers/notification.ts'
 import type { TestDatabase } from '../helpers/postgres.ts'
 
-const FORM_TYPE = 'application/x-www-form-urlencoded'
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 interface Answer {
   status: number

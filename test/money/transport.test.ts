@@ -5,6 +5,7 @@ import { encode, signed } from '../helpers/notification.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import {
   expectStillWorks,
+  FORM_TYPE,
   failed,
   openReceiver,
   requestText,
@@ -13,8 +14,6 @@ import {
 } from './receiver-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
-
-const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** What comes back for bytes on a connection of their own, until the server closes it. */
 async function exchange(receiver: TestReceiver, text: string): Promise<string> {
@@ -184,6 +183,21 @@ describe('what is not the one request that the platform sends', () => {
     }
     const answers = await exchange(receiver, text)
     expect(answers.match(/success|fail/g)).toEqual(wanted)
+  })
+
+  test('what is no HTTP is refused once, however much of it comes', async () => {
+    receiver.log.splice(0)
+    const { socket, closed } = await receiver.open()
+    socket.write(`no HTTP${'x'.repeat(4_000_000)}`)
+    await closed
+    expect(receiver.log).toMatchObject([{ reason: 'request', status: 400 }])
+  })
+
+  test('an expectation that nobody knows is refused like all else', async () => {
+    receiver.log.splice(0)
+    const answer = await exchange(receiver, requestText(await validForm(), ['Expect: more']))
+    expect(answer).toMatch(/^HTTP\/1.1 417 .*\r\n\r\nfail$/s)
+    expect(receiver.log).toMatchObject([{ reason: 'request', status: 417 }])
   })
 
   test('an upgrade and an expectation change nothing', async () => {
