@@ -28,6 +28,8 @@ export const CALL_LOG_SIZE = 50_000
 const SECRET_PARAMETERS = new Set(['access_token', 'sign', 'appsecret'])
 const MAX_LOGGED_VALUE = 1000
 const MAX_LOGGED_PARAMETERS = 50
+/** Names and values of a call together; one that exceeds it is the last. */
+const MAX_LOGGED_CHARACTERS = 5000
 
 /** The log of calls in the order in which they ended: append-only, a ring of the last `CALL_LOG_SIZE`. */
 export class CallLog {
@@ -63,17 +65,23 @@ export class CallLog {
 /** The parameters of a call as the log may keep them. */
 export function loggedParameters(parameters: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const logged: [string, unknown][] = []
+  let characters = 0
   for (const [name, value] of parameters) {
-    if (logged.length === MAX_LOGGED_PARAMETERS) break
-    if (!SECRET_PARAMETERS.has(name)) logged.push([cut(name) as string, cut(value)])
+    if (logged.length === MAX_LOGGED_PARAMETERS || characters >= MAX_LOGGED_CHARACTERS) break
+    if (SECRET_PARAMETERS.has(name)) continue
+    const kept = [cut(name) as string, cut(value)] as const
+    characters += kept.join('').length
+    logged.push([...kept])
   }
   return Object.fromEntries(logged)
 }
 
 function cut(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return cut(JSON.stringify(value))
-  if (typeof value !== 'string' || value.length <= MAX_LOGGED_VALUE) return value
-  return `${value.slice(0, MAX_LOGGED_VALUE)}… (${value.length} characters)`
+  if (typeof value !== 'string') return value
+  // A copy: V8 keeps the whole text of a request for as long as a part of it.
+  const kept = Buffer.from(value.slice(0, MAX_LOGGED_VALUE)).toString()
+  return value.length <= MAX_LOGGED_VALUE ? kept : `${kept}… (${value.length} characters)`
 }
 
 interface OperationStats {

@@ -25,7 +25,7 @@ const optionalText = z
   .transform(value => (value === undefined || value === '' ? null : value))
 
 const optionalInteger = z
-  .union([z.int(), z.string().regex(/^\d+$/).transform(Number)])
+  .union([z.int(), z.string().regex(/^\d+$/).transform(Number).pipe(z.int())])
   .nullish()
   .transform(value => value ?? null)
 

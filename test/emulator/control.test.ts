@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CALL_LOG_SIZE, CallLog } from '../../emulator/call-log.ts'
 import { duringFile } from '../helpers/during.ts'
+import { heldBytes } from '../helpers/memory.ts'
 import { APP_SECRET, PlatformUnderTest } from './platform-under-test.ts'
 
 const platform = duringFile(() => PlatformUnderTest.start())
@@ -93,6 +94,8 @@ describe('seeding', () => {
     ['employees', [{ userid: 'u2' }, { userid: 'u3', dept_code: 'D9' }], 'department D9 does not exist'],
     ['departments', [{ dept_code: 'A', dept_name: 'A', parent_code: 'B' }], 'parent B does not exist'],
     ['enterprises', [{ enterprise_code: 'E', features: { salary: true } }], 'salary'],
+    ['employees', [{ userid: 'u2', cost_center_id: '9007199254740992' }], 'employees.0.cost_center_id'],
+    ['employees', [{ userid: 'u2', gender: '9'.repeat(400) }], 'employees.0.gender'],
     ['openids', [{ userid: 'u1' }], 'openids.0.seller_appid'],
   ])('a wrong seed of %s is refused as a whole: %j', async (what, items, reason) => {
     await platform.control('POST', 'employees', [
@@ -173,6 +176,27 @@ describe('the call log', () => {
     const { calls } = await platform.control('GET', 'calls?operation=employee/get')
     expect(calls[0].params.userid).toBe(`${'x'.repeat(1000)}… (5000 characters)`)
   })
+})
+
+test('what the log keeps of a call is small, however long the call was', async () => {
+  const names = Array.from({ length: 50 }, (_, name) => `a-long-name-${name}`)
+  const many = Object.fromEntries(names.map(name => [name, name.repeat(60)]))
+  const send = async () => {
+    for (let call = 0; call < 50; call += 1)
+      await platform.send(
+        'employee/get',
+        {},
+        { userid: `employee-number-${call}`, more: 'x'.repeat(900_000) },
+      )
+    for (let call = 0; call < 100; call += 1) await platform.send('employee/get', {}, many)
+    return heldBytes()
+  }
+  // Buffers of the connections come with the first of them.
+  const before = await send()
+  expect((await send()) - before).toBeLessThan(10_000_000)
+  const { calls } = await platform.control('GET', 'calls')
+  expect(calls[49].params.userid).toBe('employee-number-49')
+  expect(JSON.stringify(calls.at(-1)).length).toBeLessThan(7000)
 })
 
 describe('the counters', () => {

@@ -1,6 +1,6 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext, Script } from 'node:vm'
+import { Script } from 'node:vm'
 import fc from 'fast-check'
+import { heldBytes } from '../helpers/memory.ts'
 
 /** A kind of hostile input: what comes from outside, and what must hold whatever it is. */
 export interface Kind<Input = unknown> {
@@ -83,7 +83,7 @@ export async function tryAll<Input>(kind: Kind<Input>, inputs: number, seed: num
       const outcome = await trial.meet(input)
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
       met += 1
-      if (met >= ((heldMb.length + 1) * inputs) / 3) heldMb.push(held())
+      if (met >= ((heldMb.length + 1) * inputs) / 3) heldMb.push(Math.round(heldBytes() / 1e5) / 10)
     } catch (error) {
       shrinksUntil = Math.min(shrinksUntil, performance.now() + SHRINKING_MS)
       throw error
@@ -104,16 +104,6 @@ export async function tryAll<Input>(kind: Kind<Input>, inputs: number, seed: num
 const LEAST_FOR_LEAKS = 1000
 /** By how much more is held after each further third of the inputs, where nothing leaks; a run of a third may fill some cache. */
 const LEAK_MB = 16
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-/** What is in use after the garbage is gone: objects, and buffers beside them. In MB. */
-function held(): number {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return Math.round((heapUsed + external) / 1e5) / 10
-}
 
 /** What takes some milliseconds at most is ended after this. */
 const LONGEST_MS = 60_000

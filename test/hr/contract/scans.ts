@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
 import type { HrScan } from '../../../src/hr/source.ts'
+import { heldBytes } from '../../helpers/memory.ts'
 import {
   begin,
   type ColumnType,
@@ -21,12 +20,6 @@ const SOME = 30_000
 
 const WIDE = 'x'.repeat(200)
 const never = new AbortController().signal
-
-/** Unreachable objects do not count as kept. */
-const collectGarbage = () => {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-}
 
 export function scanContract(contract: Contract): void {
   const many = () => `select n as userid, '${WIDE}' as name from ${contract.place.numbers(MANY)}`
@@ -154,18 +147,14 @@ export function scanContract(contract: Contract): void {
 
     test('and keeps nothing of it', async () => {
       const scan = await contract.source(many()).scan({})
-      const used = () => {
-        collectGarbage()
-        return process.memoryUsage().heapUsed + process.memoryUsage().external
-      }
       let [rows, bytes, looked, most] = [0, 0, 0, 0]
-      const before = used()
+      const before = heldBytes()
       for await (const chunk of scan.stream as AsyncIterable<Buffer>) {
         for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) rows++
         bytes += chunk.length
         if (bytes - looked < 24_000_000) continue
         looked = bytes
-        most = Math.max(most, used() - before)
+        most = Math.max(most, heldBytes() - before)
       }
       expect(rows).toBe(MANY)
       expect(bytes).toBeGreaterThan(120_000_000)
