@@ -11,6 +11,7 @@ import type { OperationName } from '../../src/platform/operation.ts'
 import { OPERATIONS } from '../../src/platform/operations/index.ts'
 import { type Kind, must } from './kind.ts'
 import { jsonValue, text } from './texts.ts'
+import { LENGTH, type Length, wireOf } from './wire.ts'
 
 /*
  * A platform that answers what it likes, over TCP, to the real client. Each call ends in a failure that says what to do or in an answer
@@ -25,7 +26,7 @@ const MOST_BYTES = 256 * 1024
 /** What the kernel's buffers of both sides may take beyond it. */
 const IN_BUFFERS = 32 * 1024 * 1024
 
-const CALLS: Record<OperationName, Record<string, unknown>> = {
+export const CALLS: Record<OperationName, Record<string, unknown>> = {
   'token/create': {},
   'token/getTokenInfo': {},
   'employee/update': { userid: 'u1', name: 'Ann' },
@@ -52,13 +53,12 @@ const CALLS: Record<OperationName, Record<string, unknown>> = {
   'taxpayer/findList': { identifier: 'I1' },
 }
 
-interface HostileAnswer {
-  operation: OperationName
+export interface HostileAnswer {
   status: string
   headers: [string, string][]
   body: Buffer
   /** How long the answer says that it is. */
-  length: 'right' | 'none' | 'chunked' | 'shorter' | 'longer' | 'twice' | 'odd'
+  length: Length
   /** Sends only so many thousandths of it, and then what `end` says. */
   cut: number
   end: 'close' | 'keep' | 'reset' | 'silent' | 'drip' | 'more' | 'flood'
@@ -231,8 +231,7 @@ const header = fc.oneof(
   fc.tuple(fc.constantFrom('x-a', 'x-trace-id', 'date', 'retry-after'), text(50)),
 )
 
-const inputs = fc.record<HostileAnswer>({
-  operation: fc.constantFrom(...(Object.keys(CALLS) as OperationName[])),
+export const hostileAnswer = fc.record<HostileAnswer>({
   status: fc.oneof(
     { weight: 12, arbitrary: fc.constant('HTTP/1.1 200 OK') },
     {
@@ -280,10 +279,7 @@ const inputs = fc.record<HostileAnswer>({
   ),
   headers: fc.array(header, { maxLength: 3 }),
   body,
-  length: fc.oneof(
-    { weight: 10, arbitrary: fc.constant('right' as const) },
-    { weight: 4, arbitrary: fc.constantFrom('none', 'chunked', 'shorter', 'longer', 'twice', 'odd') },
-  ),
+  length: LENGTH,
   cut: fc.oneof({ weight: 12, arbitrary: fc.constant(1000) }, { weight: 2, arbitrary: fc.nat(1000) }),
   end: fc.oneof(
     { weight: 60, arbitrary: fc.constant('close' as const) },
@@ -292,7 +288,15 @@ const inputs = fc.record<HostileAnswer>({
   ),
 })
 
-export const platformAnswers: Kind<HostileAnswer> = {
+interface Answer extends HostileAnswer {
+  operation: OperationName
+}
+
+const inputs: fc.Arbitrary<Answer> = fc
+  .tuple(fc.constantFrom(...(Object.keys(CALLS) as OperationName[])), hostileAnswer)
+  .map(([operation, answer]) => ({ operation, ...answer }))
+
+export const platformAnswers: Kind<Answer> = {
   name: 'platform-answers',
   what: 'answers of the platform over TCP, to the real client',
   share: 40,
@@ -322,7 +326,7 @@ class Platform {
   readonly #server = createServer(socket => this.#serve(socket))
   readonly #sockets = new Set<Socket>()
   #client: PlatformClient | undefined
-  #hostile: HostileAnswer | null = null
+  #hostile: Answer | null = null
   #sent = 0
   #calls = 0
 
@@ -333,7 +337,7 @@ class Platform {
     return platform
   }
 
-  async meet(answer: HostileAnswer): Promise<string> {
+  async meet(answer: Answer): Promise<string> {
     this.#hostile = answer
     this.#sent = 0
     try {
@@ -444,7 +448,10 @@ class Platform {
         received = received.slice(head + 4 + length)
         const operation = /^POST \/([^?]*)/.exec(request)?.[1]
         const hostile = this.#hostile
-        if (hostile !== null && hostile.operation === operation) this.#answer(socket, hostile)
+        if (hostile !== null && hostile.operation === operation)
+          respond(socket, hostile, bytes => {
+            this.#sent += bytes
+          })
         else
           socket.write(
             goodAnswer(operation === 'token/create' ? TOKEN : { userid: /userid=(\w*)/.exec(request)?.[1] }),
@@ -452,46 +459,32 @@ class Platform {
       }
     })
   }
+}
 
-  #answer(socket: Socket, { status, headers, body, length, cut, end }: HostileAnswer): void {
-    const lines = [status, ...headers.map(pair => pair.join(': ')), ...LENGTHS[length](body.length)]
-    const content =
-      length === 'chunked'
-        ? Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')])
-        : body
-    const whole = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content])
-    const sent = whole.subarray(0, Math.ceil((whole.length * cut) / 1000))
-    socket.write(sent)
-    this.#sent += sent.length
-    if (end === 'close') socket.end()
-    else if (end === 'reset') socket.resetAndDestroy()
-    else if (end === 'more') socket.write(goodAnswer({ userid: 'more' }))
-    else if (end === 'drip' || end === 'flood')
-      this.#goOn(socket, end === 'drip' ? Buffer.from(' ') : Buffer.alloc(64 * 1024, ' '))
+/** Sends an answer. @param onSent called with the length of every piece */
+export function respond(
+  socket: Socket,
+  { status, headers, body, length, cut, end }: HostileAnswer,
+  onSent: (bytes: number) => void = () => {},
+): void {
+  const send = (bytes: Buffer) => {
+    socket.write(bytes)
+    onSent(bytes.length)
   }
-
-  /** Goes on with its answer until the other side has had enough. */
-  #goOn(socket: Socket, piece: Buffer): void {
-    const timer = setInterval(() => {
-      if (socket.writableLength > 0) return
-      socket.write(piece)
-      this.#sent += piece.length
-    }, 1)
+  const whole = wireOf([status, ...headers.map(pair => pair.join(': '))], body, length)
+  send(whole.subarray(0, Math.ceil((whole.length * cut) / 1000)))
+  if (end === 'close') socket.end()
+  else if (end === 'reset') socket.resetAndDestroy()
+  else if (end === 'more') socket.write(goodAnswer({ userid: 'more' }))
+  else if (end === 'drip' || end === 'flood') {
+    const piece = end === 'drip' ? Buffer.from(' ') : Buffer.alloc(64 * 1024, ' ')
+    // Until the other side has had enough.
+    const timer = setInterval(() => socket.writableLength === 0 && send(piece), 1)
     socket.on('close', () => clearInterval(timer))
   }
 }
 
 const TOKEN = { access_token: 'token', expires_in: 7200 }
-
-const LENGTHS: Record<HostileAnswer['length'], (length: number) => string[]> = {
-  right: length => [`content-length: ${length}`],
-  none: () => [],
-  chunked: () => ['transfer-encoding: chunked'],
-  shorter: length => [`content-length: ${Math.floor(length / 2)}`],
-  longer: length => [`content-length: ${length + 100}`],
-  twice: length => [`content-length: ${length}`, `content-length: ${length + 1}`],
-  odd: () => ['content-length: -1'],
-}
 
 function goodAnswer(data: object): string {
   const body = JSON.stringify({ code: 0, msg: 'OK', data })

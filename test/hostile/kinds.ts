@@ -2,11 +2,13 @@ import { has } from '../helpers/programs.ts'
 import { platformAnswers } from './answers.ts'
 import { commandLines } from './arguments.ts'
 import { departments } from './departments.ts'
+import { emulatorRequests } from './emulator.ts'
 import { hrFiles } from './hr-files.ts'
 import type { AnyKind } from './kind.ts'
 import { mappings } from './mappings.ts'
 import { notifications } from './notifications.ts'
 import { pastedInFiles, pastedInMariadb } from './other-selects.ts'
+import { receiver } from './receiver.ts'
 import { consoleRoutes } from './routes.ts'
 import { hrRows } from './rows.ts'
 import { pastedSelects } from './selects.ts'
@@ -20,6 +22,8 @@ export const KINDS: readonly AnyKind[] = [
   pastedInFiles,
   consoleRoutes,
   notifications,
+  receiver,
+  emulatorRequests,
   hrRows,
   departments,
   hrFiles,

@@ -9,14 +9,14 @@ import { text } from './texts.ts'
  * signed ones with values that are none.
  */
 
-interface Notified {
+export interface Notified {
   fields: Fields
   /** What becomes of the signed form. */
   alter: (form: string) => string
   isAltered: boolean
 }
 
-const NOW = 1_770_000_000_000
+export const NOW = 1_770_000_000_000
 const value = (likely: string) => fc.oneof({ weight: 6, arbitrary: fc.constant(likely) }, text(9000))
 const fields = fc
   .record({
@@ -47,7 +47,7 @@ const change = fc.oneof(
   fc.tuple(fc.nat(600), fc.nat(3), text(60)),
 )
 
-const inputs = fc.record({ fields, change }).map(
+export const notified = fc.record({ fields, change }).map(
   ({ fields, change }): Notified => ({
     fields,
     isAltered: change !== null,
@@ -64,7 +64,7 @@ export const notifications: Kind<Notified> = {
   what: 'notifications of refunds, altered, unsigned, or signed with odd values',
   share: 250,
   few: 500,
-  inputs,
+  inputs: notified,
   async open() {
     return { meet: input => interruptibly(() => meet(input)), async [Symbol.asyncDispose]() {} }
   },

@@ -135,46 +135,87 @@ export function jsonValue(names: readonly string[], most = 2000): fc.Arbitrary<u
   })).any
 }
 
-/** The bytes of a file after what may become of it on its way: cut off, overwritten, in another encoding, twice in one. */
+const PIECE = fc.oneof(
+  text(300, true).map(piece => Buffer.from(piece)),
+  fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes)),
+  fc.nat(5000).map(length => Buffer.alloc(length)),
+)
+
+/** What may become of bytes on their way: cut off, overwritten, in another encoding, twice in one. */
+export const damages: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc
+  .array(
+    fc.oneof(
+      { weight: 10, arbitrary: fc.constant((bytes: Buffer) => bytes) },
+      {
+        weight: 6,
+        arbitrary: fc
+          .tuple(fc.nat(1000), fc.nat(200), PIECE)
+          .map(([at, length, piece]) => (bytes: Buffer) => {
+            const place = Math.floor((bytes.length * at) / 1000)
+            return Buffer.concat([bytes.subarray(0, place), piece, bytes.subarray(place + length)])
+          }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc
+          .nat(1000)
+          .map(at => (bytes: Buffer) => bytes.subarray(0, Math.floor((bytes.length * at) / 1000))),
+      },
+      {
+        weight: 2,
+        arbitrary: fc
+          .constantFrom<[BufferEncoding, string]>(
+            ['utf16le', ''],
+            ['utf16le', '\ufeff'],
+            ['latin1', ''],
+            ['utf8', '\ufeff'],
+          )
+          .map(
+            ([encoding, mark]) =>
+              (bytes: Buffer) =>
+                Buffer.from(mark + bytes.toString(), encoding),
+          ),
+      },
+      { weight: 1, arbitrary: fc.constant((bytes: Buffer) => Buffer.concat([bytes, bytes])) },
+    ),
+    { minLength: 1, maxLength: 3 },
+  )
+  .map(all => bytes => all.reduce((before, damage) => damage(before), bytes))
+
+/** The bytes of a file after that. */
 export function damaged(whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
-  const piece = fc.oneof(
-    text(300, true).map(piece => Buffer.from(piece)),
-    fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes)),
-    fc.nat(5000).map(length => Buffer.alloc(length)),
-  )
-  const damage = fc.oneof(
-    { weight: 10, arbitrary: fc.constant((bytes: Buffer) => bytes) },
-    {
-      weight: 6,
-      arbitrary: fc.tuple(fc.nat(1000), fc.nat(200), piece).map(([at, length, piece]) => (bytes: Buffer) => {
-        const place = Math.floor((bytes.length * at) / 1000)
-        return Buffer.concat([bytes.subarray(0, place), piece, bytes.subarray(place + length)])
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc
-        .nat(1000)
-        .map(at => (bytes: Buffer) => bytes.subarray(0, Math.floor((bytes.length * at) / 1000))),
-    },
-    {
-      weight: 2,
-      arbitrary: fc
-        .constantFrom<[BufferEncoding, string]>(
-          ['utf16le', ''],
-          ['utf16le', '\ufeff'],
-          ['latin1', ''],
-          ['utf8', '\ufeff'],
-        )
-        .map(
-          ([encoding, mark]) =>
-            (bytes: Buffer) =>
-              Buffer.from(mark + bytes.toString(), encoding),
-        ),
-    },
-    { weight: 1, arbitrary: fc.constant((bytes: Buffer) => Buffer.concat([bytes, bytes])) },
-  )
-  return fc
-    .tuple(whole, fc.array(damage, { minLength: 1, maxLength: 3 }))
-    .map(([bytes, damages]) => damages.reduce((before, damage) => damage(before), bytes))
+  return fc.tuple(whole, damages).map(([bytes, damage]) => damage(bytes))
+}
+
+/** Beyond what a double holds exactly, SQL's int or a price. */
+const NUMBERS = ['9007199254740992', '9007199254740993', '9'.repeat(400), '1e3', '1.005', 2 ** 31, 2 ** 53]
+
+/** A JSON value that is another one in some places, or lacks them, or has more. */
+export function distorted<Base>(base: Base, names: readonly string[] = []): fc.Arbitrary<unknown> {
+  const places = placesOf(base)
+  const change = fc.record({
+    place: fc.nat(places.length - 1),
+    kind: fc.constantFrom('set', 'set', 'set', 'delete', 'add'),
+    name: fc.constantFrom('__proto__', 'constructor', 'extra', ...names),
+    value: fc.oneof(jsonValue(names), fc.constantFrom(...NUMBERS)),
+  })
+  return fc.array(change, { maxLength: 3 }).map(changes => {
+    const held = { base: structuredClone(base) as unknown }
+    for (const { place, kind, name, value } of changes) {
+      const path = ['base', ...(places[place] ?? [])]
+      const last = kind === 'add' ? name : path.pop()
+      const within = path.reduce<unknown>((at, key) => Object(at)[key], held)
+      // Another change may have taken it away.
+      if (typeof within !== 'object' || within === null || last === undefined) continue
+      if (kind === 'delete') Reflect.deleteProperty(within, last)
+      else
+        Object.defineProperty(within, last, { value, writable: true, enumerable: true, configurable: true })
+    }
+    return held.base
+  })
+}
+
+function placesOf(value: unknown, path: string[] = []): string[][] {
+  const within = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return [path, ...within.flatMap(([name, member]) => placesOf(member, [...path, name]))]
 }
