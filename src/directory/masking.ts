@@ -94,14 +94,25 @@ function maskAttributes(json: string): string {
   return codes.map(code => `${code}=***`).join(', ')
 }
 
+/** Parameters in which calls tell of people in free text: of an employee, a top-up, a refund. */
+const FREE_TEXTS = [
+  ...['name', 'remark', 'applicant_name', 'taxpayer', 'invoice_remark', 'invoice_extr_remark'],
+  ...['attributeValue', 'reason', 'recipientName', 'recipientAddress'],
+]
+/** The same in JSON, such as extended fields or the body of a refund. */
+const FREE_TEXT_IN_JSON = new RegExp(`"(?:${FREE_TEXTS.join('|')})":"((?:[^"\\\\]|\\\\.)*)"`, 'g')
+
 /**
  * A foreign text with the personal values masked that its author was told and that have no form of their own: {@link maskText}
  * sees numbers and addresses alone. Capital and small letters are the same. A single character says too little, and may be part of any word.
  */
 export function maskTold(text: string, told: Readonly<Record<string, string>>): string {
-  const { name = '', remark = '', employee_attribute = '' } = told
-  const attributes = employee_attribute.matchAll(/"attributeValue":"((?:[^"\\]|\\.)*)"/g)
-  const values = [remark, name, ...Array.from(attributes, match => unescaped(match[1] ?? ''))]
+  const values = Object.entries(told)
+    .flatMap(([name, value]) =>
+      FREE_TEXTS.includes(name)
+        ? [value]
+        : Array.from(value.matchAll(FREE_TEXT_IN_JSON), match => unescaped(match[1] ?? '')),
+    )
     .filter(value => value.length > 1)
     .toSorted((a, b) => b.length - a.length)
     .map(value => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))

@@ -93,6 +93,19 @@ describe('a refund', () => {
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
 
+  test('that the platform refuses in words of the request leaves nothing of them', async () => {
+    const request = {
+      ...{ ...REQUEST, reason: 'Person 1 moved' },
+      tradeInfo: { recipientName: 'Person "2"', recipientAddress: 'Long Lane' },
+    }
+    const message = 'Person 1 moved: no such recipient Person "2" in LONG LANE'
+    await refunds.fault(REFUND_CALL, { code: 1000220002, message })
+    expect(worded(await sendRefund(refunds.deps, request, ME))).toMatchObject({
+      state: 'rejected',
+      message: '**** (14): no such recipient **** (10) in **** (9)',
+    })
+  })
+
   test('whose code is not listed as a refusal of refunds is unknown, with its words masked', async () => {
     const said = 'The platform said: “system busy, call 13***”.'
     // "System busy" may come after the effect.
