@@ -1,13 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSession } from '../../src/console/auth/sessions.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { MailServer } from '../alerts/channels/mail-server.ts'
 import { Receiver } from '../alerts/channels/receiver.ts'
-import { plantUser } from '../console/console-under-test.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { type Company, createCompany, person, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -15,6 +13,7 @@ import { startOtlpReceiver } from '../helpers/otlp-receiver.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { aboutProcesses, databaseText, everyAnswer, everyPage, signIn } from './places.ts'
 import { findPlanted, markOf, plantedRow, type Row, SHOWN, type Sort } from './planted.ts'
 
 /*
@@ -144,6 +143,7 @@ describeBackends('the queue in', { timeout: 400_000 }, ({ kind }) => {
     const browser = (role: AccessRole) => signIn(company.db, consoleUrl, role)
     places['pages of a viewer'] = await everyPage(await browser('viewer'))
     places['pages of an operator'] = await everyPage(await browser('operator'))
+    places['the API for a viewer'] = await everyAnswer(company.db, consoleUrl)
     const admin = await browser('admin')
     const revealed = await admin('POST', `/employees/${key(7)}/reveal`, { field: 'all', reason: 'to see' })
     expect([...findPlanted(revealed).keys()]).toEqual(
@@ -190,6 +190,7 @@ const ALLOWED: Record<string, readonly Sort[]> = {
   database: SHOWN,
   'the shell': SHOWN,
   'pages of a viewer': SHOWN,
+  'the API for a viewer': SHOWN,
   'pages of an operator': [...SHOWN, 'name'],
 }
 const MAY_HAVE = (place: string, field: Sort) => ALLOWED[place]?.includes(field) ?? false
@@ -279,28 +280,6 @@ const ended = (db: pg.Pool, id: number) =>
     return rows[0] ?? null
   })
 
-/** What others on the machine can see of processes. */
-async function aboutProcesses(processes: DirsyncProcess[]): Promise<string> {
-  const files = processes.flatMap(({ pid }) =>
-    ['cmdline', 'environ', 'comm'].map(file => `/proc/${pid}/${file}`),
-  )
-  return (await Promise.all(files.map(file => readFile(file, 'latin1')))).join('\n')
-}
-
-/** Every row of every table, with bytes as the characters that they may be; the queue of BullMQ, too. */
-async function databaseText(db: pg.Pool): Promise<string> {
-  const { rows: tables } = await db.query<{ sql: string }>(`
-    select format('select concat_ws('' | '', %s) as row from %s', string_agg(
-      format(case when atttypid = 'bytea'::regtype then 'encode(%I, ''escape'')' else '%I::text' end, attname), ', '), attrelid::regclass) as sql
-    from pg_attribute join pg_class c on c.oid = attrelid
-    where relkind in ('r', 'm') and relnamespace::regnamespace::text !~ '^(pg_|information_schema)' and attnum > 0 and not attisdropped
-    group by attrelid`)
-  const texts: string[] = []
-  for (const { sql } of tables)
-    for (const { row } of (await db.query<{ row: string }>(sql)).rows) texts.push(row)
-  return texts.join('\n')
-}
-
 /** How to read all that a key has, by its type. */
 const READS: Record<string, [command: string, ...more: string[]]> = {
   string: ['get'],
@@ -332,50 +311,4 @@ async function monitor(url: string): Promise<{ client: Redis; lines: string[] }>
   const client = await new Redis(url).monitor()
   client.on('monitor', (_time: string, args: string[]) => lines.push(args.join(' ')))
   return { client, lines }
-}
-
-type Browser = (method: 'GET' | 'POST', path: string, form?: Record<string, string>) => Promise<string>
-
-async function signIn(db: pg.Pool, origin: string, role: AccessRole): Promise<Browser> {
-  const name = `the-${role}`
-  await plantUser(db as never, name, role)
-  const secret = await openSession(
-    db as never,
-    { name, via: 'password' },
-    { address: '127.0.0.1', userAgent: 'test', former: null },
-  )
-  return async (method, path, form) => {
-    const answer = await fetch(new URL(path, origin), {
-      method,
-      headers: { cookie: `dirsync=${secret}`, 'sec-fetch-site': 'same-origin', accept: 'text/html' },
-      ...(form && { body: new URLSearchParams(form) }),
-    })
-    return `${JSON.stringify([...answer.headers])}${await answer.text()}`
-  }
-}
-
-/** Of pages that differ in their query alone. */
-const MOST_ALIKE = 8
-
-/** Every page and download that links lead to. */
-async function everyPage(browse: Browser): Promise<string> {
-  const waiting = ['/']
-  const known = new Set(waiting)
-  const alike = new Map<string, number>()
-  const texts: string[] = []
-  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-    const text = await browse('GET', path)
-    texts.push(path, text)
-    for (const [, found = ''] of text.matchAll(/(?:href|hx-get|src)="(\/[^"#]*)/g)) {
-      const link = found.replaceAll('&amp;', '&')
-      const [screen = '', query] = link.split('?')
-      const before = alike.get(screen) ?? 0
-      if (known.has(link) || /^\/(assets|events|sign-)/.test(link)) continue
-      if (query !== undefined && before >= MOST_ALIKE) continue
-      known.add(link)
-      alike.set(screen, before + (query === undefined ? 0 : 1))
-      waiting.push(link)
-    }
-  }
-  return texts.join('\n')
 }

@@ -5,8 +5,8 @@ import { isMasked } from '../../src/directory/masking.ts'
 
 /* Personal data whose every value is unmistakable, and the search for it. */
 
-/** What a value is to dirsync: masked where it is kept or shown, shown, or of a column that no mapping reads. */
-export type Sort = EmployeeField | 'unread'
+/** What a value is to dirsync: masked where it is kept or shown, shown, or of a column that no mapping reads; or of money. */
+export type Sort = EmployeeField | 'unread' | keyof ReturnType<typeof plantedMoney>
 export type Row = Record<EmployeeField | 'unread', string>
 
 /** Words of letters, like a name: what masks numbers alone does not see them. */
@@ -56,6 +56,27 @@ export function plantedRow(): Row {
     { attributeCode: 'canary', attributeValue: row.employee_attribute },
   ])
   return row
+}
+
+/** What refunds, top-ups, payment orders, limit accounts and taxpayers may hold of people and of companies. */
+export function plantedMoney() {
+  const phone = () => `1${randomInt(3, 10)}${digits(9)}`
+  const planted = {
+    ...{ payer: word(12), subject: word(12), buyer: word(12), wish: word(16) },
+    ...{ recipient: word(12), recipientPhone: phone(), address: word(20) },
+    ...{ account: word(14), accountName: word(12), subAccount: word(12) },
+    ...{ taxpayer: word(14), identifier: `91${digits(16)}` },
+    ...{
+      applicant: word(12),
+      applicantEmail: word(12),
+      applicantMobile: phone(),
+      note: word(16),
+      invoiceNote: word(16),
+    },
+    ...{ reason: word(16), shopPhone: phone() },
+  }
+  for (const [sort, mark] of Object.entries(planted)) marks.set(mark, sort as Sort)
+  return planted
 }
 
 const ENCODED = /[\w+/-]{16,}={0,2}/g
