@@ -140,6 +140,8 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
       headersTimeout: limits.timeoutMs,
       connectionsCheckingInterval: limits.timeoutMs / 10,
       maxHeaderSize: MAX_HEADER_BYTES,
+      // Node.js would answer it by itself.
+      requireHostHeader: false,
     },
     frameworkErrors: (_error, _request, reply) => hangUp(reply, 400, 'address'),
     clientErrorHandler: ({ code }, socket) => {
@@ -203,6 +205,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
 /** What is wrong with a request before its body is read. */
 function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reason: string } | null {
   if (raw.url === '/healthz' && method === 'GET') return null
+  if (raw.headers.host === undefined && raw.httpVersion !== '1.0') return { status: 400, reason: 'request' }
   if (raw.url !== PATH) return { status: 404, reason: 'address' }
   if (method !== 'POST') return { status: 405, reason: 'method' }
   const types = raw.headersDistinct['content-type'] ?? []

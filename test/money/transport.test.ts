@@ -200,6 +200,13 @@ describe('what is not the one request that the platform sends', () => {
     expect(receiver.log).toMatchObject([{ reason: 'request', status: 417 }])
   })
 
+  test('a request to no host is refused like all else', async () => {
+    receiver.log.splice(0)
+    const answer = await exchange(receiver, requestText(await validForm()).replace('Host: test\r\n', ''))
+    expect(answer).toMatch(/^HTTP\/1.1 400 .*\r\n\r\nfail$/s)
+    expect(receiver.log).toMatchObject([{ reason: 'request', status: 400 }])
+  })
+
   test('an upgrade and an expectation change nothing', async () => {
     const form = await validForm()
     const upgrade = requestText(form, ['Connection: Upgrade, close', 'Upgrade: websocket'])
