@@ -49,9 +49,9 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
 
 /**
  * Priorities in the outbox and for the pacer: first what a person named, then changes, other background work, and last what
- * full runs merely ask for.
+ * full runs merely ask for. In the queue, what a dead process had in hand comes right after what a person named.
  */
-export const PRIORITY = { named: 1, change: 3, background: 5, full: 7 }
+export const PRIORITY = { named: 1, resumed: 2, change: 3, background: 5, full: 7 }
 
 /** Work on an entity, as it is passed to the outbox. */
 export interface Work extends ClaimKey {
@@ -186,9 +186,14 @@ export function lockName(key: ClaimKey): string {
 const LOCK_NAME = `'["dirsync","' || case p.operation when 'delete-department' then 'department' else 'employee' end
   || '",' || to_json(p.enterprise_code) || ',' || to_json(p.entity_key) || ']'`
 
+/** SQL: the priority that a row has in the queue. */
+function priorityOf(row: string): string {
+  return `case when ${row}.starts > 0 then least(${row}.priority, ${PRIORITY.resumed}) else ${row}.priority end`
+}
+
 /** A row as `Fed`. */
 const FED = `p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail,
-       p.priority, p.enqueued_at::text as job,
+       ${priorityOf('p')} as priority, p.enqueued_at::text as job,
        coalesce(p.execution::text, extract(epoch from p.created_at)::text) as request`
 
 /**
@@ -212,7 +217,7 @@ const dueRows = (columns: string, of?: string) => `
     ${of === undefined ? '' : `and q.enterprise_code = ${pg.escapeLiteral(of)}`}
   order by q.priority, q.not_before limit $1 for update skip locked`
 
-const DUE = 'q.ctid, q.operation, q.priority'
+const DUE = `q.ctid, q.operation, ${priorityOf('q')} as "inQueue"`
 
 /**
  * The same for the enterprises that have due work and no halt of their own. Each is read by an index and merged with the
@@ -226,10 +231,12 @@ async function dueBeside(db: ClientBase, halted: readonly string[]): Promise<str
      group by 1 having sum(n) > 0`,
     [halted],
   )
-  const each = rows.map(({ code }) => `select * from (${dueRows(`${DUE}, q.not_before`, code)}) of_one`)
+  const each = rows.map(
+    ({ code }) => `select * from (${dueRows(`${DUE}, q.priority, q.not_before`, code)}) of_one`,
+  )
   return each.length === 0
     ? `select ${DUE} from dirsync.pending q where false limit $1`
-    : `select w.ctid, w.operation, w.priority from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
+    : `select w.ctid, w.operation, w."inQueue" from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
 }
 
 /**
@@ -244,10 +251,7 @@ export async function takeForQueue(
 ): Promise<Fed[]> {
   const scopes = await haltedScopes(db)
   if (scopes.includes('*')) return []
-  const { rows: due } = await db.query<{ ctid: string; operation: string; priority: number }>(
-    await dueBeside(db, scopes),
-    [room],
-  )
+  const { rows: due } = await db.query<DueRow>(await dueBeside(db, scopes), [room])
   const { rows } = await db.query<Fed>(
     // With the array, rows are fetched one by one, as they were found; a join might read the whole outbox for them.
     `with taken as materialized (select * from unnest($1::tid[], $2::int[]) as t (ctid, job))
@@ -259,12 +263,20 @@ export async function takeForQueue(
   return rows
 }
 
+/** A row that is due. */
+interface DueRow {
+  ctid: string
+  operation: string
+  /** The priority of its job. */
+  inQueue: number
+}
+
 /** The number of the job that each row is in. */
-function divided(due: readonly { operation: string; priority: number }[], perJob: number): number[] {
+function divided(due: readonly DueRow[], perJob: number): number[] {
   const open = new Map<string, { job: number; keys: number }>()
   let jobs = 0
-  return due.map(({ operation, priority }) => {
-    const kind = `${operation} ${priority}`
+  return due.map(({ operation, inQueue }) => {
+    const kind = `${operation} ${inQueue}`
     let latest = open.get(kind)
     if (latest === undefined || latest.keys === perJob) {
       jobs += 1

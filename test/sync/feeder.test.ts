@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
-import { parseJobKey } from '../../src/queue/job.ts'
+import { parseJobKey, type QueuedJob } from '../../src/queue/job.ts'
 import type { ClaimKey } from '../../src/sync/claim.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
-import { addWork, lockName, refeed } from '../../src/sync/outbox.ts'
+import { addWork, lockName, PRIORITY, refeed } from '../../src/sync/outbox.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { until } from '../helpers/company.ts'
 import { STORES } from '../queue/backends.ts'
@@ -125,6 +125,16 @@ describeBackends('the feeder of a queue in', {}, ({ kind }) => {
       await feeder.takeUp()
       return (await enqueued()) === 1 || null
     })
+    // They come before what waits.
+    const added: QueuedJob[] = []
+    const queue = {
+      counts: async () => ({ total: 0 }),
+      async add(jobs: QueuedJob[]) {
+        added.push(...jobs)
+      },
+    }
+    await new Feeder({ pool: store.pool, queue, highWater: 10, logger: SILENT }).feed()
+    expect(new Set(added.map(({ priority }) => priority))).toEqual(new Set([PRIORITY.resumed]))
   })
 
   test('a request for an entity that waits already is served first at its better priority, else with the first', async () => {
