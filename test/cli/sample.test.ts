@@ -61,7 +61,7 @@ test.concurrent('status shows employees, work, halts, runs and dead letters, and
   expect(status.stdout).toMatch(/No worker is running.*\n.*dirsync start --roles worker/)
   expect(status.stdout).toMatch(/No scheduler is running.*\n.*dirsync start --roles scheduler/)
   expect(status.stdout).toMatch(/316 of 334 employees/)
-  expect(status.stdout).toMatch(/queue in PostgreSQL: 0 waiting, 0 active/)
+  expect(status.stdout).toMatch(/queue in PostgreSQL: 0 jobs waiting, 0 being handed out/)
   expect(status.stdout).toMatch(/Enterprise E900 is halted/)
   expect(status.stdout).toMatch(/^ *E200 +level +1 employee .* \d+ open *$/m)
   expect(status.stdout).toMatch(/openids +done/)

@@ -30,7 +30,7 @@ export const shell = {
   'shell.confirmed_recently': '{count, number} confirmed recently enough',
   'shell.frame': '{deployment, select, none {} other {Deployment {deployment}. }}Times are in {zone}.',
   'shell.queue_error': 'queue in {place}: {error}',
-  'shell.queue': 'queue in {place}: {waiting} waiting, {active} active',
+  'shell.queue': 'queue in {place}: {waiting} jobs waiting, {active} being handed out',
   'shell.queue_paused': ', paused',
   'shell.outbox_empty': 'outbox: empty',
   'shell.only_one': 'the only one',
