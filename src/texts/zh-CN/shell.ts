@@ -32,7 +32,7 @@ export const shell = {
   'shell.confirmed_recently': '{count, number} 名近期已核对',
   'shell.frame': '{deployment, select, none {} other {部署 {deployment}。}}时间为 {zone}。',
   'shell.queue_error': '队列（{place}）：{error}',
-  'shell.queue': '队列（{place}）：{waiting} 个作业等待，{active} 个正在分发',
+  'shell.queue': '队列（{place}）：{waiting} 批等待，{active} 批正在分发',
   'shell.queue_paused': '，已暂停',
   'shell.outbox_empty': '待发送队列：空',
   'shell.only_one': '唯一企业',
