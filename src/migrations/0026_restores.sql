@@ -10,7 +10,7 @@ comment on column dirsync.employee.acknowledged_hash is
   'sync. Ones: it confirmed some row, but the database was restored since (see dirsync.doubt_memory).';
 
 create index employee_doubted on dirsync.employee (userid)
-  where acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  where acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff' and status in ('waiting', 'held');
 
 -- pg_restore makes the table anew, a copied database has another number, another server another identifier, and a replica that
 -- takes over or a recovery to a point in time begins a new timeline.

@@ -421,9 +421,12 @@ export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
   return rowCount ?? 0
 }
 
+/** What an execution has sent may still be under way when its process has gone; the next call comes after it. */
+const LATE_EFFECT_MS = 3000
+
 /**
  * Marks rows as not enqueued whose execution has ended without a word: nobody has the lock any more that is held from before
- * it begins until its outcome is written. Its process is dead, or has lost its locks.
+ * it begins until its outcome is written. Its process is dead, or has lost its locks. They are due in a moment.
  */
 export async function refeedAbandoned(db: Pool): Promise<number> {
   const { rowCount } = await db.query(
@@ -437,7 +440,8 @@ export async function refeedAbandoned(db: Pool): Promise<number> {
          and hashtextextended(${LOCK_NAME}, 0) not in (select hash from locks)
        for update skip locked
      )
-     update dirsync.pending p set enqueued_at = null
+     update dirsync.pending p
+     set enqueued_at = null, not_before = greatest(not_before, now() + interval '${LATE_EFFECT_MS} milliseconds')
      from abandoned where p.ctid = any (array(select ctid from abandoned)) and p.ctid = abandoned.ctid`,
   )
   return rowCount ?? 0

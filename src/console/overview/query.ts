@@ -43,7 +43,7 @@ export const OverviewResult = z.object({
   doubted: z
     .int()
     .describe(
-      'Employees about whom the platform was not asked since the database was restored or taken over',
+      'Employees about whom the platform was not asked since a restore or fail-over; 10,000: or more',
     ),
   cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
   pace: z.object({

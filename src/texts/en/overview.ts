@@ -14,9 +14,8 @@ export const overview = {
   'overview.held': 'Run {run} is held: its plan has {planned, plural, one {# entry} other {# entries}}.',
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.doubted':
-    'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, one {# employee} other {# employees}}.',
-  'overview.doubted.why':
-    'Nobody counts as in sync before that. A full run was requested, and asks about them.',
+    'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, =10000 {10,000 employees or more} one {# employee} other {# employees}}.',
+  'overview.doubted.why': 'None of them counts as in sync before that. A full run was requested, which asks.',
   'overview.doubted.remedy': 'See how far the full run is; if there is none, start one',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
   'overview.failed': 'Run {run} failed.',
