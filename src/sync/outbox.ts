@@ -421,8 +421,11 @@ export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
   return rowCount ?? 0
 }
 
-/** What an execution has sent may still be under way when its process has gone; the next call comes after it. */
-const LATE_EFFECT_MS = 3000
+/**
+ * What an execution has sent may still be under way when its process has gone. The next one comes as long after it as a first
+ * retry comes after a call without an answer.
+ */
+const LATE_EFFECT_MS = 1000
 
 /**
  * Marks rows as not enqueued whose execution has ended without a word: nobody has the lock any more that is held from before
