@@ -8,7 +8,7 @@ import { programTags } from './test/helpers/programs.ts'
  * those that start many processes, or many engines that read HR's files.
  */
 const LONG = [
-  'test/hostile/canaries.test.ts',
+  'test/hostile/{canaries,money-canaries}.test.ts',
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,queue/topologies,sync/account-probe,sync/plan-beside-workers}.test.ts',
