@@ -4,7 +4,7 @@ import { isSaid } from '../../texts/message.ts'
 import { FULL_STOP, type TextValues } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName } from '../cases/parts.ts'
-import { foreign, state, type Tone, time } from '../ui/parts.ts'
+import { foreign, state, type Tone, time, withCode } from '../ui/parts.ts'
 import type { StepResult } from './query.ts'
 
 /** Translates a comma-separated list of field names, as the steps of an attempt hold it. */
@@ -36,7 +36,7 @@ export function steps(ask: Ask, items: readonly StepResult[], unread?: string): 
         item.text === 'not_reached' ? '' : html`<span class="soft">${t(`step_state.${item.state}`)}</span> · `
       }${unread !== undefined && item.text === 'read_not_yet' ? unread : stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
         item.remedy
-          ? html`<span class="todo">${foreign(inLanguage(ask.language, item.remedy))}${
+          ? html`<span class="todo">${withCode(inLanguage(ask.language, item.remedy))}${
               item.case_id
                 ? html` <a href="/cases/${item.case_id}">${t('employees.open_case', { id: item.case_id })}</a>`
                 : ''

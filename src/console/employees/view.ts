@@ -121,7 +121,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
-          todo: { foreign: inLanguage(language, halt.remedy) },
+          todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },
       ]
@@ -231,7 +231,7 @@ function caseNotice(ask: Ask, { enterprise_code }: EmployeeResult, found: Case, 
     notice: 'warn',
     title: { foreign: message },
     what: holderWords(ask, { ...found, enterprise_code }),
-    todo: { foreign: remedy },
+    todo: remedy,
     next: joined([caseLink(t, found.id), more], ' · '),
   }
 }

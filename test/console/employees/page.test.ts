@@ -57,3 +57,11 @@ test('a moment ends a sentence as the language ends it', async () => {
   expect(await said('zh-CN')).toContain('</time>。')
   expect(await said('zh-CN')).not.toContain('</time>.')
 })
+
+test('the command that ends a pause is drawn as a command', async () => {
+  await console.pool.query(`select dirsync.pause('why')`)
+  const body = await pageOf('later')
+  await console.pool.query('select dirsync.resume()')
+  expect(body).toContain('Let them go on with <code>dirsync resume</code>.')
+  expect(body).not.toContain('`dirsync resume`')
+})
