@@ -115,24 +115,26 @@ export function text(most: number, withHalves = false): fc.Arbitrary<string> {
   )
 }
 
-/** Any JSON value, in any depth, with the names that are looked for. */
+/** Any JSON value, as it is read, in any depth, with the names that are looked for. */
 export function jsonValue(names: readonly string[], most = 2000): fc.Arbitrary<unknown> {
   const leaf = fc.oneof(
     text(most, true),
     fc.constantFrom<unknown>(null, true, false, 0, -0, 1, -1, 0.1, 1e300, 2 ** 53, -(2 ** 63), [], {}, ''),
     fc.integer(),
   )
-  return fc.letrec<{ any: unknown }>(tie => ({
-    any: fc.oneof(
-      { depthSize: 'small', withCrossShrink: true },
-      leaf,
-      fc.array(tie('any'), { maxLength: 4 }),
-      fc.dictionary(fc.constantFrom(...names, '__proto__', 'constructor', 'length'), tie('any'), {
-        maxKeys: 5,
-        noNullPrototype: false,
-      }),
-    ),
-  })).any
+  return fc
+    .letrec<{ any: unknown }>(tie => ({
+      any: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        leaf,
+        fc.array(tie('any'), { maxLength: 4 }),
+        fc.dictionary(fc.constantFrom(...names, '__proto__', 'constructor', 'length'), tie('any'), {
+          maxKeys: 5,
+          noNullPrototype: false,
+        }),
+      ),
+    }))
+    .any.map(value => JSON.parse(JSON.stringify(value)))
 }
 
 const PIECE = fc.oneof(
