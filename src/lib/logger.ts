@@ -1,11 +1,13 @@
+import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
 import { inspect } from 'node:util'
 import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
-import pretty from 'pino-pretty'
 import { inEnglish, isSaid, type Said } from '../texts/message.ts'
 import { io } from './io.ts'
 
 export type { Logger }
+
+const load = createRequire(import.meta.url)
 
 /** @param isForPerson whether it calls for a person; everything else is for machines, in English */
 type Speak = (what: Said, isForPerson: boolean) => string
@@ -43,6 +45,8 @@ export function createLogger(options: {
       stderr.write(isTerminal ? `\r\u001b[2K${chunk}` : chunk, done)
     },
   })
+  // Not loaded where nobody watches.
+  const pretty: typeof import('pino-pretty') = load('pino-pretty')
   return pino(
     settings,
     pretty({

@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { createTransport, type Transporter } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
 import { translator } from '../../texts/texts.ts'
 import {
@@ -27,13 +27,11 @@ export class MailChannel implements Channel {
   readonly settings: ChannelSettings
   readonly target: string
   readonly #say: (text: string) => string
-  readonly #transport: Transporter
 
   constructor(settings: ChannelSettings) {
     this.settings = settings
     this.target = settings.to.join(', ')
     this.#say = saysAnswer(settings)
-    this.#transport = createTransport(smtpOptions(settings))
   }
 
   async send(message: ChannelMessage, id: string, signal: AbortSignal): Promise<string> {
@@ -41,7 +39,8 @@ export class MailChannel implements Channel {
     const sender = senderOf(from ?? '')
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     try {
-      const { response, rejected = [] } = await this.#transport.sendMail({
+      const transport = await transportOf(this.settings)
+      const { response, rejected = [] } = await transport.sendMail({
         from: sender,
         to: message.recipient === undefined ? [...to] : [message.recipient],
         subject: oneLine(message.title, SUBJECT),
@@ -66,9 +65,7 @@ export class MailChannel implements Channel {
     }
   }
 
-  async close(): Promise<void> {
-    this.#transport.close()
-  }
+  async close(): Promise<void> {}
 }
 
 /**
@@ -76,7 +73,7 @@ export class MailChannel implements Channel {
  * @throws ChannelError
  */
 export async function checkMailServer(settings: ChannelSettings): Promise<void> {
-  const transport = createTransport(smtpOptions(settings))
+  const transport = await transportOf(settings)
   try {
     await transport.verify()
   } catch (error) {
@@ -84,6 +81,12 @@ export async function checkMailServer(settings: ChannelSettings): Promise<void> 
   } finally {
     transport.close()
   }
+}
+
+/** Few processes send mail, and the package takes memory. */
+async function transportOf(settings: ChannelSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport(smtpOptions(settings))
 }
 
 function smtpOptions({ url }: ChannelSettings) {

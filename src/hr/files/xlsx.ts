@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import sax, { type Tag } from 'sax'
-import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import type { Tag } from 'sax'
+import type { Entry, ZipFile } from 'yauzl'
 import { message } from '../../texts/message.ts'
 import { withoutTrailingZeros } from '../canonical.ts'
 import { FileProblem, isFilled, type Row } from './text.ts'
@@ -21,6 +21,7 @@ export interface Sheet {
 
 /** Opens a workbook while `work` runs. @throws FileProblem */
 export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => Promise<T>): Promise<T> {
+  const { openPromise } = await import('yauzl')
   const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(notZip)
   try {
     return await work(await sheetsOf(zip))
@@ -101,6 +102,7 @@ async function parse(stream: Readable | null, handlers: Handlers): Promise<void>
 /** Feeds a stream to the handlers, pausing after each chunk. */
 async function* pieces(stream: Readable | null, { open, text, close }: Handlers): AsyncGenerator<void> {
   if (stream === null) return
+  const { default: sax } = await import('sax')
   const parser = sax.parser(true)
   const local = (name: string) => name.slice(name.indexOf(':') + 1)
   parser.onopentag = tag => open?.(local(tag.name), (tag as Tag).attributes)

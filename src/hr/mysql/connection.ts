@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { type Connection, type ConnectionOptions, createConnection, type SslOptions } from 'mysql2'
+import type { Connection, ConnectionOptions, SslOptions } from 'mysql2'
 import { type MysqlAddress, mysqlAddress } from './address.ts'
+import { driver } from './driver.ts'
 import { toHrError } from './errors.ts'
 import type { ColumnDefinition } from './types.ts'
 
@@ -66,7 +67,7 @@ export async function prepareSession(connection: Connection): Promise<void> {
 export async function connectClient(url: string, name?: string): Promise<Connection> {
   let connection: Connection | undefined
   try {
-    connection = createConnection(await connectionOptions(url, name))
+    connection = driver().createConnection(await connectionOptions(url, name))
     connection.on('error', () => {}) // also reported by the query in flight
     await prepareSession(connection)
     return connection

@@ -1,4 +1,3 @@
-import { escape as quote } from 'mysql2'
 import { CHINA_MS } from '../../directory/hash.ts'
 import {
   conditionsOf,
@@ -11,6 +10,7 @@ import {
 } from '../rows.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
 import type { Dialect, MappedColumn } from '../statement.ts'
+import { driver } from './driver.ts'
 import { keyComparison } from './types.ts'
 
 /** MySQL's statements for the rows of a mapping. */
@@ -78,10 +78,10 @@ function valueText(column: MappedColumn): string {
 function keyText(column: MappedColumn, condition: KeyCondition, isConverted: boolean): string {
   const { by, values } = condition
   const plain = m(column)
-  const texts = `(${values.map(value => quote(value)).join(', ')})`
+  const texts = `(${values.map(value => driver().escape(value)).join(', ')})`
   const converted = `convert(${plain} using utf8mb4)`
   if (isLike(condition)) {
-    const patterns = likePatterns(condition).map(pattern => quote(pattern))
+    const patterns = likePatterns(condition).map(pattern => driver().escape(pattern))
     return `(${patterns.map(pattern => `lower(trim(${converted})) like ${pattern}`).join(' or ')})`
   }
   if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`

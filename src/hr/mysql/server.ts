@@ -1,11 +1,5 @@
 import { Readable } from 'node:stream'
-import {
-  type Connection,
-  createPool,
-  type Pool,
-  type PoolConnection,
-  type PrepareStatementInfo,
-} from 'mysql2'
+import type { Connection, Pool, PoolConnection, PrepareStatementInfo } from 'mysql2'
 import type { Logger } from 'pino'
 import { within } from '../../lib/waiting.ts'
 import { message } from '../../texts/message.ts'
@@ -38,6 +32,7 @@ import {
   prepareSession,
   run,
 } from './connection.ts'
+import { driver } from './driver.ts'
 import { toHrError } from './errors.ts'
 import { readFacts, readTables, readWhole } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
@@ -127,7 +122,7 @@ export class MysqlServer implements HrServer {
 
   async #createPool(): Promise<Pool> {
     try {
-      const pool = createPool({
+      const pool = driver().createPool({
         ...(await connectionOptions(this.#url)),
         connectionLimit: LOOKUP_CONNECTIONS,
       })

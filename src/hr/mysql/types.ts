@@ -1,8 +1,5 @@
-import mysql from 'mysql2'
 import type { ColumnShape, KeyComparison } from '../server.ts'
-
-// Not a named export for Node.js, which detects those of CommonJS by parsing.
-const { Types } = mysql
+import { driver } from './driver.ts'
 
 /** A column of an answer, as the protocol describes it. */
 export interface ColumnDefinition {
@@ -26,54 +23,61 @@ const ZEROFILL = 64
 const ENUM = 256
 const SET = 2048
 
-const INTEGERS = new Map<number, string>([
-  [Types.TINY, 'tinyint'],
-  [Types.SHORT, 'smallint'],
-  [Types.INT24, 'mediumint'],
-  [Types.LONG, 'int'],
-  [Types.LONGLONG, 'bigint'],
-])
+let known: ReturnType<typeof namesOf> | undefined
 
-const OTHERS = new Map<number, string>([
-  [Types.DECIMAL, 'decimal'],
-  [Types.NEWDECIMAL, 'decimal'],
-  [Types.FLOAT, 'float'],
-  [Types.DOUBLE, 'double'],
-  [Types.NULL, 'null'],
-  [Types.DATE, 'date'],
-  [Types.NEWDATE, 'date'],
-  [Types.DATETIME, 'datetime'],
-  [Types.TIMESTAMP, 'timestamp'],
-  [Types.TIME, 'time'],
-  [Types.YEAR, 'year'],
-  [Types.JSON, 'json'],
-  [Types.ENUM, 'enum'],
-  [Types.SET, 'set'],
-  [Types.GEOMETRY, 'geometry'],
-])
+/** Names by the protocol's numbers. */
+const namesOf = ({ Types }: ReturnType<typeof driver>) => ({
+  bit: Types.BIT,
+  integers: new Map<number, string>([
+    [Types.TINY, 'tinyint'],
+    [Types.SHORT, 'smallint'],
+    [Types.INT24, 'mediumint'],
+    [Types.LONG, 'int'],
+    [Types.LONGLONG, 'bigint'],
+  ]),
 
-const STRINGS = new Map<number, { text: string; bytes: string }>([
-  [Types.STRING, { text: 'char', bytes: 'binary' }],
-  [Types.VAR_STRING, { text: 'varchar', bytes: 'varbinary' }],
-  [Types.VARCHAR, { text: 'varchar', bytes: 'varbinary' }],
-  ...[Types.TINY_BLOB, Types.BLOB, Types.MEDIUM_BLOB, Types.LONG_BLOB].map(
-    code => [code, { text: 'text', bytes: 'blob' }] as const,
-  ),
-])
+  others: new Map<number, string>([
+    [Types.DECIMAL, 'decimal'],
+    [Types.NEWDECIMAL, 'decimal'],
+    [Types.FLOAT, 'float'],
+    [Types.DOUBLE, 'double'],
+    [Types.NULL, 'null'],
+    [Types.DATE, 'date'],
+    [Types.NEWDATE, 'date'],
+    [Types.DATETIME, 'datetime'],
+    [Types.TIMESTAMP, 'timestamp'],
+    [Types.TIME, 'time'],
+    [Types.YEAR, 'year'],
+    [Types.JSON, 'json'],
+    [Types.ENUM, 'enum'],
+    [Types.SET, 'set'],
+    [Types.GEOMETRY, 'geometry'],
+  ]),
+
+  strings: new Map<number, { text: string; bytes: string }>([
+    [Types.STRING, { text: 'char', bytes: 'binary' }],
+    [Types.VAR_STRING, { text: 'varchar', bytes: 'varbinary' }],
+    [Types.VARCHAR, { text: 'varchar', bytes: 'varbinary' }],
+    ...[Types.TINY_BLOB, Types.BLOB, Types.MEDIUM_BLOB, Types.LONG_BLOB].map(
+      code => [code, { text: 'text', bytes: 'blob' }] as const,
+    ),
+  ]),
+})
 
 /** A type as MySQL writes it, without lengths. A length of one digit stays: `tinyint(1)` and comparisons mark booleans by it. */
 export function typeName(column: ColumnDefinition): string {
   const { columnType, characterSet, columnLength, flags, extendedTypeName, extendedFormat } = column
+  known ??= namesOf(driver())
   if (extendedFormat === 'json') return 'json'
   if (extendedTypeName !== undefined) return extendedTypeName
-  const integer = INTEGERS.get(columnType)
+  const integer = known.integers.get(columnType)
   if (integer !== undefined) {
     const length = columnLength === 1 ? '(1)' : ''
     return `${integer}${length}${flags & UNSIGNED ? ' unsigned' : ''}${flags & ZEROFILL ? ' zerofill' : ''}`
   }
-  if (columnType === Types.BIT) return columnLength === 1 ? 'bit(1)' : 'bit'
-  const string = STRINGS.get(columnType)
-  if (string === undefined) return OTHERS.get(columnType) ?? `of number ${columnType}`
+  if (columnType === known.bit) return columnLength === 1 ? 'bit(1)' : 'bit'
+  const string = known.strings.get(columnType)
+  if (string === undefined) return known.others.get(columnType) ?? `of number ${columnType}`
   if (flags & ENUM) return 'enum'
   if (flags & SET) return 'set'
   return characterSet === BINARY ? string.bytes : string.text
