@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { PROBE_IS_DUE } from '../sync/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
 import { type Entry, Journal, type OpenEntries } from './journal.ts'
 
@@ -28,8 +29,15 @@ export interface ReadRefund extends Refund {
   asset_code: string | null
 }
 
+const LONGEST_PAUSE_S = 600
+
 /** SQL: from one check of the order record to the next, after so many before it: 5 s, doubling up to 10 minutes. */
-const pauseAfter = (checks: string) => `least(5 * 2 ^ least(${checks}, 10), 600) * interval '1 second'`
+const pauseAfter = (checks: string) =>
+  `least(5 * 2 ^ least(${checks}, 10), ${LONGEST_PAUSE_S}) * interval '1 second'`
+
+/** SQL: it is time to check. A pause longer than any means that the clock was put back. */
+const CHECK_IS_DUE = `(next_settle_at <= now()
+  or next_settle_at > now() + ${LONGEST_PAUSE_S} * interval '1 second')`
 
 /** SQL: `asset_code` of the refunds of an order. */
 const assetOfOrder = (outerTradeNo: string) => `(
@@ -65,10 +73,12 @@ export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, acto
   const { outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before } = refund
   const { rowCount } = await db.query(
     `insert into dirsync.refund
-       (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by)
-     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')')
+       (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by, sent_at)
+     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')',
+             -- The later of two clocks: one that is behind makes no refund older than it is.
+             greatest(now(), $7))
      on conflict do nothing`,
-    [outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, actor],
+    [outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, actor, new Date()],
   )
   return rowCount === 1
 }
@@ -155,10 +165,10 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        select outer_refund_no from dirsync.refund r
        where state = 'unknown'
          and (outer_refund_no = $1
-              or $1::text is null and next_settle_at <= now()
+              or $1::text is null and ${CHECK_IS_DUE}
                  and not exists (select from dirsync.halt h
                                  where h.scope in ('*', r.enterprise_code) and h.category <> all ($2)
-                                   and h.next_probe_at > now()))
+                                   and not (${PROBE_IS_DUE})))
        order by next_settle_at limit 1
        for update skip locked
      )

@@ -97,6 +97,27 @@ describe('a refund whose sender died', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'unknown', settle_attempts: 1 })
   })
 
+  test("is not rejected because the database's clock was behind when it was written down", async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + (DAY + 60) * 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await writtenDown()
+    // The database's clock is set right.
+    await refunds.age(DAY + 60)
+    vi.useRealTimers()
+    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'unknown' })
+  })
+
+  test('is asked about at once after the clock was put back', async () => {
+    await writtenDown()
+    await refundJournal.adopt(refunds.store.pool)
+    await refunds.store.pool.query(`update dirsync.refund set next_settle_at = now() + interval '1 day'`)
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', '[]', '[]', now() + interval '1 day', now() + interval '1 day')`,
+    )
+    expect(await claimUnknown(refunds.store.pool, null)).toMatchObject({ outer_refund_no: NO })
+  })
+
   test('is left alone while the sender lives', async () => {
     await writtenDown()
     const process = await sender(refunds.store, { order: ORDER })
