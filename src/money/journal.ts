@@ -1,5 +1,5 @@
 import { type Lock, tryLockTransaction } from '../lib/advisory-lock.ts'
-import type { Pool } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -158,7 +158,7 @@ export class Journal<Row extends Entry> {
   }
 
   /** Deletes a row that was written but not sent: its number stays free. */
-  async forget(db: Pool, number: string): Promise<void> {
+  async forget(db: ClientBase | Pool, number: string): Promise<void> {
     await db.query(
       `delete from ${this.#table} where ${this.#kind.number} = $1 and state in ('requested', 'unknown')`,
       [number],

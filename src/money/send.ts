@@ -74,6 +74,7 @@ export async function sendRefund(
       journal: refundJournal,
       number: refund.outer_refund_no,
       begin: () => writeRefund(db, row, options.actor),
+      forget: () => refundJournal.forget(db, row.outer_refund_no),
       restore: () => writeRefund(pool, row, options.actor),
       call: callOptions => client.refunds.create(request, callOptions),
       ifNotStored: message('said.refund_settles_itself'),
@@ -138,6 +139,7 @@ export async function sendTopUp(
       journal: topUpJournal,
       number: topUp.external_code,
       begin: () => beginTopUp(db, topUp, options.actor),
+      forget: () => topUpJournal.forget(db, topUp.external_code),
       restore: () => writeTopUp(pool, topUp, options.actor),
       call: async callOptions => (await client.topUps.apply(application, callOptions)).apply_charge_openid,
       ifNotStored: message('said.topup_note_down'),
@@ -179,10 +181,12 @@ async function refusalOfTopUp(pool: Pool, topUp: NewTopUp): Promise<JournalError
 
 /** A transfer of money, and how to write it down and send it. */
 interface Transfer {
-  journal: Pick<Journal<Entry>, 'noun' | 'forget' | 'storeAnswer'>
+  journal: Pick<Journal<Entry>, 'noun' | 'storeAnswer'>
   number: string
   /** Writes it down; false when the journal refuses it. */
   begin(): Promise<boolean>
+  /** Deletes it. Only under the lock: without, another process may have sent the number since. */
+  forget(): Promise<void>
   /** Writes it down again, in case the database has failed over to a copy without its row. */
   restore(): Promise<boolean>
   /** Sends it; returns the platform's own number. */
@@ -195,7 +199,7 @@ interface Transfer {
 async function sendOnce(
   { pool, logger }: SendDeps,
   { signal }: SendOptions,
-  { journal, number, begin, restore, call, ifNotStored }: Transfer,
+  { journal, number, begin, forget, restore, call, ifNotStored }: Transfer,
 ): Promise<SendOutcome | null> {
   const sendBefore = Date.now() + SENT_WITHIN_MS
   if (!(await begin())) return null
@@ -206,7 +210,7 @@ async function sendOnce(
     const failed = failedAnswer(error, logger)
     if (failed === null) {
       // A row that cannot be deleted is later found without a sender: unknown, as after any crash.
-      await storePatiently(() => journal.forget(pool, number), logger)
+      await storePatiently(forget, logger)
       throw error
     }
     answer = failed

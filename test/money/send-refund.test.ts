@@ -5,6 +5,7 @@ import { sendRefund } from '../../src/money/send.ts'
 import { settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
+import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { sender } from '../sync/journal.ts'
 import { SILENT } from '../sync/store-under-test.ts'
@@ -250,6 +251,29 @@ describe('an outcome is unknown', () => {
     expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'accepted' })
     expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
+})
+
+test('forgetting one that was turned away spares another one that has been sent under its number since', async () => {
+  await using proxy = await startTcpProxy(refunds.store.url)
+  const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
+  await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429 })
+  const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
+  sent.catch(() => undefined)
+  await refunds.arrived()
+  proxy.loseAnswersAfter('delete from dirsync.refund')
+  await refunds.release()
+  await until(async () => (await refunds.refund()) === null)
+  // Its connections drop, and with them its lock; another process sends the number.
+  await proxy.refuse()
+  await proxy.accept()
+  await refunds.fault(REFUND_CALL, { hold: true })
+  const again = send()
+  await refunds.arrived()
+  await expect(sent).rejects.toThrow()
+  expect(await refunds.refund()).toMatchObject({ state: 'requested' })
+  await refunds.release()
+  expect(await again).toMatchObject({ state: 'accepted' })
+  await pool.end()
 })
 
 describe('the answer', () => {
