@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { registerChild } from '../helpers/children.ts'
+import { breachesOfMoney, countOf } from '../simulation/money-truth.ts'
 import type { Dice } from './dice.ts'
 import { APP_ID, type Platform } from './platform.ts'
 import { LAUNCHER } from './processes.ts'
@@ -73,31 +74,18 @@ export class Money {
   /** @returns what is wrong about the money, a sentence each */
   async breaches(db: pg.Pool): Promise<string[]> {
     const calls = this.#platform.calls.filter(({ operation }) => operation === REFUND_CALL)
-    const counts = new Map<string, number>()
-    for (const { params } of calls) {
-      const number = String(params.outerRefundNo)
-      counts.set(number, (counts.get(number) ?? 0) + 1)
-    }
     const { refunds } = await this.#platform.control<{
       refunds: { out_refund_no?: string; outer_refund_no?: string }[]
     }>('GET', 'state')
-    const carriedOut = new Set(refunds.map(each => each.outer_refund_no ?? each.out_refund_no))
     const { rows } = await db.query<{ number: string; state: string }>(
       'select outer_refund_no as number, state from dirsync.refund',
     )
-    const recorded = new Map(rows.map(({ number, state }) => [number, state]))
-    const wrong: string[] = []
-    for (const [number, count] of counts) {
-      if (count > 1) wrong.push(`money: refund ${number} was sent ${count} times`)
-      if (!recorded.has(number)) wrong.push(`money: refund ${number} was sent and is not written down`)
-    }
-    for (const [number, state] of recorded) {
-      if (state === 'rejected' && carriedOut.has(number))
-        wrong.push(`money: refund ${number} was carried out and is called rejected`)
-      if (/accepted|notified/.test(state) && !carriedOut.has(number))
-        wrong.push(`money: refund ${number} was not carried out and is called ${state}`)
-    }
-    return wrong
+    return breachesOfMoney({
+      noun: 'refund',
+      sent: countOf(calls.map(({ params }) => String(params.outerRefundNo))),
+      carriedOut: new Set(refunds.map(each => String(each.outer_refund_no ?? each.out_refund_no))),
+      recorded: new Map(rows.map(({ number, state }) => [number, state])),
+    })
   }
 
   get count(): number {

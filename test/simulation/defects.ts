@@ -9,6 +9,8 @@ export interface Defect {
   name: string
   /** What it is that the engine does wrong then. */
   what: string
+  /** The scenario that finds it; default: that of employees. */
+  of?: 'money'
   /** A text of a file of `src/`, or of a function of schema `dirsync`, and what stands there instead. */
   file?: string
   function?: string
@@ -121,6 +123,94 @@ export const DEFECTS: readonly Defect[] = [
     file: 'sync/outbox.ts',
     from: 'where p.ctid = any (array(\n       select q.ctid from generate_series',
     to: 'where false and p.ctid = any (array(\n       select q.ctid from generate_series',
+  },
+  {
+    name: 'sent-before-written',
+    what: 'A refund or top-up is written down after its call.',
+    of: 'money',
+    file: 'money/send.ts',
+    from: 'if (!(await begin())) return null',
+    to: '',
+  },
+  {
+    name: 'number-again',
+    what: 'A top-up whose number was used is sent again.',
+    of: 'money',
+    file: 'money/top-up.ts',
+    from: 'return rowCount === 1',
+    to: 'return true',
+  },
+  {
+    name: 'account-at-once',
+    what: 'Two top-ups of an account that begin at the same moment overlook each other.',
+    of: 'money',
+    file: 'money/top-up.ts',
+    from: 'await lockTransaction(db, {',
+    to: '({',
+  },
+  {
+    name: 'unknown-is-failed',
+    what: 'A call without an answer counts as not sent.',
+    of: 'money',
+    file: 'money/send.ts',
+    from: 'if (!error.outcomeKnown) {',
+    to: 'if (false) {',
+  },
+  {
+    name: 'any-notification',
+    what: 'A notification of another amount counts.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: "if (!isSame) return refused(db, outer_refund_no, 'mismatch')",
+    to: '',
+  },
+  {
+    name: 'overtaken-settler',
+    what: 'What a settler found counts although the outcome has become known meanwhile.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: "where outer_refund_no = $1 and state = 'unknown'`",
+    to: 'where outer_refund_no = $1`',
+  },
+  {
+    name: 'rejected-too-soon',
+    what: 'A refund that its order record does not show yet counts as not carried out.',
+    of: 'money',
+    file: 'platform/refund-settlement.ts',
+    from: 'if (!wouldShow(refund)) return unknown(false)',
+    to: '',
+  },
+  {
+    name: 'record-behind',
+    what: 'An order record that is behind with an earlier refund is taken for what it was before the next one.',
+    of: 'money',
+    file: 'money/settle.ts',
+    from: 'before !== null && ours !== null && before >= ours ? shown : null',
+    to: 'shown',
+  },
+  {
+    name: 'clock-ahead',
+    what: 'A clock that has jumped ahead makes a refund old.',
+    of: 'money',
+    file: 'money/settle.ts',
+    from: 'Math.max(now.getTime() - age_ms, sent_at.getTime())',
+    to: 'sent_at.getTime()',
+  },
+  {
+    name: 'clock-behind',
+    what: 'A refund is as old as the clock of the database says that wrote it down.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: 'greatest(now(), $7)',
+    to: 'coalesce(now(), $7)',
+  },
+  {
+    name: 'checks-put-back',
+    what: 'The order record is not asked for as long as the clock was put back.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: 'or next_settle_at > now()',
+    to: 'and next_settle_at < now()',
   },
 ]
 

@@ -14,6 +14,7 @@ import type { Found } from './worker.ts'
 /**
  * Plays simulations by their seeds: `npm run simulate -- --seeds 100000`. A seed that breaks a law is shrunk and shown, and
  * `--seed N` plays it again. `--defect NAME` puts a defect back, `--defects` all of them, one after the other.
+ * A seed plays employees and then money, `--only` one of the two.
  */
 
 const { values: given } = parseArgs({
@@ -21,6 +22,7 @@ const { values: given } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    only: { type: 'string' },
     server: { type: 'string' },
     workers: { type: 'string', default: String(Math.min(2, availableParallelism())) },
     defect: { type: 'string' },
@@ -32,6 +34,8 @@ const { values: given } = parseArgs({
 interface Plan {
   first: number
   count: number
+  /** One scenario; all without. */
+  only: string | undefined
   /** Name of the one that is put back. */
   defect?: string
   /** Goes on after a seed that breaks a law. */
@@ -91,7 +95,7 @@ async function ownServer(opened: AsyncDisposableStack): Promise<string> {
 type Server = Awaited<ReturnType<typeof openServer>>
 
 /** Deals seeds out to workers, until all are played or one breaks a law. */
-async function playAll(server: Server, { first, count, defect, keepGoing }: Plan): Promise<Outcome> {
+async function playAll(server: Server, { first, count, only, defect, keepGoing }: Plan): Promise<Outcome> {
   const begun = performance.now()
   const found: Found[] = []
   let next = first
@@ -99,7 +103,7 @@ async function playAll(server: Server, { first, count, defect, keepGoing }: Plan
   let isOver = false
   const work = async () => {
     const url = await server.database()
-    const child = fork(new URL('worker.ts', import.meta.url), [url, defect ?? ''], {
+    const child = fork(new URL('worker.ts', import.meta.url), [url, only ?? '', defect ?? ''], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
     const deal = () => {
@@ -140,24 +144,37 @@ function print(line: string): void {
 async function main(): Promise<boolean> {
   const first = Number(given.seed ?? given.from)
   const count = given.seed === undefined ? Number(given.seeds) : 1
-  const { defect } = given
+  const { defect, only } = given
   const tried = given.defects ? DEFECTS : DEFECTS.filter(({ name }) => name === defect)
   if (defect !== undefined && tried.length === 0)
     throw new Error(`there is no defect "${defect}"; there are ${DEFECTS.map(({ name }) => name).join(', ')}`)
+  if (only !== undefined && only !== 'employees' && only !== 'money')
+    throw new Error(`there is no scenario "${only}"; there are employees and money`)
   await using server = await openServer(given.server)
   if (tried.length === 0) {
-    const { played, found, seconds } = await playAll(server, { first, count, keepGoing: given['keep-going'] })
+    const { played, found, seconds } = await playAll(server, {
+      first,
+      count,
+      only,
+      keepGoing: given['keep-going'],
+    })
     print(`${played} seeds from ${first} in ${seconds.toFixed(1)} s: ${found.length} broke a law`)
     return found.length === 0
   }
   let missed = 0
-  for (const { name, what } of tried) {
-    const { played, found, seconds } = await playAll(server, { first, count, defect: name, keepGoing: false })
+  for (const { name, what, of: only = 'employees' } of tried) {
+    const { played, found, seconds } = await playAll(server, {
+      first,
+      count,
+      only,
+      defect: name,
+      keepGoing: false,
+    })
     const [by] = found
     // It tells of the defect only if it breaks no law without.
     const isFound =
       by !== undefined &&
-      (await playAll(server, { first: by.seed, count: 1, keepGoing: false })).found.length === 0
+      (await playAll(server, { first: by.seed, count: 1, only, keepGoing: false })).found.length === 0
     if (!isFound) missed += 1
     const verdict = isFound ? `seed ${by.seed}` : by ? `${by.seed} EITHER WAY` : 'NOT FOUND'
     print(`${name.padEnd(24)} ${verdict.padEnd(12)} ${played} played, ${seconds.toFixed(0)} s. ${what}`)

@@ -1,9 +1,8 @@
-import fc, { type Scheduler } from 'fast-check'
+import fc from 'fast-check'
 import { breachesAtRest, differing } from './at-rest.ts'
 import type { Person } from './hr.ts'
-import { interceptPostgres, Schedule } from './schedule.ts'
-import type { Found } from './worker.ts'
-import { type Activity, EMPLOYEES, World } from './world.ts'
+import { CALLS, crowd, episodes, one, type Scenario, type Turn } from './play.ts'
+import { type Activity, EMPLOYEES, type World } from './world.ts'
 
 /** Something that happens: in HR, on the platform, to a process, by a person, or as time passes. */
 export type Happening =
@@ -33,7 +32,6 @@ const FIELDS = ['name', 'mobile', 'remark', 'dept_code'] as const
 
 const processIndex = fc.nat(1)
 const which = fc.nat(3)
-const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
 
 type Kind = fc.Arbitrary<Happening>
 
@@ -163,86 +161,24 @@ const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: numbe
   return trouble.map(kind => ({ weight, arbitrary: kinds[kind] }))
 }
 
-const CALLS = ['a call', 'an update'] as const
-
-/** Anything at any moment. */
-const crowd = (trouble: Trouble[]): fc.Arbitrary<Turn[]> =>
-  fc.array(
-    fc.record({
-      after: fc.constantFrom(0, 3, 10, 30, ...CALLS),
-      wakes: fc.constantFrom(0, 0, 1, 1, null),
-      next: fc.oneof(...WORK, ...anyOf(trouble, SOME, 3)),
-    }),
-    { minLength: 6, maxLength: 30, size: 'max' },
-  )
-
 /** Again and again an employee's change is under way, and then, as a rule, one trouble comes after the other. */
-const episodes = (trouble: Trouble[]): fc.Arbitrary<Turn[]> => {
+const inEpisodes = (trouble: Trouble[]): fc.Arbitrary<Turn<Happening>[]> => {
   const kinds = troubleOf(FEW)
-  const change = fc.record({
-    after: fc.constantFrom(3, 60, 60),
-    wakes: processIndex,
-    next: changeOf(FEW, fc.constant(true)),
-  })
-  const sometimes = (next: Kind, freq: number) =>
-    fc.option(
-      fc.record({
-        after: fc.constantFrom(0, 3, 30, ...CALLS),
-        wakes: fc.constantFrom(0, 1, null),
-        next,
-      }),
-      { freq },
-    )
-  const then = trouble.map(kind => sometimes(kinds[kind], 4))
-  const episode = fc.tuple(change, ...then, sometimes(changeOf(FEW, fc.boolean()), 1))
-  return fc
-    .array(episode, { minLength: 2, maxLength: 6, size: 'max' })
-    .map(all => all.flat().filter(turn => turn !== null))
+  return episodes<Happening>(
+    changeOf(FEW, fc.constant(true)),
+    trouble.map(kind => kinds[kind]),
+    changeOf(FEW, fc.boolean()),
+  )
 }
 
 /** Every seed has kinds of trouble of its own. */
-const HAPPENINGS: fc.Arbitrary<Turn[]> = fc.oneof(
-  fc.subarray(TROUBLE, { minLength: 3, maxLength: 12 }).chain(crowd),
-  fc.constantFrom(...TOGETHER).chain(episodes),
-  fc.shuffledSubarray(TROUBLE, { minLength: 1, maxLength: 4 }).chain(episodes),
+const HAPPENINGS: fc.Arbitrary<Turn<Happening>[]> = fc.oneof(
+  fc
+    .subarray(TROUBLE, { minLength: 3, maxLength: 12 })
+    .chain(trouble => crowd(fc.oneof(...WORK, ...anyOf(trouble, SOME, 3)), 6, 30)),
+  fc.constantFrom(...TOGETHER).chain(inEpisodes),
+  fc.shuffledSubarray(TROUBLE, { minLength: 1, maxLength: 4 }).chain(inEpisodes),
 )
-
-/** Comes once so many steps of others have had their turn, or a call is on its way; at the latest when no other is left. */
-export interface Turn {
-  after: number | (typeof CALLS)[number]
-  next: Happening
-  /** The process that takes notice of it, and does what there is to do. */
-  wakes: number | null
-}
-
-/** @param url of an empty migrated database */
-export async function openWorld(url: string): Promise<World> {
-  interceptPostgres()
-  const world = new World(url)
-  await world.prepare()
-  return world
-}
-
-/** Plays what a seed stands for. @returns null where nothing is wrong @param shrinks what it takes is looked for, which takes its time */
-export async function playSeed(world: World, seed: number, shrinks: boolean): Promise<Found | null> {
-  let breaches: string[] = []
-  const property = fc.asyncProperty(fc.scheduler(), HAPPENINGS, async (scheduler, happenings) => {
-    const found = await play(world, scheduler, happenings)
-    if (found.length === 0) return
-    breaches = found
-    throw new Error(found.join('\n'))
-  })
-  const { failed, counterexample, errorInstance } = await fc.check(property, {
-    seed,
-    numRuns: 1,
-    endOnFailure: !shrinks,
-  })
-  if (!failed || counterexample === null) return null
-  const [scheduler, happenings] = counterexample
-  // What was thrown while it was played has no breach: orders that come to a stop, for one.
-  if (breaches.length === 0) breaches = [String(errorInstance)]
-  return { seed, breaches, happenings, order: fc.stringify(scheduler) }
-}
 
 /** What the model knows beside the database. */
 interface Known {
@@ -257,43 +193,33 @@ interface Known {
   breaches: string[]
 }
 
-/** Plays a scenario in an order that the scheduler chooses, and returns the breaches of what must hold. */
-async function play(world: World, scheduler: Scheduler, happenings: readonly Turn[]): Promise<string[]> {
-  await world.reset()
-  const known: Known = {
-    history: new Map([...world.hr.people].map(([userid, person]) => [userid, [person]])),
-    named: new Set(),
-    touched: new Set(),
-    rejected: new Map(),
-    breaches: [],
-  }
-  world.platform.onUpdate = (userid, sent) => expectPassed(world, known, userid, sent)
-  await Schedule.during(scheduler, world.waiting, async schedule => {
-    world.schedule(schedule)
-    await schedule.drive(
-      (async () => {
-        const acts: Promise<void>[] = []
-        for (const { after, next, wakes } of happenings) {
-          const isDue = (turn: number) =>
-            typeof after === 'string' ? world.platform.isCalled(after === 'an update') : turn >= after
-          for (let turn = 0; !isDue(turn) && schedule.isBusy; turn++)
-            await scheduler.schedule(Promise.resolve(), 'a while')
-          await scheduler.schedule(Promise.resolve(), JSON.stringify(next))
-          await happen(world, known, next, acts)
-          await expectTrue(world, known)
-          if (wakes !== null) await happen(world, known, { what: 'cycle', process: wakes }, acts)
-        }
-        await Promise.all(acts)
-      })(),
-    )
-    world.schedule(undefined)
-  })
-  world.platform.faults.length = 0
-  world.hr.outages = 0
-  await expectTrue(world, known)
-  await settleAll(world)
-  await expectAtRest(world, known)
-  return [...known.breaches, ...world.platform.breaches, ...world.errors]
+/** HR's rows, which dirsync brings to the platform. */
+export const employees: Scenario<Happening> = {
+  turns: HAPPENINGS,
+  begin: async world => {
+    const known: Known = {
+      history: new Map([...world.hr.people].map(([userid, person]) => [userid, [person]])),
+      named: new Set(),
+      touched: new Set(),
+      rejected: new Map(),
+      breaches: [],
+    }
+    world.platform.onUpdate = (userid, sent) => expectPassed(world, known, userid, sent)
+    return {
+      isOnItsWay: call => world.platform.isCalled(call === CALLS[1]),
+      happen: (next, acts) => happen(world, known, next, acts),
+      wake: (process, acts) => happen(world, known, { what: 'cycle', process }, acts),
+      expectTrue: () => expectTrue(world, known),
+      rest: async () => {
+        world.platform.faults.length = 0
+        world.hr.outages = 0
+        await expectTrue(world, known)
+        await settleAll(world)
+        await expectAtRest(world, known)
+        return [...known.breaches, ...world.platform.breaches, ...world.errors]
+      },
+    }
+  },
 }
 
 async function happen(world: World, known: Known, next: Happening, acts: Promise<void>[]): Promise<void> {
@@ -421,7 +347,7 @@ async function happen(world: World, known: Known, next: Happening, acts: Promise
     case 'stand-still':
       return world.standStill(world.inMidCall(next.process), next.steps)
     case 'slow':
-      return world.platformStandsStill(next.steps)
+      return world.standStill(world.platform, next.steps)
     case 'queue': {
       const { jobs, given } = world.queue
       if (next.loss === 'wiped') jobs.length = 0

@@ -1,4 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { syncBuiltinESMExports } from 'node:module'
+import type { Duplex } from 'node:stream'
+import type { TimerOptions } from 'node:timers'
+import timers from 'node:timers/promises'
 import type { Scheduler } from 'fast-check'
 import pg from 'pg'
 
@@ -18,10 +22,14 @@ export interface SimulatedProcess extends StandsStill {
   readonly name: string
   /** Nothing of a dead process goes on: its statements are never sent, their answers never come. */
   dead: boolean
+  /** Its next statement that begins so is carried out, and all of its connections drop before the answer. */
+  losesAnswerOf?: string | null
 }
 
 const NEVER = new Promise<never>(() => {})
 const current = new AsyncLocalStorage<SimulatedProcess>()
+/** Whose code this is. */
+export const currentProcess = () => current.getStore()
 /** Whose a connection is. */
 const owners = new Map<pg.Client, SimulatedProcess>()
 
@@ -44,6 +52,10 @@ function applicationOf(client: pg.Client): string {
 /** Null while it is not connected. */
 function backendOf(client: pg.Client): number | null {
   return (client as pg.Client & { processID: number | null }).processID
+}
+
+function streamOf(client: pg.Client): Duplex {
+  return (client as pg.Client & { connection: { stream: Duplex } }).connection.stream
 }
 
 /** Timers above this are time-outs of a database that hangs, which none does here. */
@@ -260,7 +272,13 @@ export function interceptPostgres(): void {
           }),
       )
     const answer = running.statement(this, owner, textOf(config), send).then(
-      result => (owner.dead ? NEVER : result),
+      result => {
+        if (owner.dead) return NEVER
+        if (!owner.losesAnswerOf || !textOf(config).startsWith(owner.losesAnswerOf)) return result
+        owner.losesAnswerOf = null
+        for (const [client, of] of owners) if (of === owner) streamOf(client).destroy()
+        throw new Error('Connection terminated before the answer')
+      },
       error => (owner.dead ? NEVER : Promise.reject(error)),
     )
     if (!callback) return answer
@@ -282,6 +300,14 @@ export function interceptPostgres(): void {
     },
     nativeTimeout,
   ) as typeof setTimeout
+  const nativeWait = timers.setTimeout
+  timers.setTimeout = (<T>(ms?: number, value?: T, options?: TimerOptions) => {
+    const owner = current.getStore()
+    if (!schedule || !owner || options?.signal || (ms ?? 0) > LONGEST_TIMER_MS)
+      return nativeWait(ms, value, options)
+    return schedule.step(owner, `timer of ${ms} ms`, async () => value)
+  }) as typeof timers.setTimeout
+  syncBuiltinESMExports()
   const nativeClear = globalThis.clearTimeout
   globalThis.clearTimeout = (timer => {
     const mine = timer && typeof timer === 'object' ? cleared.get(timer) : undefined

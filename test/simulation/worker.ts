@@ -1,5 +1,5 @@
 import { DEFECTS, putBackInSchema, putBackInSource } from './defects.ts'
-import type { Turn } from './scenario.ts'
+import type { Turn } from './play.ts'
 
 /** Plays the seeds that its parent sends it, in a process of its own, so that a defect is in nothing else. */
 
@@ -12,10 +12,13 @@ export interface Found {
   order: string
 }
 
-const [url = '', name] = process.argv.slice(2)
+const [url = '', only, name] = process.argv.slice(2)
 const defect = DEFECTS.find(each => each.name === name)
 if (defect) putBackInSource(defect)
-const { openWorld, playSeed } = await import('./scenario.ts')
+const { openWorld } = await import('./world.ts')
+const { playSeed } = await import('./play.ts')
+const { employees } = await import('./scenario.ts')
+const { money } = await import('./money.ts')
 const world = await openWorld(url)
 if (defect) await putBackInSchema(defect, world.observer)
 
@@ -25,7 +28,11 @@ process.on('message', async (seed: number | 'end') => {
     // What has died never ends by itself.
     process.exit()
   }
-  const found = await playSeed(world, seed, defect === undefined)
-  process.send?.(found ?? seed)
+  const shrinks = defect === undefined
+  const found =
+    (only !== 'money' && (await playSeed(world, employees, seed, shrinks))) ||
+    (only !== 'employees' && (await playSeed(world, money, seed, shrinks))) ||
+    seed
+  process.send?.(found)
 })
 process.send?.('ready')

@@ -18,9 +18,17 @@ import { requestDueRetries } from '../../src/sync/retries.ts'
 import { finishRuns } from '../../src/sync/run.ts'
 import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import type { RunLimits } from '../../src/sync/safety.ts'
+import { clocks } from './clocks.ts'
 import { type Person, SimulatedHr } from './hr.ts'
 import { type Held, SimulatedPlatform } from './platform.ts'
-import { as, backendsOf, type Schedule, type SimulatedProcess } from './schedule.ts'
+import {
+  as,
+  backendsOf,
+  interceptPostgres,
+  type Schedule,
+  type SimulatedProcess,
+  type StandsStill,
+} from './schedule.ts'
 
 /** SQLSTATE of a lock that another transaction has. */
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -49,9 +57,10 @@ const EMPLOYEES_SQL = 'select userid, name, mobile, remark, dept_code, active fr
 export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
 
 /** A process of dirsync: its connections, and what runs in it. */
-class Process implements SimulatedProcess {
+export class Process implements SimulatedProcess {
   readonly name: string
   dead = false
+  losesAnswerOf: string | null = null
   still: Promise<void> | null = null
   readonly #death = Promise.withResolvers<void>()
   readonly died = this.#death.promise
@@ -149,6 +158,15 @@ class SimulatedQueue {
   }
 }
 
+/** @param url of an empty migrated database */
+export async function openWorld(url: string): Promise<World> {
+  interceptPostgres()
+  clocks.intercept()
+  const world = new World(url)
+  await world.prepare()
+  return world
+}
+
 /** Everything around the engine, and what is known to have happened. */
 export class World {
   readonly url: string
@@ -176,15 +194,23 @@ export class World {
   constructor(url: string) {
     this.url = url
     this.observer = new pg.Pool({ connectionString: url, max: 2 })
-    const turn = async (process: SimulatedProcess, label: string) => {
-      await this.#schedule?.step(process, label, async () => {})
-    }
     this.platform = new SimulatedPlatform(async (process, label) => {
-      await turn(process, label)
+      await this.turn(process, label)
       while (this.platform.still) await this.platform.still
     })
-    this.hr = new SimulatedHr(turn)
+    this.hr = new SimulatedHr(this.turn)
     this.#watcher = sourceOf(this.hr.as(null))
+  }
+
+  /** Resolves when it is a process's turn. */
+  readonly turn = async (process: SimulatedProcess, label: string): Promise<void> => {
+    await this.#schedule?.step(process, label, async () => {})
+  }
+
+  /** Looks into dirsync's database while nothing else goes on. */
+  async look<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
+    const look = () => this.observer.query<Row>(statement, values)
+    return (await (this.#schedule?.track(null, look) ?? look())).rows
   }
 
   /** Tables, and a first sync of a few employees, to which each simulation returns. */
@@ -311,13 +337,9 @@ export class World {
     return this.processes.find(process => this.platform.isCalledBy(process)) ?? this.process(index)
   }
 
-  standStill(process: Process, steps: number): void {
-    this.#schedule?.standStill(process, steps)
-  }
-
-  /** The platform answers nothing, and whatever is asked of it waits. */
-  platformStandsStill(steps: number): void {
-    this.#schedule?.standStill(this.platform, steps)
+  /** A process, or the platform: it answers nothing, and whatever is asked of it waits. */
+  standStill(who: StandsStill, steps: number): void {
+    this.#schedule?.standStill(who, steps)
   }
 
   /** An activity of a process; nothing where it is at it already. */
@@ -406,6 +428,10 @@ export class World {
     await this.#cut(backendsOf(process, 'dirsync locks'))
   }
 
+  async dropConnections(process: Process): Promise<void> {
+    await this.#cut(backendsOf(process))
+  }
+
   async #cut(backends: number[]): Promise<void> {
     await this.observer.query('select pg_terminate_backend(pid) from unnest($1::int[]) as b (pid)', [
       backends,
@@ -481,7 +507,7 @@ function copyOf<Row extends object>(rows: Iterable<[string, Row]>): [string, Row
 }
 
 /** What a process says whose connection has been cut. */
-function isConnection(error: unknown): boolean {
+export function isConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return (
     code === '57P01' ||
