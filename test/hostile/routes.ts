@@ -166,7 +166,8 @@ const inputs = fc.record<Asked>({
   route: fc.nat(100_000),
   role: fc.constantFrom(...ACCESS_ROLES, 'admin', null),
   isBrowser: fc.boolean(),
-  place: param,
+  // Of a path with a part that is . or .. every client makes another one.
+  place: param.filter(place => !/^\.\.?$/.test(place)),
   query: fc.array(fc.tuple(fc.constantFrom(...NAMES), param), { maxLength: 4 }),
   body: payload,
   headers: fc.array(header, { maxLength: 2 }),
