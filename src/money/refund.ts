@@ -5,7 +5,7 @@ import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
 import { PROBE_IS_DUE } from '../sync/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
-import { type Entry, Journal, type OpenEntries } from './journal.ts'
+import { type Answer, type Entry, Journal, type OpenEntries } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
 export interface Refund extends Entry {
@@ -67,18 +67,35 @@ type NewRefund = Pick<
 
 /**
  * Writes a refund to the journal.
- * @returns false when its number was used before, or another refund of the order is open
+ * @param state how its call has ended already
+ * @returns false when its number was used before, or it would be open beside another refund of the order
  */
-export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, actor: string): Promise<boolean> {
+export async function writeRefund(
+  db: ClientBase | Pool,
+  refund: NewRefund,
+  actor: string,
+  state: 'requested' | Answer['state'] = 'requested',
+): Promise<boolean> {
   const { outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before } = refund
   const { rowCount } = await db.query(
     `insert into dirsync.refund
-       (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by, sent_at)
-     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')',
+       (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by, state,
+        settled_at, sent_at)
+     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')', $8,
+             case when $8 not in ('requested', 'unknown') then now() end,
              -- The later of two clocks: one that is behind makes no refund older than it is.
              greatest(now(), $7))
      on conflict do nothing`,
-    [outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, actor, new Date()],
+    [
+      outer_refund_no,
+      outer_trade_no,
+      enterprise_code,
+      refund_amount,
+      refunded_before,
+      actor,
+      new Date(),
+      state,
+    ],
   )
   return rowCount === 1
 }

@@ -75,7 +75,9 @@ export async function sendRefund(
       number: refund.outer_refund_no,
       begin: () => writeRefund(db, row, options.actor),
       forget: () => refundJournal.forget(db, row.outer_refund_no),
-      restore: () => writeRefund(pool, row, options.actor),
+      restore: async ({ state }) =>
+        (await writeRefund(pool, row, options.actor, state)) ||
+        (await refundJournal.read(pool, row.outer_refund_no)) !== null,
       call: callOptions => client.refunds.create(request, callOptions),
       ifNotStored: message('said.refund_settles_itself'),
     })
@@ -140,7 +142,10 @@ export async function sendTopUp(
       number: topUp.external_code,
       begin: () => beginTopUp(db, topUp, options.actor),
       forget: () => topUpJournal.forget(db, topUp.external_code),
-      restore: () => writeTopUp(pool, topUp, options.actor),
+      restore: async () => {
+        await writeTopUp(pool, topUp, options.actor)
+        return true
+      },
       call: async callOptions => (await client.topUps.apply(application, callOptions)).apply_charge_openid,
       ifNotStored: message('said.topup_note_down'),
     }),
@@ -187,8 +192,8 @@ interface Transfer {
   begin(): Promise<boolean>
   /** Deletes it. Only under the lock: without, another process may have sent the number since. */
   forget(): Promise<void>
-  /** Writes it down again, in case the database has failed over to a copy without its row. */
-  restore(): Promise<boolean>
+  /** Writes it down again, in case the database has failed over to a copy without its row. False when the journal refuses it. */
+  restore(answer: Answer): Promise<boolean>
   /** Sends it; returns the platform's own number. */
   call(options: CallOptions): Promise<string>
   /** What happens, or is to be done, once a database that could not store the answer is back. */
@@ -216,7 +221,7 @@ async function sendOnce(
     answer = failed
   }
   const isStored = await storePatiently(async () => {
-    await restore()
+    if (!(await restore(answer))) throw new Error('another refund of its order is open')
     await journal.storeAnswer(pool, number, answer)
   }, logger)
   logger.info({ number, state: answer.state, isStored }, `${journal.noun} sent`)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { recordNotification } from '../../src/money/refund.ts'
+import { recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
@@ -309,6 +309,29 @@ describe('the answer', () => {
     })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
+
+  test.each([
+    ['accepted', {}, { state: 'accepted' }],
+    ['unknown', { loseAnswer: true }, null],
+  ])(
+    'of one that a fail-over lost, after which another of its order was sent, is stored if it is final: %s',
+    async (_, fault, stored) => {
+      await refunds.fault(REFUND_CALL, { hold: true, ...fault })
+      const sent = send()
+      await refunds.arrived()
+      await refunds.store.pool.query(
+        `update dirsync.refund set outer_refund_no = 'another', state = 'unknown'`,
+      )
+      await refunds.release()
+      // What the journal does not have is not called stored.
+      expect(await sent).toMatchObject(
+        stored ?? { state: 'unknown', message: { key: 'said.answer_not_stored' } },
+      )
+      expect(await refundJournal.read(refunds.store.pool, REQUEST.outerRefundNo)).toEqual(
+        stored && expect.objectContaining(stored),
+      )
+    },
+  )
 
   const notification = {
     outer_refund_no: REQUEST.outerRefundNo,

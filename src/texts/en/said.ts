@@ -339,9 +339,10 @@ export const saidTexts = {
   'said.our_side': 'the call failed in dirsync, not on the platform: see its log',
   'said.token_accepted': 'The platform accepts the access token.',
   'said.answer_not_stored':
-    "the platform's answer ({money_state}) could not be stored, for dirsync's own database does not answer: {what}",
-  'said.refund_settles_itself': 'dirsync start settles the refund when it does',
-  'said.topup_note_down': 'note the answer down, and say it with dirsync topup resolve when it does',
+    "the platform's answer ({money_state}) could not be stored in dirsync's own database: {what}",
+  'said.refund_settles_itself':
+    'note it down; dirsync start settles the refund once the database answers and has it',
+  'said.topup_note_down': 'note it down, and say it with dirsync topup resolve once the database answers',
   'said.no_such_refund': 'there is no refund {number}',
   'said.no_such_topup': 'there is no top-up {number}',
   'said.refund_is_sent': 'refund {number} is being sent at this moment: look again in a minute',
