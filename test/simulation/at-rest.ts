@@ -1,4 +1,7 @@
 import type pg from 'pg'
+import { qualified } from '../../src/directory/employee.ts'
+import { childrenOf, type Department } from './departments.ts'
+import { enterpriseOf, nameIn } from './stage.ts'
 
 /**
  * What must hold once everything has come to rest, by what dirsync's database says, HR has and the platform holds. The simulation
@@ -8,17 +11,20 @@ import type pg from 'pg'
 /** An employee's row of HR. */
 interface Row {
   active: boolean
+  dept_code?: string
 }
 
 export interface AtRest<Person extends Row> {
-  /** HR's rows by user id. */
+  /** HR's rows by name: `enterprise/userid`, or a user id alone. */
   hr: ReadonlyMap<string, Person>
-  /** What the platform holds by user id. */
+  /** What the platform holds by name. */
   platform: ReadonlyMap<string, Partial<Person>>
   /** Compared between the two. */
   fields: readonly (keyof Person)[]
   /** Employees whom someone has changed on the platform, past dirsync. */
   touched: ReadonlySet<string>
+  /** By name; without them none is looked at. */
+  departments?: { hr: ReadonlyMap<string, Department>; platform: ReadonlySet<string> }
 }
 
 /** The fields in which the platform differs from HR's row; empty: in none. */
@@ -39,6 +45,7 @@ export async function breachesAtRest<Person extends Row>(
     ...(await leftUndone(db)).map(what => `at rest: ${what}`),
     ...(await miscounted(db)).map(what => `at rest: ${what}`),
     ...(await untrue(db, world)).map(what => `at rest: ${what}`),
+    ...(await undeleted(db, world)).map(what => `at rest: ${what}`),
   ]
 }
 
@@ -88,52 +95,82 @@ async function miscounted(db: pg.Pool): Promise<string[]> {
 }
 
 interface Shown {
-  userid: string
+  name: string
   status: string
   cases: string[] | null
 }
 
 /** Employees of whom dirsync says what is not so, or who are out of sync without a cause. */
-async function untrue<Person extends Row>(
+export async function untrue<Person extends Row>(
   db: pg.Pool,
-  { hr, platform, fields, touched }: AtRest<Person>,
+  { hr, platform, fields, touched, departments }: AtRest<Person>,
 ): Promise<string[]> {
   const { rows: employees } = await db.query<Shown>(
-    `select e.userid, e.status,
+    `select ${nameIn('e', 'userid')} as name, e.status,
             (select array_agg(concat_ws(' ', d.state, d.category, d.field) order by d.id) from dirsync.dead_letter d
-             where d.entity_key = e.userid and d.state <> 'resolved') as cases
+             where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid and d.state <> 'resolved') as cases
      from dirsync.employee e`,
   )
-  const shown = new Map(employees.map(row => [row.userid, row]))
+  const shown = new Map(employees.map(row => [row.name, row]))
   const breaches: string[] = []
-  for (const [userid, row] of hr) {
-    const employee = shown.get(userid)
-    if (!row.active || touched.has(userid)) continue
+  for (const [name, row] of hr) {
+    const employee = shown.get(name)
+    if (!row.active || touched.has(name)) continue
     if (!employee) {
-      breaches.push(`${userid} is not known`)
+      breaches.push(`${name} is not known`)
       continue
     }
-    const differs = differing<Person>(row, platform.get(userid) ?? {}, fields)
+    const differs = differing<Person>(row, platform.get(name) ?? {}, fields)
     const isTaken = [...platform].some(
       ([other, held]) =>
-        other !== userid && 'mobile' in row && (held as { mobile?: unknown }).mobile === row.mobile,
+        other !== name &&
+        enterpriseOf(other) === enterpriseOf(name) &&
+        'mobile' in row &&
+        (held as { mobile?: unknown }).mobile === row.mobile,
     )
-    breaches.push(...untrueOf(employee, differs, isTaken))
+    const isMissing = departments?.platform.has(qualified(enterpriseOf(name), row.dept_code ?? '')) === false
+    if (employee.status !== 'awaiting_activation' || platform.has(name))
+      breaches.push(...untrueOf(employee, differs, isTaken || isMissing))
   }
   return breaches
 }
 
-/** @param differs fields, @param isTaken whether another employee of the platform has the mobile number */
-function untrueOf({ userid, status, cases }: Shown, differs: string, isTaken: boolean): string[] {
+/** @param differs fields, @param isRefused whether the platform must refuse the row: another employee has the mobile number, or there is no such department */
+function untrueOf({ name, status, cases }: Shown, differs: string, isRefused: boolean): string[] {
   const breaches: string[] = []
   if (status === 'in_sync') {
-    if (differs) breaches.push(`${userid} is called in sync, and differs from HR in ${differs}`)
+    if (differs) breaches.push(`${name} is called in sync, and differs from HR in ${differs}`)
     if (cases?.some(text => /^(open|retry|blocked|awaiting)/.test(text)))
-      breaches.push(`${userid} is in sync and has cases: ${cases}`)
+      breaches.push(`${name} is in sync and has cases: ${cases}`)
   } else if (status === 'dead_lettered' || status === 'accepted') {
     const isIgnored = cases?.some(text => /^(ignored|snoozed)/.test(text))
-    if (!isIgnored && !isTaken) breaches.push(`${userid} is ${status} without a cause: ${cases}; ${differs}`)
-    if (!cases) breaches.push(`${userid} is ${status} without a case`)
-  } else if (status !== 'rejected') breaches.push(`${userid} is ${status}`)
+    if (!isIgnored && !isRefused) breaches.push(`${name} is ${status} without a cause: ${cases}; ${differs}`)
+    if (!cases) breaches.push(`${name} is ${status} without a case`)
+  } else if (status !== 'rejected') breaches.push(`${name} is ${status}`)
   return breaches
+}
+
+/** Departments that HR has closed or lacks, that nothing keeps, and that the platform still has. */
+async function undeleted<Person extends Row>(
+  db: pg.Pool,
+  { hr, platform, departments }: AtRest<Person>,
+): Promise<string[]> {
+  if (!departments) return []
+  const { rows } = await db.query<{ name: string }>(
+    `select ${nameIn('d', 'dept_code')} as name from dirsync.department d
+     where parent_code is not null and rejected_run is null
+       and not exists (select from dirsync.dead_letter c
+                       where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code
+                         and c.operation = 'delete-department' and c.state <> 'resolved')`,
+  )
+  const peopled = new Set(
+    [...hr, ...platform].flatMap(([name, { active = true, dept_code = '' }]) =>
+      active ? [qualified(enterpriseOf(name), dept_code)] : [],
+    ),
+  )
+  return rows
+    .map(({ name }) => name)
+    .filter(name => departments.platform.has(name) && departments.hr.get(name)?.active !== true)
+    .filter(name => !peopled.has(name) && !childrenOf(name).some(child => departments.platform.has(child)))
+    .map(name => `${name} has not been deleted`)
 }

@@ -212,6 +212,63 @@ export const DEFECTS: readonly Defect[] = [
     from: 'or next_settle_at > now()',
     to: 'and next_settle_at < now()',
   },
+  {
+    name: 'plans-other-sources',
+    what: 'A run of one HR source misses the employees of another.',
+    file: 'sync/plan-tables.ts',
+    from: "[rowsOf('dirsync.employee', codes),",
+    to: "['dirsync.employee',",
+  },
+  {
+    name: 'halts-other-sources',
+    what: 'One HR source that is away stops the work of all.',
+    file: 'sync/halts.ts',
+    from: 'for (const scope of scopesOf(source))',
+    to: "for (const scope of ['*'])",
+  },
+  {
+    name: 'holds-other-sources',
+    what: 'A run that is held takes the place of runs of another HR source.',
+    file: 'sync/run.ts',
+    from: 'and hr_source = $2 and id is distinct from $3::bigint',
+    to: 'and $2::text is not null and id is distinct from $3::bigint',
+  },
+  {
+    name: 'ends-other-sources',
+    what: 'The end of a run ends runs of another HR source.',
+    file: 'sync/run.ts',
+    from: `where id = $1 and state = 'running'
+         and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
+    to: `where (id = $1 or hr_source <> (select o.hr_source from dirsync.sync_run o where o.id = $1)) and state = 'running'`,
+  },
+  {
+    name: 'deletes-unseen',
+    what: 'A worker deletes a department without a look at what HR has by then.',
+    file: 'sync/departments.ts',
+    from: "if (!wanted) return finished('obsolete', { resolve: 'all' })",
+    to: '',
+  },
+  {
+    name: 'deletes-parent-first',
+    what: 'A department is deleted before the one below it.',
+    file: 'directory/department.ts',
+    from: 'wave = Math.max(wave, own + 1)',
+    to: 'wave = Math.max(wave, own)',
+  },
+  {
+    name: 'deletes-peopled',
+    what: 'A department is deleted while the platform still has employees in it.',
+    file: 'sync/departments.ts',
+    from: "where e.platform_state = 'in_service' and",
+    to: 'where false and',
+  },
+  {
+    name: 'deletes-at-once',
+    what: 'A department is deleted as soon as HR has closed it.',
+    file: 'directory/department.ts',
+    from: 'now.getTime() - since.getTime() > graceMs',
+    to: 'now.getTime() >= since.getTime()',
+  },
 ]
 
 /** Has a file of `src/` read with its defect, in this process, before anything has been imported. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { qualified } from '../../src/directory/employee.ts'
 import { HrUnavailableError } from '../../src/hr/errors.ts'
 import type {
   HrFacts,
@@ -12,23 +13,27 @@ import type {
 } from '../../src/hr/server.ts'
 import { type Dialect, POSTGRES_TOKENS } from '../../src/hr/statement.ts'
 import { message } from '../../src/texts/message.ts'
+import { type Department, TREE } from './departments.ts'
 import type { Held } from './platform.ts'
 import type { SimulatedProcess } from './schedule.ts'
+import { enterpriseOf, keyOf, type Stage } from './stage.ts'
 
 /** A row of HR's table. */
 export interface Person extends Held {
   active: boolean
 }
 
-const COLUMNS = ['userid', 'name', 'mobile', 'remark', 'dept_code', 'active']
-
 type Turn = (process: SimulatedProcess, label: string) => Promise<void>
 
-/** HR, as far as orders of events are concerned: rows, and how often it is away. */
+/** HR's sources, as far as orders of events are concerned: rows, and how often each is away. */
 export class SimulatedHr {
+  /** By name. */
   readonly people = new Map<string, Person>()
-  /** How many of the next readings fail. */
-  outages = 0
+  readonly departments = new Map<string, Department>()
+  /** The source that has the rows of an enterprise; of another one, the only source has them. */
+  readonly owners = new Map<string, string>()
+  /** Of how many of its next readings a source fails. */
+  readonly outages = new Map<string, number>()
   readonly #turn: Turn
 
   /** @param turn resolves when it is HR's turn to answer a process */
@@ -36,21 +41,61 @@ export class SimulatedHr {
     this.#turn = turn
   }
 
-  reset(people: Iterable<[string, Person]>): void {
-    this.outages = 0
+  reset(people: Iterable<[string, Person]>, { sources, departmentsOf }: Stage): void {
+    this.outages.clear()
+    this.owners.clear()
+    for (const { name, codes } of sources) for (const code of codes ?? []) this.owners.set(code, name)
+    this.departments.clear()
+    for (const enterprise of departmentsOf)
+      for (const [code, parent] of Object.entries(TREE))
+        this.departments.set(qualified(enterprise, code), { parent, active: true })
     this.people.clear()
-    for (const [userid, person] of people) this.people.set(userid, { ...person })
+    for (const [name, person] of people) this.people.set(name, { ...person })
   }
 
-  /** HR as a process reads it; null: as one reads it who never waits. */
-  as(process: SimulatedProcess | null): HrServer {
-    return new Server(this, async label => {
-      if (process === null) return
-      await this.#turn(process, label)
-      if (this.outages === 0) return
-      this.outages -= 1
-      throw new HrUnavailableError(message('said.hr_away'))
-    })
+  /** The source that has the rows of an employee. */
+  sourceOf(name: string): string {
+    return this.owners.get(enterpriseOf(name)) ?? ''
+  }
+
+  /** A source as a process reads it. @param counts called before employees are counted by department */
+  as(process: SimulatedProcess, source: string, counts = () => {}): HrServer {
+    return new Server(
+      table => this.#rowsOf(table).filter(row => this.sourceOf(`${row.enterprise_code}/`) === source),
+      async label => {
+        await this.#turn(process, `${label} ${source}`)
+        const outages = this.outages.get(source) ?? 0
+        if (outages === 0) return
+        this.outages.set(source, outages - 1)
+        throw new HrUnavailableError(message('said.hr_away'))
+      },
+      counts,
+    )
+  }
+
+  /** All sources at once, for one who never waits. */
+  watched(): HrServer {
+    return new Server(
+      table => this.#rowsOf(table),
+      async () => {},
+      () => {},
+    )
+  }
+
+  /** A change after that is not in them. */
+  #rowsOf(table: Table): Row[] {
+    if (table === 'person')
+      return [...this.people].map(([name, person]) => ({
+        enterprise_code: enterpriseOf(name),
+        userid: keyOf(name),
+        ...person,
+      }))
+    return [...this.departments].map(([name, { parent, active }]) => ({
+      enterprise_code: enterpriseOf(name),
+      dept_code: keyOf(name),
+      parent_code: parent,
+      active,
+    }))
   }
 }
 
@@ -59,13 +104,15 @@ class Server implements HrServer {
   readonly settings = { url: 'postgres://simulated', files: {} as never, rowLimit: 1_048_576 }
   readonly dialect: Dialect = { beginnings: ['select'], ...POSTGRES_TOKENS }
   readonly reader: HrReader
-  readonly #hr: SimulatedHr
+  readonly #rows: Rows
   readonly #turn: (label: string) => Promise<void>
+  readonly #counts: () => void
 
-  constructor(hr: SimulatedHr, turn: (label: string) => Promise<void>) {
-    this.#hr = hr
+  constructor(rows: Rows, turn: (label: string) => Promise<void>, counts: () => void) {
+    this.#rows = rows
     this.#turn = turn
-    this.reader = this.#reader(() => hr.people)
+    this.#counts = counts
+    this.reader = this.#reader(rows)
   }
 
   keyComparison() {
@@ -75,9 +122,9 @@ class Server implements HrServer {
   /** A session sees HR as it was when it began. */
   async open(): Promise<HrSession> {
     await this.#turn('a session with HR')
-    const seen = new Map(this.#hr.people)
+    const seen = this.#rows('person')
     const lines = async (query: HrQuery): Promise<HrLines> => ({
-      source: Readable.from([Buffer.from(rowsOf(query, seen).map(copyLine).join(''))]),
+      source: Readable.from([Buffer.from(answer(query, seen).map(copyLine).join(''))]),
       failureOf: error => error,
     })
     return { ...this.#reader(() => seen), lines, close: async () => {} }
@@ -93,32 +140,47 @@ class Server implements HrServer {
 
   async close(): Promise<void> {}
 
-  #reader(people: () => ReadonlyMap<string, Person>): HrReader {
+  #reader(rows: Rows): HrReader {
     return {
-      describe: async () => COLUMNS.map(name => ({ name, type: 'text', shape: 'plain' })),
+      describe: async ({ sql }) => columnsOf(sql).map(name => ({ name, type: 'text', shape: 'plain' })),
       rows: async query => {
+        if (query.counted) this.#counts()
         await this.#turn('a look-up in HR')
-        return rowsOf(query, people())
+        return answer(query, rows(tableOf(query.mapping.sql)))
       },
     }
   }
 }
 
+type Row = Record<string, unknown>
+
+type Table = 'person' | 'department'
+type Rows = (table: Table) => Row[]
+
+function tableOf(sql: string): Table {
+  return sql.endsWith(' department') ? 'department' : 'person'
+}
+
+/** The columns of a mapping, which is a SELECT of columns and nothing else. */
+function columnsOf(sql: string): string[] {
+  return sql.replace(/^select (.*) from .*$/, '$1').split(', ')
+}
+
 /** The rows that a query wants, as canonical text. */
-function rowsOf({ columns, where = [] }: HrQuery, people: ReadonlyMap<string, Person>): HrValues[] {
-  return [...people]
-    .map(([userid, person]) => ({ userid, ...person }) as Record<string, unknown>)
-    .filter(row =>
-      where.every(
-        ({ column, values }) => column === 'enterprise_code' || values.includes(String(row[column])),
-      ),
-    )
-    .map(row => columns.map(name => (name === 'enterprise_code' ? '' : printed(row[name]))))
+function answer({ columns, where = [], counted = false }: HrQuery, rows: Row[]): HrValues[] {
+  const found = rows
+    .filter(row => where.every(({ column, values }) => values.includes(String(row[column]))))
+    .map(row => columns.map(name => printed(row[name])))
+  if (!counted) return found
+  return [...Map.groupBy(found, row => row.join())].map(([, same]) => [
+    ...(same[0] as HrValues),
+    String(same.length),
+  ])
 }
 
 function printed(value: unknown): string | null {
   if (typeof value === 'boolean') return value ? 't' : 'f'
-  return value === undefined ? null : String(value)
+  return value === undefined || value === null ? null : String(value)
 }
 
 /** A row in COPY's text format; no value here has a character to escape. */

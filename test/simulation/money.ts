@@ -14,8 +14,10 @@ import { clocks } from './clocks.ts'
 import { type MoneyFault, MoneyPlatform, type Sending, tradeOf } from './money-platform.ts'
 import { breachesOfMoney, countOf } from './money-truth.ts'
 import { crowd, episodes, one, type Scenario, type Turn } from './play.ts'
+import type { Process } from './process.ts'
 import { as } from './schedule.ts'
-import { isConnection, type Process, type World } from './world.ts'
+import { ALONE } from './stage.ts'
+import { isConnection, type World } from './world.ts'
 
 /** Refunds and top-ups: sent, repeated, given up, notified about, settled and decided by people. */
 
@@ -119,6 +121,7 @@ const TURNS: fc.Arbitrary<Turn<Happening>[]> = fc.oneof(
 )
 
 export const money: Scenario<Happening> = {
+  stage: ALONE,
   turns: TURNS,
   begin: async world => new Till(world),
 }

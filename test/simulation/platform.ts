@@ -1,7 +1,11 @@
+import { qualified } from '../../src/directory/employee.ts'
 import type { CallOptions } from '../../src/platform/caller.ts'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
+import { codesOf, TREE } from './departments.ts'
+import type { Process } from './process.ts'
 import type { SimulatedProcess, StandsStill } from './schedule.ts'
+import { enterpriseOf, keyOf } from './stage.ts'
 
 /** What the platform holds of an employee. */
 export interface Held {
@@ -14,26 +18,39 @@ export interface Held {
 /** What a call meets instead of its answer. `lost`: it has its effect, and no answer comes. */
 export type Fault = 'lost' | 'reset' | 'unavailable' | 'not_json' | 'wrong_secret'
 
+interface EmployeeQuery {
+  enterprise_code?: string
+  userid?: string
+  mobile?: string
+}
+
 interface InFlight {
   operation: string
-  userid: string
+  name: string
   by: SimulatedProcess
 }
 
+const WRITES = ['employee/update', 'department/delete']
+
 /**
  * The platform as its specification has it, where it matters for orders of events: one call after the other takes effect, a
- * mobile number belongs to one employee, a call may be lost before or after its effect. It notes what no platform should see.
+ * mobile number belongs to one employee of an enterprise, the department above all others stays, a call may be lost before or
+ * after its effect. It notes what no platform should see.
  */
 export class SimulatedPlatform implements StandsStill {
+  /** By name: `enterprise/userid`, or a user id alone. */
   readonly employees = new Map<string, Held>()
-  readonly departments = new Set(['D0', 'D1', 'D2'])
+  readonly departments = new Set<string>()
   still: Promise<void> | null = null
   /** Breaches of what must always hold. */
   readonly breaches: string[] = []
   /** What the next calls meet. */
   readonly faults: Fault[] = []
   /** Called for each update that takes effect or may, before it does. */
-  onUpdate: (userid: string, sent: Partial<Held>) => Promise<void> = async () => {}
+  onUpdate: (name: string, sent: Partial<Held>) => Promise<void> = async () => {}
+  /** The same for each deletion of a department. */
+  onDelete: (by: Process, name: string) => void = () => {}
+  onEffect: () => void = () => {}
   readonly #inFlight = new Set<InFlight>()
   readonly #step: (process: SimulatedProcess, label: string) => Promise<void>
 
@@ -43,12 +60,13 @@ export class SimulatedPlatform implements StandsStill {
 
   reset(employees: Iterable<[string, Held]>): void {
     this.employees.clear()
-    for (const [userid, held] of employees) this.employees.set(userid, { ...held })
+    for (const [name, held] of employees) this.employees.set(name, { ...held })
     this.breaches.length = 0
     this.faults.length = 0
     this.#inFlight.clear()
     this.departments.clear()
-    for (const code of ['D0', 'D1', 'D2']) this.departments.add(code)
+    for (const employee of this.employees.keys())
+      for (const name of codesOf(enterpriseOf(employee))) this.departments.add(name)
   }
 
   /** The calls of a process that has died are on their way no longer: some have arrived. */
@@ -56,9 +74,9 @@ export class SimulatedPlatform implements StandsStill {
     for (const call of this.#inFlight) if (call.by === process) this.#inFlight.delete(call)
   }
 
-  /** @param updates whether only updates count */
-  isCalled(updates: boolean): boolean {
-    return [...this.#inFlight].some(({ operation }) => !updates || operation === 'employee/update')
+  /** @param writes whether only these count */
+  isCalled(writes: boolean): boolean {
+    return [...this.#inFlight].some(({ operation }) => !writes || WRITES.includes(operation))
   }
 
   isCalledBy(process: SimulatedProcess): boolean {
@@ -66,84 +84,98 @@ export class SimulatedPlatform implements StandsStill {
   }
 
   /** The client of a process: what a job needs of `PlatformClient`. */
-  client(process: SimulatedProcess): PlatformClient {
+  client(process: Process): PlatformClient {
     const call = <T>(
       operation: string,
-      userid: string,
+      name: string,
       effect: () => Promise<T> | T,
       options: CallOptions = {},
-    ) => this.#call(process, operation, userid, effect, options)
+    ) => this.#call(process, operation, name, effect, options)
     return {
       employees: {
-        get: (query: { userid?: string; mobile?: string; email?: string }, options?: CallOptions) =>
-          call(
+        get: ({ enterprise_code = '', userid, mobile }: EmployeeQuery, options?: CallOptions) => {
+          const name = userid === undefined ? '' : qualified(enterprise_code, userid)
+          const isMeant = ([other, held]: [string, Held]) =>
+            other === name || (enterpriseOf(other) === enterprise_code && held.mobile === mobile)
+          return call(
             'employee/get',
-            query.userid ?? '',
+            name,
             () => {
-              for (const [userid, held] of this.employees)
-                if (userid === query.userid || (query.mobile !== undefined && held.mobile === query.mobile))
-                  return { userid, ...held, mobile_area: 86 }
-              throw refused('employee/get', 1000220096)
+              const found = [...this.employees].find(isMeant)
+              if (!found) throw refused('employee/get', 1000220096)
+              return { userid: keyOf(found[0]), ...found[1], mobile_area: 86 }
             },
             options,
-          ),
-        update: (params: { userid: string } & Partial<Held>, options?: CallOptions) =>
-          call(
+          )
+        },
+        update: (params: EmployeeQuery & Partial<Held>, options?: CallOptions) => {
+          const { enterprise_code = '', userid = '', name, mobile, remark, dept_code } = params
+          const employee = qualified(enterprise_code, userid)
+          return call(
             'employee/update',
-            params.userid,
+            employee,
             async () => {
-              const { userid, name, mobile, remark, dept_code } = params
               const sent = Object.fromEntries(
                 Object.entries({ name, mobile, remark, dept_code }).filter(
                   ([, value]) => value !== undefined,
                 ),
               ) as Partial<Held>
-              await this.onUpdate(userid, sent)
-              const held = this.employees.get(userid)
+              await this.onUpdate(employee, sent)
+              const held = this.employees.get(employee)
               if (!held) throw refused('employee/update', 1000220096)
               for (const [other, { mobile: taken }] of this.employees)
-                if (other !== userid && taken === mobile) throw refused('employee/update', 1002218007)
-              if (dept_code !== undefined && !this.departments.has(dept_code))
+                if (other !== employee && enterpriseOf(other) === enterprise_code && taken === mobile)
+                  throw refused('employee/update', 1002218007)
+              if (dept_code !== undefined && !this.departments.has(qualified(enterprise_code, dept_code)))
                 throw refused('employee/update', 1000220010)
               Object.assign(held, sent)
               return ''
             },
             options,
-          ),
-        openid: (query: { userid: string }, options?: CallOptions) =>
-          call('employee/openid', query.userid, () => ({ open_userid: `o-${query.userid}` }), options),
+          )
+        },
+        openid: ({ userid = '' }: EmployeeQuery, options?: CallOptions) =>
+          call('employee/openid', userid, () => ({ open_userid: `o-${userid}` }), options),
       },
       departments: {
-        delete: ({ dept_code }: { dept_code: string }, options?: CallOptions) =>
-          call(
+        delete: (
+          { enterprise_code = '', dept_code }: { enterprise_code?: string; dept_code: string },
+          options?: CallOptions,
+        ) => {
+          const name = qualified(enterprise_code, dept_code)
+          return call(
             'department/delete',
-            '',
+            name,
             () => {
-              if (!this.departments.delete(dept_code)) throw refused('department/delete', 1000220010)
+              if (!this.departments.has(name)) throw refused('department/delete', 1000220010)
+              if (TREE[dept_code] === null) throw refused('department/delete', 1002212002)
+              this.onDelete(process, name)
+              this.departments.delete(name)
               return dept_code
             },
             options,
-          ),
+          )
+        },
       },
     } as unknown as PlatformClient
   }
 
-  /** An update meets whatever comes next; other calls only what makes no difference to them. */
+  /** A write meets whatever comes next; other calls only what makes no difference to them. */
   #faultOf(operation: string): Fault | undefined {
-    return operation === 'employee/update' || this.faults[0] !== 'lost' ? this.faults.shift() : undefined
+    return WRITES.includes(operation) || this.faults[0] !== 'lost' ? this.faults.shift() : undefined
   }
 
   async #call<T>(
     by: SimulatedProcess,
     operation: string,
-    userid: string,
+    name: string,
     effect: () => Promise<T> | T,
     { signal, onCall }: CallOptions,
   ): Promise<T> {
     if (signal?.aborted) throw failed('aborted', operation, true)
-    const mine = { operation, userid, by }
-    if (userid !== '' && [...this.#inFlight].some(other => other.userid === userid))
-      this.breaches.push(`two calls at once for ${userid}`)
+    const mine = { operation, name, by }
+    if (name !== '' && [...this.#inFlight].some(other => other.name === name))
+      this.breaches.push(`two calls at once for ${name}`)
     this.#inFlight.add(mine)
     const aborted = Promise.withResolvers<never>()
     aborted.promise.catch(() => {})
@@ -155,13 +187,14 @@ export class SimulatedPlatform implements StandsStill {
     signal?.addEventListener('abort', abort, { once: true })
     const fault = this.#faultOf(operation)
     try {
-      await Promise.race([this.#step(by, `${operation} ${userid}`), aborted.promise])
+      await Promise.race([this.#step(by, `${operation} ${name}`), aborted.promise])
       if (fault === 'reset') throw failed('connection', operation, false)
       if (fault === 'unavailable') throw failed('http', operation, false, { httpStatus: 503 })
       if (fault === 'not_json') throw failed('malformed', operation, false)
       if (fault === 'wrong_secret') throw refused(operation, 1000210003)
       const answer = await effect()
-      await Promise.race([this.#step(by, `answer of ${operation} ${userid}`), aborted.promise])
+      this.onEffect()
+      await Promise.race([this.#step(by, `answer of ${operation} ${name}`), aborted.promise])
       if (fault === 'lost') throw failed('timeout', operation, false)
       return answer
     } finally {

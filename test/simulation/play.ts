@@ -1,5 +1,6 @@
 import fc, { type Scheduler } from 'fast-check'
 import { Schedule } from './schedule.ts'
+import type { Stage } from './stage.ts'
 import type { Found } from './worker.ts'
 import type { World } from './world.ts'
 
@@ -18,8 +19,9 @@ export interface Turn<Happening = unknown> {
 }
 
 export interface Scenario<Happening> {
+  stage: Stage
   turns: fc.Arbitrary<Turn<Happening>[]>
-  /** Everything is as it was after the first sync. */
+  /** Everything is as it was after the first sync of the stage. */
   begin(world: World): Promise<Play<Happening>>
 }
 
@@ -110,7 +112,7 @@ async function play<Happening>(
   scheduler: Scheduler,
   turns: readonly Turn<Happening>[],
 ): Promise<string[]> {
-  await world.reset()
+  await world.reset(scenario.stage)
   const scene = await scenario.begin(world)
   await Schedule.during(scheduler, world.waiting, async schedule => {
     world.schedule(schedule)

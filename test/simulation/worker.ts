@@ -17,7 +17,7 @@ const defect = DEFECTS.find(each => each.name === name)
 if (defect) putBackInSource(defect)
 const { openWorld } = await import('./world.ts')
 const { playSeed } = await import('./play.ts')
-const { employees } = await import('./scenario.ts')
+const { employeesOf } = await import('./scenario.ts')
 const { money } = await import('./money.ts')
 const world = await openWorld(url)
 if (defect) await putBackInSchema(defect, world.observer)
@@ -30,7 +30,7 @@ process.on('message', async (seed: number | 'end') => {
   }
   const shrinks = defect === undefined
   const found =
-    (only !== 'money' && (await playSeed(world, employees, seed, shrinks))) ||
+    (only !== 'money' && (await playSeed(world, employeesOf(seed), seed, shrinks))) ||
     (only !== 'employees' && (await playSeed(world, money, seed, shrinks))) ||
     seed
   process.send?.(found)

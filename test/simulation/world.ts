@@ -1,26 +1,22 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { pino } from 'pino'
+import { qualified } from '../../src/directory/employee.ts'
 import { rowHash } from '../../src/directory/hash.ts'
-import type { HrServer } from '../../src/hr/server.ts'
-import { HrSource } from '../../src/hr/source.ts'
-import { HrSources } from '../../src/hr/sources.ts'
-import { createPool } from '../../src/lib/database.ts'
-import { SessionLocks } from '../../src/lib/session-locks.ts'
-import type { QueuedJob } from '../../src/queue/job.ts'
+import type { HrSource } from '../../src/hr/source.ts'
+import { parseJobKey } from '../../src/queue/job.ts'
 import { endLostRetries } from '../../src/sync/cases.ts'
-import { Feeder } from '../../src/sync/feeder.ts'
 import { foldTally } from '../../src/sync/figures.ts'
-import { JobProcessor } from '../../src/sync/job-processor.ts'
 import { detachHalted } from '../../src/sync/outbox.ts'
-import { Planner } from '../../src/sync/planner.ts'
 import { requestDueRetries } from '../../src/sync/retries.ts'
 import { finishRuns } from '../../src/sync/run.ts'
 import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
-import type { RunLimits } from '../../src/sync/safety.ts'
+import { claimSources, type KnownSource, sourcesFor } from '../../src/sync/sources.ts'
 import { clocks } from './clocks.ts'
+import { type Department, DepartmentWatch } from './departments.ts'
 import { type Person, SimulatedHr } from './hr.ts'
 import { type Held, SimulatedPlatform } from './platform.ts'
+import { type Activity, OLDER, PRESENT, Process, SILENT, sourceOf } from './process.ts'
+import { SimulatedQueue } from './queue.ts'
 import {
   as,
   backendsOf,
@@ -29,133 +25,20 @@ import {
   type SimulatedProcess,
   type StandsStill,
 } from './schedule.ts'
+import { enterpriseOf, keyOf, nameIn, type Stage, stageOf } from './stage.ts'
 
 /** SQLSTATE of a lock that another transaction has. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
-const SILENT = pino({ level: 'silent' })
-
-/** Few rows trip a breaker. */
-const LIMITS: RunLimits = {
-  gate: { maxFewerRows: 60, maxEmptied: 60 },
-  breaker: { count: 2, percent: 10 },
-  maxLeavers: 50,
-  departments: { count: 1, percent: 10 },
-  departmentGraceMs: 3_600_000,
-  readAllEveryMs: 3_600_000,
-}
-
-/** Few, so that much happens to each. */
-export const EMPLOYEES = 4
-
 /** After so many, what they have left in the tables slows the next ones down. */
 const SEEDS_PER_VACUUM = 50
 
-const EMPLOYEES_SQL = 'select userid, name, mobile, remark, dept_code, active from person'
-
-/** What a process can be told to do once; its loops do all of it again and again. */
-export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
-
-/** A process of dirsync: its connections, and what runs in it. */
-export class Process implements SimulatedProcess {
-  readonly name: string
-  dead = false
-  losesAnswerOf: string | null = null
-  still: Promise<void> | null = null
-  readonly #death = Promise.withResolvers<void>()
-  readonly died = this.#death.promise
-  readonly pool: pg.Pool
-  readonly locks: SessionLocks
-  /** What it is doing: of each of these but work one at a time. */
-  readonly busy = new Set<Activity>()
-  readonly #world: World
-  engine: Engine
-
-  constructor(name: string, world: World) {
-    this.name = name
-    this.#world = world
-    this.pool = createPool(world.url, { max: 6, name, logger: SILENT })
-    this.pool.on('error', () => {})
-    this.locks = new SessionLocks(world.url, SILENT)
-    this.engine = engineOf(this, world)
-  }
-
-  /** Forgets all that it had in memory. */
-  restart(): void {
-    this.engine = engineOf(this, this.#world)
-  }
-
-  die(): void {
-    this.dead = true
-    this.#death.resolve()
-  }
-
-  async close(): Promise<void> {
-    await this.locks.close()
-    await this.pool.end()
-  }
-}
-
-type Engine = ReturnType<typeof engineOf>
-
-function engineOf(process: Process, { hr: people, platform, queue }: World) {
-  const { pool, locks } = process
-  const hr = HrSources.one(sourceOf(people.as(process)))
-  const common = { pool, hr, logger: SILENT, limits: LIMITS }
-  return {
-    processor: new JobProcessor({ ...common, client: platform.client(process), locks, concurrentCalls: 4 }),
-    planner: new Planner({ ...common, source: '', sellerAppids: [], ownEnterprise: '' }),
-    feeder: new Feeder({ pool, queue, highWater: 100, logger: SILENT }),
-  }
-}
-
-/** A queue that keeps nothing for sure: it may be wiped, and hand a job out twice or late. */
-class SimulatedQueue {
-  readonly jobs: QueuedJob[] = []
-  readonly failed: QueuedJob[] = []
-  /** The latest that workers were given. */
-  given: QueuedJob[] = []
-  readonly #inHand = new Map<QueuedJob, Process>()
-
-  take(process: Process): QueuedJob | undefined {
-    const job = this.jobs.shift()
-    if (job) this.given = [job, ...this.given].slice(0, 3)
-    if (job) this.#inHand.set(job, process)
-    return job
-  }
-
-  done(job: QueuedJob): void {
-    this.#inHand.delete(job)
-  }
-
-  /** What a process had in hand when it died is handed out again, a while later. */
-  forget(process: Process): void {
-    for (const [job, holder] of this.#inHand) if (holder === process) this.fail(job)
-  }
-
-  fail(job: QueuedJob): void {
-    this.#inHand.delete(job)
-    this.failed.push(job)
-  }
-
-  handOutAgain(): void {
-    this.jobs.push(...this.failed.splice(0))
-  }
-
-  reset(): void {
-    this.jobs.length = 0
-    this.failed.length = 0
-    this.given = []
-    this.#inHand.clear()
-  }
-
-  async add(jobs: QueuedJob[]): Promise<void> {
-    for (const job of jobs) if (!this.jobs.some(({ id }) => id === job.id)) this.jobs.push(job)
-  }
-
-  async counts(): Promise<{ total: number }> {
-    return { total: this.jobs.length }
-  }
+/** A state to which simulations return. */
+interface Base {
+  /** Statements that bring back what every table of dirsync holds. */
+  tables: string[]
+  hr: [string, Person][]
+  platform: [string, Held][]
 }
 
 /** @param url of an empty migrated database */
@@ -176,18 +59,20 @@ export class World {
   readonly queue = new SimulatedQueue()
   readonly processes: Process[] = []
   /** Rows that HR has had, by hash. */
-  readonly #rows = new Map<string, Person>()
+  readonly #rows = new Map<string, Partial<Person>>()
   readonly hr: SimulatedHr
-  readonly #watcher: HrSource
+  readonly departments: DepartmentWatch
+  /** One for each mapping. */
+  readonly #watchers: readonly HrSource[]
   #versions = 0
   #started = 0
   #resets = 0
   #schedule: Schedule | undefined
   #tables: string[] = []
-  /** Statements that bring back what every table holds after the first sync. */
-  readonly #snapshot: string[] = []
-  #baseHr: [string, Person][] = []
-  #basePlatform: [string, Held][] = []
+  #empty: Base | undefined
+  /** After the first sync of each stage that has been played. */
+  readonly #bases = new Map<Stage, Base>()
+  stage: Stage = stageOf(1)
   /** What an activity failed with although its process lives, and its connections hold. */
   readonly errors: string[] = []
 
@@ -199,7 +84,11 @@ export class World {
       while (this.platform.still) await this.platform.still
     })
     this.hr = new SimulatedHr(this.turn)
-    this.#watcher = sourceOf(this.hr.as(null))
+    this.#watchers = [PRESENT, OLDER].map(({ employeesSql }) =>
+      sourceOf(this.hr.watched(), employeesSql, false),
+    )
+    this.departments = new DepartmentWatch(this.hr, this.platform)
+    this.platform.onEffect = () => this.departments.look()
   }
 
   /** Resolves when it is a process's turn. */
@@ -213,7 +102,7 @@ export class World {
     return (await (this.#schedule?.track(null, look) ?? look())).rows
   }
 
-  /** Tables, and a first sync of a few employees, to which each simulation returns. */
+  /** What the model adds to the tables, and processes. */
   async prepare(): Promise<void> {
     const { rows } = await this.observer.query<{ name: string }>(
       `select tablename as name from pg_tables
@@ -222,10 +111,10 @@ export class World {
     this.#tables = rows.map(({ name }) => `dirsync.${name}`)
     await this.observer.query(`
       create schema simulated;
-      create table simulated.passed (userid text, hash uuid, primary key (userid, hash));
+      create table simulated.passed (name text, hash uuid, primary key (name, hash));
       create function simulated.pass() returns trigger language plpgsql as $$
       begin
-        insert into simulated.passed values (new.userid, new.source_hash) on conflict do nothing;
+        insert into simulated.passed values (${nameIn('new', 'userid')}, new.source_hash) on conflict do nothing;
         return null;
       end $$;
       create trigger passed after insert or update of source_hash on dirsync.employee
@@ -237,16 +126,32 @@ export class World {
         lock table ${this.#tables.join(', ')} in exclusive mode nowait;
         ${await this.#shifts()};
       end $$`)
-    await this.#hireAll()
-    this.platform.reset(this.hr.people)
-    this.processes.push(new Process('p1', this), new Process('p2', this))
+    this.processes.push(new Process('p1', this, 0), new Process('p2', this, 1))
     this.#started = 2
-    await this.observer.query(`select dirsync.resync('changes')`)
-    await this.rest(3)
+    this.#empty = await this.#present()
+  }
+
+  async #present(): Promise<Base> {
+    const tables: string[] = []
     for (const table of [...this.#tables, 'simulated.passed'])
-      this.#snapshot.push(await insertOf(this.observer, table))
-    this.#baseHr = copyOf(this.hr.people)
-    this.#basePlatform = copyOf(this.platform.employees)
+      tables.push(await insertOf(this.observer, table))
+    return { tables, hr: copyOf(this.hr.people), platform: copyOf(this.platform.employees) }
+  }
+
+  /** The first sync of a stage. */
+  async #begin(stage: Stage): Promise<Base> {
+    await this.#restore(this.#empty as Base)
+    for (const [i, name] of stage.employees.entries()) {
+      const dept_code = stage.departmentsOf.length > 0 ? `D${i % 3}` : 'D0'
+      await this.writePerson(name, { ...this.newPerson(i), dept_code })
+    }
+    this.platform.reset(this.hr.people)
+    await claimSources(this.observer, knownSources(stage))
+    for (const kind of kindsOf(stage)) {
+      await this.requestRun(kind)
+      await this.rest(3)
+    }
+    return this.#present()
   }
 
   /** Statements that move every moment of dirsync's tables by `passed` into the past. */
@@ -263,11 +168,6 @@ export class World {
     return rows.map(({ statement }) => statement).join(';\n')
   }
 
-  async #hireAll(): Promise<void> {
-    for (let i = 0; i < EMPLOYEES; i++)
-      await this.writePerson(`e${i}`, { ...this.newPerson(i), active: true })
-  }
-
   newPerson(mobile: number): Person {
     this.#versions += 1
     return {
@@ -280,39 +180,58 @@ export class World {
   }
 
   /** HR's row from now on; null: it is gone. */
-  async writePerson(userid: string, person: Person | null): Promise<void> {
-    if (person === null) {
-      this.hr.people.delete(userid)
-      return
+  async writePerson(name: string, person: Person | null): Promise<void> {
+    if (person === null) this.hr.people.delete(name)
+    else this.hr.people.set(name, person)
+    this.departments.look()
+    if (person === null) return
+    const key = { enterpriseCode: enterpriseOf(name), userid: keyOf(name) }
+    for (const watcher of this.#watchers) {
+      const row = (await watcher.lookup([key])).values().next().value
+      if (!row || row === 'duplicate') continue
+      const mapped = Object.entries(person).filter(([field]) => field in row)
+      this.#rows.set(`${name} ${rowHash(Object.keys(row), row)}`, Object.fromEntries(mapped))
     }
-    this.hr.people.set(userid, person)
-    const row = (await this.#watcher.lookup([{ enterpriseCode: '', userid }])).values().next().value
-    if (row && row !== 'duplicate') this.#rows.set(`${userid} ${rowHash(Object.keys(row), row)}`, person)
   }
 
-  /** The row of HR that a hash stands for. */
-  rowOf(userid: string, hash: string | null): Person | undefined {
-    return hash === null ? undefined : this.#rows.get(`${userid} ${hash}`)
+  writeDepartment(name: string, department: Department | null): void {
+    if (department === null) this.hr.departments.delete(name)
+    else this.hr.departments.set(name, department)
+    this.departments.look()
   }
 
-  /** Back to the state after the first sync. */
-  async reset(): Promise<void> {
+  /** The row of HR that a hash stands for, as far as its mapping has it. */
+  rowOf(name: string, hash: string | null): Partial<Person> | undefined {
+    return hash === null ? undefined : this.#rows.get(`${name} ${hash}`)
+  }
+
+  /** Back to the state after the first sync of a stage. */
+  async reset(stage: Stage): Promise<void> {
+    this.stage = stage
+    this.#versions = 0
+    const base = this.#bases.get(stage) ?? (await this.#begin(stage))
+    this.#bases.set(stage, base)
+    await this.#restore(base)
+    this.#versions = stage.employees.length
+    this.#resets += 1
+    // Nobody else does: autovacuum would take its time from one seed or another.
+    if (this.#resets % SEEDS_PER_VACUUM === 0) await this.observer.query(`vacuum ${this.#tables.join(', ')}`)
+  }
+
+  async #restore({ tables, hr, platform }: Base): Promise<void> {
     this.queue.reset()
     this.errors.length = 0
-    this.#versions = EMPLOYEES
     for (const process of this.processes) process.restart()
     await this.observer.query(
       ['set session_replication_role = replica']
         .concat([...this.#tables, 'simulated.passed'].map(table => `delete from ${table}`))
-        .concat(this.#snapshot.filter(Boolean))
+        .concat(tables.filter(Boolean))
         .concat('reset session_replication_role')
         .join(';\n'),
     )
-    this.hr.reset(this.#baseHr)
-    this.platform.reset(this.#basePlatform)
-    this.#resets += 1
-    // Nobody else does: autovacuum would take its time from one seed or another.
-    if (this.#resets % SEEDS_PER_VACUUM === 0) await this.observer.query(`vacuum ${this.#tables.join(', ')}`)
+    this.hr.reset(hr, this.stage)
+    this.platform.reset(platform)
+    this.departments.reset()
   }
 
   /** Those backends of dirsync's database that wait for a lock. */
@@ -376,12 +295,12 @@ export class World {
     const { pool } = process
     switch (activity) {
       case 'plan':
-        await process.engine.planner.planNext(new AbortController().signal)
+        await plan(process)
         return
       case 'feed':
         await process.engine.feeder.feed()
         await finishRuns(pool)
-        await requestReplan(pool)
+        for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
         return
       case 'finish':
         await finishRuns(pool)
@@ -401,6 +320,8 @@ export class World {
       case 'work': {
         const job = this.queue.take(process)
         if (!job) return
+        for (const { enterpriseCode, entityKey } of job.keys.map(parseJobKey))
+          this.departments.begins(process, qualified(enterpriseCode, entityKey))
         try {
           await (await process.engine.processor.process(job, new AbortController().signal)).ended
           this.queue.done(job)
@@ -419,7 +340,8 @@ export class World {
     this.platform.forget(process)
     this.queue.forget(process)
     this.#started += 1
-    this.processes[this.processes.indexOf(process)] = new Process(`p${this.#started}`, this)
+    const place = this.processes.indexOf(process)
+    this.processes[place] = new Process(`p${this.#started}`, this, place)
     await this.#cut(backendsOf(process))
   }
 
@@ -449,6 +371,7 @@ export class World {
     for (;;)
       try {
         await this.observer.query('select simulated.pass_time($1)', [`${seconds} seconds`])
+        this.departments.look(seconds)
         return
       } catch (error) {
         if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
@@ -460,32 +383,51 @@ export class World {
   async rest(rounds: number): Promise<void> {
     const [process] = this.processes as [Process]
     for (let round = 0; round < rounds; round++) {
-      for (let more = true; more; )
-        more = await as(process, () => process.engine.planner.planNext(new AbortController().signal))
+      while (await as(process, () => plan(process)));
       for (const activity of ['retry', 'sweep', 'feed'] as const) await this.act(process, activity)
       while (this.queue.jobs.length > 0) await this.act(process, 'work')
       for (const activity of ['tidy', 'finish'] as const) await this.act(process, activity)
     }
   }
 
-  requestRun(kind: 'changes' | 'full'): Promise<number[]> {
+  /** As a cron job does: of each source. */
+  requestRun(kind: RunOfAll | 'full'): Promise<number[]> {
     return requestScheduledRun(this.observer, kind, 'cron', SILENT)
+  }
+
+  /** As a trigger in HR does: of the employee's source. */
+  async noticeChange(name: string): Promise<void> {
+    if (this.stage.sources.length === 1) await this.requestRun('changes')
+    else await this.observer.query(`select dirsync.resync('changes', source => $1)`, [this.hr.sourceOf(name)])
   }
 
   async close(): Promise<void> {
     for (const process of this.processes) await process.close()
-    await this.#watcher.close()
+    for (const watcher of this.#watchers) await watcher.close()
     await this.observer.end()
   }
 }
 
-function sourceOf(server: HrServer): HrSource {
-  return new HrSource({
-    server,
-    employeesSql: { file: 'employees.sql', sql: EMPLOYEES_SQL },
-    departmentsSql: null,
-    logger: SILENT,
-  })
+/** One run of each source; one that fails holds up no other. @returns whether there was any */
+async function plan({ engine: { planners } }: Process): Promise<boolean> {
+  const planned = await Promise.allSettled(
+    planners.map(planner => planner.planNext(new AbortController().signal)),
+  )
+  for (const one of planned) if (one.status === 'rejected') throw one.reason
+  return planned.some(one => one.status === 'fulfilled' && one.value)
+}
+
+export type RunOfAll = 'changes' | 'departments'
+
+/** Of the runs that bring a stage in sync, in their order. */
+export function kindsOf({ departmentsOf }: Stage): [RunOfAll, ...RunOfAll[]] {
+  return departmentsOf.length > 0 ? ['changes', 'departments'] : ['changes']
+}
+
+function knownSources({ sources }: Stage): KnownSource[] {
+  return sources.flatMap(({ name, codes }) =>
+    codes === null ? [] : [{ name, kind: 'postgres' as const, address: 'simulated', enterpriseCodes: codes }],
+  )
 }
 
 /** The statement that puts the rows of a table back; empty where it has none. */

@@ -1,0 +1,136 @@
+import type pg from 'pg'
+import { pino } from 'pino'
+import type { HrServer } from '../../src/hr/server.ts'
+import { HrSource } from '../../src/hr/source.ts'
+import { HrSources, WHOLE } from '../../src/hr/sources.ts'
+import { createPool } from '../../src/lib/database.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { Feeder } from '../../src/sync/feeder.ts'
+import { JobProcessor } from '../../src/sync/job-processor.ts'
+import { Planner } from '../../src/sync/planner.ts'
+import type { RunLimits } from '../../src/sync/safety.ts'
+import type { SimulatedProcess } from './schedule.ts'
+import type { World } from './world.ts'
+
+export const SILENT = pino({ level: 'silent' })
+
+/** Few rows trip a breaker. */
+const LIMITS: RunLimits = {
+  gate: { maxFewerRows: 70, maxEmptied: 60 },
+  breaker: { count: 2, percent: 10 },
+  maxLeavers: 50,
+  departments: { count: 1, percent: 10 },
+  departmentGraceMs: 3_600_000,
+  readAllEveryMs: 3_600_000,
+}
+
+const EMPLOYEES_SQL = 'select enterprise_code, userid, name, mobile, remark, dept_code, active from person'
+const DEPARTMENTS_SQL = 'select enterprise_code, dept_code, parent_code, active from department'
+
+/** The settings in which processes may differ. */
+interface Settings {
+  limits: RunLimits
+  employeesSql: string
+}
+
+export const PRESENT: Settings = { limits: LIMITS, employeesSql: EMPLOYEES_SQL }
+
+/** Less was held then, departments went at once, and remarks were left to others. */
+export const OLDER: Settings = {
+  limits: {
+    ...LIMITS,
+    breaker: { count: 50, percent: 100 },
+    departments: { count: 50, percent: 100 },
+    departmentGraceMs: 0,
+  },
+  employeesSql: EMPLOYEES_SQL.replace(' remark,', ''),
+}
+
+/** What a process can be told to do once; its loops do all of it again and again. */
+export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
+
+/** A process of dirsync: its connections, and what runs in it. */
+export class Process implements SimulatedProcess {
+  readonly name: string
+  dead = false
+  losesAnswerOf: string | null = null
+  still: Promise<void> | null = null
+  readonly #death = Promise.withResolvers<void>()
+  readonly died = this.#death.promise
+  readonly pool: pg.Pool
+  readonly locks: SessionLocks
+  /** What it is doing: of each of these but work one at a time. */
+  readonly busy = new Set<Activity>()
+  readonly #world: World
+  readonly #place: number
+  engine: Engine
+
+  /** @param place among the processes */
+  constructor(name: string, world: World, place: number) {
+    this.name = name
+    this.#place = place
+    this.#world = world
+    this.pool = createPool(world.url, { max: 10, name, logger: SILENT })
+    this.pool.on('error', () => {})
+    this.locks = new SessionLocks(world.url, SILENT)
+    this.engine = engineOf(this, world)
+  }
+
+  /** A process that takes the place of another has the same. */
+  get settings(): Settings {
+    return this.#world.stage.hasOlder && this.#place === 1 ? OLDER : PRESENT
+  }
+
+  /** Forgets all that it had in memory. */
+  restart(): void {
+    this.engine = engineOf(this, this.#world)
+  }
+
+  die(): void {
+    this.dead = true
+    this.#death.resolve()
+  }
+
+  async close(): Promise<void> {
+    await this.locks.close()
+    await this.pool.end()
+  }
+}
+
+type Engine = ReturnType<typeof engineOf>
+
+function engineOf(process: Process, { hr, platform, queue, stage, departments }: World) {
+  const { pool, locks } = process
+  const { limits, employeesSql } = process.settings
+  const { sources, departmentsOf } = stage
+  const hrOf = (counts: (source: string) => void) =>
+    new HrSources(
+      sources.map(scope => {
+        const server = hr.as(process, scope.name, () => counts(scope.name))
+        return { ...scope, hr: sourceOf(server, employeesSql, departmentsOf.length > 0) }
+      }),
+    )
+  const common = { pool, logger: SILENT, limits }
+  // As where one process plans, and another one works: neither knows what the other has read.
+  const [planned, worked] = [hrOf(() => {}), hrOf(source => departments.reads(process, source))]
+  return {
+    processor: new JobProcessor({
+      ...common,
+      ...{ hr: worked, client: platform.client(process), locks, concurrentCalls: 4 },
+    }),
+    planners: (planned.areNamed ? [WHOLE, ...sources] : sources).map(
+      ({ name }) =>
+        new Planner({ ...common, hr: planned, source: name, sellerAppids: [], ownEnterprise: '' }),
+    ),
+    feeder: new Feeder({ pool, queue, highWater: 100, logger: SILENT }),
+  }
+}
+
+export function sourceOf(server: HrServer, employeesSql: string, hasDepartments: boolean): HrSource {
+  return new HrSource({
+    server,
+    employeesSql: { file: 'employees.sql', sql: employeesSql },
+    departmentsSql: hasDepartments ? { file: 'departments.sql', sql: DEPARTMENTS_SQL } : null,
+    logger: SILENT,
+  })
+}
