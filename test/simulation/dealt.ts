@@ -48,23 +48,29 @@ const SOME = fc.constantFrom(0, 0, 0, 1, 1, ...Array(EMPLOYEES).keys())
 const FEW = fc.constantFrom(0, 0, 0, 0, 1)
 const DEPARTMENT = fc.constantFrom(1, 1, 1, 2, 3, 3, 5, 6, 7, 0)
 
+const ANY_CHANGE = one<HrChange>(
+  'edit',
+  'edit',
+  'edit',
+  'revert',
+  'revert',
+  'revert',
+  'delete',
+  'leave',
+  'mobile',
+  'mobile',
+)
+
 type Change = Extract<Happening, { what: 'hr' }>
-const changeOf = (employee: fc.Arbitrary<number>, run: fc.Arbitrary<boolean>): fc.Arbitrary<Change> =>
+const changeOf = (
+  employee: fc.Arbitrary<number>,
+  run: fc.Arbitrary<boolean>,
+  change: fc.Arbitrary<HrChange> = ANY_CHANGE,
+): fc.Arbitrary<Change> =>
   fc.record({
     what: fc.constant('hr' as const),
     employee,
-    change: one<Change['change']>(
-      'edit',
-      'edit',
-      'edit',
-      'revert',
-      'revert',
-      'revert',
-      'delete',
-      'leave',
-      'mobile',
-      'mobile',
-    ),
+    change,
     value: fc.nat(EMPLOYEES),
     run,
   })
@@ -109,6 +115,8 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   swap: fc.record({ what: fc.constant('hr-swap' as const), run: fc.boolean() }),
   changed: changeOf(employee, fc.constant(true)),
   unplanned: changeOf(employee, fc.constant(false)),
+  takenBack: changeOf(employee, fc.constant(true), one('revert')),
+  duplicate: changeOf(employee, fc.constant(true), one('mobile')),
   touched: fc.record({ what: fc.constant('platform' as const), employee }),
   named: fc.record({ what: fc.constant('named' as const), employee }),
   decided: decision('approve', 'reject'),
@@ -169,6 +177,11 @@ const OF_ALL = (Object.keys(troubleOf(SOME)) as Trouble[]).filter(
 /** What does harm together more than by itself, and meets too rarely where all else happens, too. */
 const TOGETHER: Trouble[][] = [
   ['lost', 'cancelled'],
+  ['lost', 'cancelled', 'takenBack'],
+  ['killed', 'cancelled', 'takenBack'],
+  ['slow', 'cancelled', 'takenBack'],
+  ['duplicate', 'retried', 'cancelled'],
+  ['duplicate', 'later', 'cancelled'],
   ['killed', 'cancelled'],
   ['killed', 'refused', 'cancelled'],
   ['swap', 'retried', 'cancelled'],
