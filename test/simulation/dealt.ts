@@ -190,6 +190,8 @@ const TOGETHER: Trouble[][] = [
   ['swap', 'swap'],
   ['still', 'changed'],
   ['slow', 'changed'],
+  ['slow', 'repeated'],
+  ['still', 'repeated'],
   ['slow', 'cancelled'],
   ['slow', 'swap', 'swap'],
   ['slow', 'still', 'changed'],
