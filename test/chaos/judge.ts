@@ -42,6 +42,8 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
               where dirsync.pause_effect(job) <> 'refused' and job <> 'retry-due'`),
   )
   await insist(() => db.query('select dirsync.resume()'))
+  // The next one by cron: what waits for a plan waits for it after a run that found HR doubled.
+  await insist(() => db.query(`select dirsync.resync('changes')`))
   const resting = async () => {
     while (!(await isQuiet(chaos))) {
       if (performance.now() - begun > RESTS_WITHIN_S * 1000) return false
