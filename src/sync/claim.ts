@@ -149,7 +149,7 @@ with ${ctes}wanted as (
   for update of p
 ), begun as (
   update dirsync.pending p
-  set starts = p.starts + 1, execution = nextval('dirsync.execution'),
+  set starts = p.starts + 1, in_hand = true, execution = nextval('dirsync.execution'),
       sent_unknown = p.sent_unknown or p.starts > 0
   from held h
   where h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code

@@ -15,7 +15,7 @@ import { PROBE_IS_DUE } from './halts.ts'
 
 /** The states of a row `p`, each with the condition that distinguishes it from those below it. */
 export const OUTBOX_STATES = {
-  begun: 'p.starts > 0',
+  begun: 'p.in_hand',
   queued: 'p.enqueued_at is not null',
   awaits_plan: `p.not_before = 'infinity'`,
   delayed: 'p.not_before > now()',
@@ -39,6 +39,7 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'is lost by the queue', from: ['queued'], to: ['due'] },
   { event: 'its entity is in hand elsewhere', from: ['queued', 'due'], to: ['delayed'] },
   { event: 'its source is known to others only', from: ['queued', 'due'], to: ['delayed'] },
+  { event: 'its process is gone', from: ['begun'], to: ['delayed'] },
   { event: 'is settled', from: ['begun'], to: ['none'] },
   { event: 'is settled, to be tried again', from: ['begun'], to: ['due', 'delayed'] },
   { event: 'is settled, requested anew meanwhile', from: ['begun'], to: ['due'] },
@@ -378,7 +379,7 @@ export async function postpone(db: Pool, keys: readonly ClaimKey[], delayMs: num
              select p.ctid from dirsync.pending p
              join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k (operation, enterprise_code, entity_key, detail)
                using (operation, enterprise_code, entity_key, detail)
-             where p.starts = 0
+             where not p.in_hand
              order by p.operation, p.enterprise_code, p.entity_key, p.detail for update of p
            )
            update dirsync.pending p
@@ -400,7 +401,7 @@ export async function postpone(db: Pool, keys: readonly ClaimKey[], delayMs: num
 export async function countEnqueued(db: Pool): Promise<{ rows: number; jobs: number }> {
   const { rows } = await db.query<{ rows: number; jobs: number }>(
     `select count(*)::int as rows, count(distinct enqueued_at)::int as jobs
-     from dirsync.pending where enqueued_at is not null and starts = 0`,
+     from dirsync.pending where enqueued_at is not null and not in_hand`,
   )
   return onlyRow(rows)
 }
@@ -410,7 +411,7 @@ export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
   const { rowCount } = await db.query(
     `with lost as (
        select p.ctid from dirsync.pending p
-       where p.starts = 0 and (p.enqueued_at < now() - $1 * interval '1 millisecond'
+       where not p.in_hand and (p.enqueued_at < now() - $1 * interval '1 millisecond'
          -- Enqueued before the clock was put back.
          or p.enqueued_at > now() + interval '${LONGEST_DELAY_MS} milliseconds')
        for update skip locked
@@ -439,12 +440,12 @@ export async function refeedAbandoned(db: Pool): Promise<number> {
          and database = (select oid from pg_database where datname = current_database())
      ), abandoned as materialized (
        select p.ctid from dirsync.pending p
-       where p.enqueued_at is not null and p.starts > 0
+       where p.enqueued_at is not null and p.in_hand
          and hashtextextended(${LOCK_NAME}, 0) not in (select hash from locks)
        for update skip locked
      )
      update dirsync.pending p
-     set enqueued_at = null, not_before = greatest(not_before, now() + interval '${LATE_EFFECT_MS} milliseconds')
+     set enqueued_at = null, in_hand = false, not_before = greatest(not_before, now() + interval '${LATE_EFFECT_MS} milliseconds')
      from abandoned where p.ctid = any (array(select ctid from abandoned)) and p.ctid = abandoned.ctid`,
   )
   return rowCount ?? 0

@@ -203,7 +203,7 @@ with s as materialized (
 ), back as (
   update dirsync.pending p
   -- The execution is over: its outcome changes nothing a second time.
-  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, attempts = h.attempts,
+  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, in_hand = false, attempts = h.attempts,
       sent_unknown = h.sent_unknown,
       -- If it was requested anew meanwhile, a plan has checked the HR row. If not, it waits, outside its run,
       -- until a plan has.

@@ -140,6 +140,9 @@ describeBackends('the feeder of a queue in', {}, ({ kind }) => {
     }
     await new Feeder({ pool: store.pool, queue, highWater: 10, logger: SILENT }).feed()
     expect(new Set(added.map(({ priority }) => priority))).toEqual(new Set([PRIORITY.resumed]))
+    // While they wait in the queue they are nobody's, and stay there.
+    await feeder.takeUp()
+    expect(await enqueued()).toBe(4)
   })
 
   test('a request for an entity that waits already is served first at its better priority, else with the first', async () => {

@@ -11,6 +11,7 @@ import {
   type OutboxState,
   postpone,
   refeed,
+  refeedAbandoned,
   takeForQueue,
   takeProbes,
 } from '../../src/sync/outbox.ts'
@@ -49,7 +50,10 @@ const ROWS: Record<OutboxState, Record<string, unknown>> = {
   delayed: { not_before: new Date(Date.now() + 3_600_000) },
   awaits_plan: { not_before: 'infinity', replan_at: new Date(0) },
   queued: { not_before: new Date(0), enqueued_at: new Date(0) },
-  begun: { not_before: new Date(0), enqueued_at: new Date(0), starts: 1, execution: EXECUTION, version: 3 },
+  begun: {
+    ...{ not_before: new Date(0), enqueued_at: new Date(0), starts: 1, in_hand: true },
+    ...{ execution: EXECUTION, version: 3 },
+  },
 }
 
 /** A row in the given state, without what planting it has changed. Returns the number of its run. */
@@ -114,6 +118,7 @@ const WAYS: Record<string, Way[]> = {
   'is lost by the queue': [() => refeed(store.pool, 1000)],
   'its entity is in hand elsewhere': [() => postpone(store.pool, [E1], 60_000)],
   'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],
+  'its process is gone': [() => refeedAbandoned(store.pool)],
   'is settled': [settled(finished('in_sync'))],
   'is settled, to be tried again': [
     settled(unfinished('halted', again(0))),

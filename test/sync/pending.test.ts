@@ -186,7 +186,7 @@ describe('while an enterprise is halted', () => {
     await halt('C1')
     await store.pool.query('select dirsync.cancel($1)', [run])
     expect(await detach()).toBe(0)
-    await store.pool.query('update dirsync.pending set starts = 0')
+    await store.pool.query('update dirsync.pending set starts = 0, in_hand = false')
     await finishRuns(store.pool)
     expect(await rows()).toEqual([])
   })

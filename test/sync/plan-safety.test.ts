@@ -290,7 +290,7 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0'])
     await finishRuns(pool)
     expect(await run(id)).toMatchObject({ state: 'running' })
-    await pool.query('update dirsync.pending set starts = 0')
+    await pool.query('update dirsync.pending set starts = 0, in_hand = false')
     await finishRuns(pool)
     expect(await under.pending()).toEqual([])
     expect(await run(id)).toMatchObject({ state: 'cancelled' })
