@@ -29,6 +29,7 @@ const GENUINE = { appid: APP_ID, trade_no: 'T1', timestamp: String(NOW / 1000), 
 const TIMEOUT_MS = 200
 /** It looks for slow senders now and then, and the machine may be busy. */
 const PATIENCE_MS = 10_000
+const SENDINGS = 3
 
 const form = fc
   .tuple(
@@ -104,8 +105,12 @@ class Receiver {
 
   async meet({ fields, isAsSigned, form, path, carriage }: Posted): Promise<string> {
     const { port, log } = this.#receiver
-    const begun = performance.now()
-    const answers = await exchange(port, path, FORM_TYPE, form, carriage, PATIENCE_MS)
+    const isGenuine = isAsSigned && isDeepStrictEqual({ ...fields }, GENUINE) && path === PATH
+    const isTaken = isGenuine && isPlain(carriage)
+    const send = () => exchange(port, path, FORM_TYPE, form, carriage, PATIENCE_MS)
+    let answers = await send()
+    // On a busy machine it may not have come in its time; as the platform does, it is sent again.
+    for (let again = 1; isTaken && answers.length === 0 && again < SENDINGS; again++) answers = await send()
     const said = answers.map(({ status, body }) => `${status} ${body}`)
     const seen = JSON.stringify(said)
     for (const { status, body } of answers) {
@@ -116,11 +121,7 @@ class Receiver {
         `a word that its status denies: ${seen}`,
       )
     }
-    const isGenuine = isDeepStrictEqual({ ...fields }, GENUINE) && path === PATH
-    // On a busy machine one may not have come in its time.
-    const isLate = performance.now() - begun >= TIMEOUT_MS
-    if (isGenuine && isAsSigned && isPlain(carriage) && !(isLate && said.length === 0))
-      must(said[0] === '200 success', `it is refused: ${seen}`)
+    if (isTaken) must(said[0] === '200 success', `it is refused: ${seen}`)
     if (said.includes('200 success')) {
       const { refund_amount = '', ...numbers } = fields
       must(
