@@ -14,10 +14,7 @@ import { JobProcessor } from '../src/sync/job-processor.ts'
 import { keysInHand } from '../src/sync/job-size.ts'
 import { answerParent } from './child.ts'
 import { openHr } from './planned-database.ts'
-import type { WorkTask } from './worker.ts'
-
-/** Calls per second, more than any machine makes. */
-const NO_LIMIT = 1_000_000
+import { NO_LIMIT, type WorkTask } from './worker.ts'
 
 // The worker role, composed as in the service. Answers with the seconds from its start to the last outcome.
 answerParent<WorkTask, number>(async task => {

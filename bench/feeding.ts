@@ -4,9 +4,12 @@ import type { Logger } from 'pino'
 import { createPool } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { createQueueBackend, type QueueBackend } from '../src/queue/backend.ts'
+import { MOST_KEYS_OF_JOB, parseJobKey } from '../src/queue/job.ts'
 import { Feeder } from '../src/sync/feeder.ts'
+import { countEnqueued } from '../src/sync/outbox.ts'
 import { emptyBareQueue, fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import type { Figure, PairBenchmark, RunBenchmark } from './figure.ts'
+import { NO_LIMIT, reportPace } from './worker.ts'
 import type { Workshop } from './workshop.ts'
 
 type QueueKind = 'redis' | 'postgres'
@@ -22,10 +25,10 @@ const DRAIN_MS = 15_000
 export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logger: Logger): PairBenchmark {
   return {
     name: `feeding-${kind}`,
-    unit: 'jobs/s',
-    measures: `${jobs.toLocaleString('en')} rows taken from the outbox, marked, and added to the queue on ${STORE[kind]} with priority, each once`,
-    against: `BullMQ's addBulk of ${CHUNK.toLocaleString('en')} plain jobs at a time, without priority or ids, on the same ${STORE[kind]}`,
-    goal: { atLeast: 0.8 },
+    unit: 'rows/s',
+    measures: `${jobs.toLocaleString('en')} rows taken from the outbox, marked, and added to the queue on ${STORE[kind]} with priority, each once, ${MOST_KEYS_OF_JOB} to a job, as for a platform that takes as many calls as come`,
+    against: `BullMQ's addBulk of ${CHUNK.toLocaleString('en')} plain jobs at a time, one for each row, without priority or ids, on the same ${STORE[kind]}`,
+    goal: { atLeast: 3 },
     async prepare() {
       const { place, pool, queue, close } = await openQueue(kind, workshop, logger)
       const feeder = new Feeder({ pool, queue, highWater: Number.MAX_SAFE_INTEGER, logger })
@@ -35,12 +38,14 @@ export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logge
         async ours() {
           await queue.obliterate()
           await fillOutbox(pool, jobs)
+          await reportPace(pool, NO_LIMIT)
           const startedAt = performance.now()
           let fed = 0
           for (let more = await feeder.feed(); more > 0; more = await feeder.feed()) fed += more
           const seconds = (performance.now() - startedAt) / 1000
           const { total } = await queue.counts()
-          if (fed !== jobs || total !== jobs) throw new Error(`${fed} of ${jobs} fed, ${total} queued`)
+          if (fed !== jobs || total !== Math.ceil(jobs / MOST_KEYS_OF_JOB))
+            throw new Error(`${fed} of ${jobs} fed, ${total} queued`)
           return jobs / seconds
         },
         async baseline() {
@@ -59,7 +64,7 @@ export function queueDepth(workshop: Workshop, logger: Logger): RunBenchmark {
   return {
     name: 'queue-depth',
     parts: kinds.map(kind => `queue-depth-${kind}`),
-    measures: `the most jobs in the queue at a time with ${PENDING.toLocaleString('en')} rows in the outbox, over ${DRAIN_MS / 1000} s, while a worker takes them up; looked at every 20 ms`,
+    measures: `the most rows in the queue at a time with ${PENDING.toLocaleString('en')} rows in the outbox, over ${DRAIN_MS / 1000} s, while a worker takes them up; looked at every 20 ms`,
     against: `the high-water mark, ${HIGH_WATER} (QUEUE_HIGH_WATER's default)`,
     async run(parts, report) {
       const figures: Figure[] = []
@@ -67,11 +72,11 @@ export function queueDepth(workshop: Workshop, logger: Logger): RunBenchmark {
         const name = `queue-depth-${kind}`
         if (parts.length > 0 && !parts.some(part => name.startsWith(part))) continue
         const { depth, done } = await deepest(kind, workshop, logger)
-        report(`${name}: ${depth} jobs at most, ${done.toLocaleString('en')} taken up`)
+        report(`${name}: ${depth} rows at most, ${done.toLocaleString('en')} taken up`)
         figures.push({
           name,
           value: depth,
-          unit: 'jobs',
+          unit: 'rows',
           baseline: null,
           goal: { valueAtMost: HIGH_WATER },
         })
@@ -87,8 +92,11 @@ async function deepest(kind: QueueKind, workshop: Workshop, logger: Logger) {
     await fillOutbox(pool, PENDING)
     let done = 0
     const worker = queue.work(
-      async () => {
-        done += 1
+      async ({ keys }) => {
+        const userids = keys.map(key => parseJobKey(key).entityKey)
+        await pool.query('delete from dirsync.pending where entity_key = any ($1)', [userids])
+        done += userids.length
+        return { ended: Promise.resolve() }
       },
       { concurrency: 32, logger },
     )
@@ -100,7 +108,7 @@ async function deepest(kind: QueueKind, workshop: Workshop, logger: Logger) {
     const look = async () => {
       let depth = 0
       while (!stopping.aborted) {
-        depth = Math.max(depth, (await queue.counts()).total)
+        depth = Math.max(depth, (await countEnqueued(pool)).rows)
         await sleep(20)
       }
       return depth

@@ -16,6 +16,7 @@ import {
   type PairBenchmark,
   toJson,
 } from './figure.ts'
+import { fullRun } from './full-run.ts'
 import { halving } from './halving.ts'
 import { hrCheckMemory, hrCheckSeconds } from './hr-check.ts'
 import { makespan } from './makespan.ts'
@@ -169,6 +170,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     planFilesMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
+    fullRun(workshop, options.employees, logger),
     tracesOff(workshop),
     tracesOn('redis', workshop, options.jobs, logger),
     tracesOn('postgres', workshop, options.jobs, logger),

@@ -47,7 +47,7 @@ export async function startService(
   deployment: Deployment,
   roles: readonly string[],
   settings: Record<string, string> = {},
-): Promise<{ stop(): Promise<void> }> {
+): Promise<{ pids: number[]; stop(): Promise<void> }> {
   const env = { ...(await serviceEnvironment(runFolder, deployment)), ...settings }
   const launcher = join(import.meta.dirname, '../bin/dirsync')
   const children = roles.map(role => {
@@ -72,6 +72,7 @@ export async function startService(
     ),
   )
   return {
+    pids: children.map(({ pid }) => pid as number),
     async stop() {
       const exits = children.map(child => once(child, 'exit'))
       for (const child of children) child.kill('SIGTERM')

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { HrSources } from '../src/hr/sources.ts'
-import { createPool } from '../src/lib/database.ts'
+import { createPool, type Pool } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { Feeder } from '../src/sync/feeder.ts'
 import { Planner } from '../src/sync/planner.ts'
+import { heartbeat } from '../src/sync/process.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import { askChild } from './child.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
@@ -14,6 +16,8 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 
 const CONCURRENCY = 32
 const LATENCY_MS = 5
+/** Calls per second, more than any machine makes. */
+export const NO_LIMIT = 1_000_000
 
 /** The task of a worker's process. */
 export interface WorkTask extends QueuePlace {
@@ -66,21 +70,32 @@ export async function prepareWork(
   jobs: number,
   logger: Logger,
 ) {
+  const { task, userids } = await prepareCompany(kind, workshop, jobs, logger)
+  await delayAnswers(task.platform)
+  const rate = async (more: Pick<WorkTask, 'collector'> = {}) => {
+    const runId = await planFullRun(task, logger)
+    const whole = { ...task, ...more }
+    const seconds = await askChild<WorkTask, number>(workshop.folder, 'child-worker.ts', whole)
+    await assertInSync(task.databaseUrl, runId, jobs)
+    return jobs / seconds
+  }
+  return { task, userids, rate }
+}
+
+/** Everyone in sync, in HR, on the platform and in memory. */
+export async function prepareCompany(
+  kind: 'redis' | 'postgres',
+  workshop: Workshop,
+  jobs: number,
+  logger: Logger,
+): Promise<{ task: WorkTask; userids: string[] }> {
   const databaseUrl = await workshop.database()
   const redisUrl = kind === 'redis' ? await workshop.redis() : null
   await fillDatabase(databaseUrl, jobs, logger)
   const people = await acknowledgeAll(databaseUrl, logger)
   const platform = await workshop.emulator(seedOf(people))
-  await delayAnswers(platform)
-  const task: WorkTask = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
-  const rate = async (more: Pick<WorkTask, 'collector'> = {}) => {
-    const runId = await planFullRun(task, logger)
-    const whole = { ...task, ...more }
-    const seconds = await askChild<WorkTask, number>(workshop.folder, 'child-worker.ts', whole)
-    await assertInSync(databaseUrl, runId, jobs)
-    return jobs / seconds
-  }
-  return { task, userids: people.map(({ key }) => key.userid), rate }
+  const task = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
+  return { task, userids: people.map(({ key }) => key.userid) }
 }
 
 async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {
@@ -101,6 +116,7 @@ async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
     await queue.prepare()
     await queue.obliterate()
     const { rows } = await pool.query(`insert into dirsync.sync_run (kind) values ('full') returning id`)
+    await reportPace(pool, NO_LIMIT)
     const departments = { count: 0, percent: 0 }
     const planner = new Planner({
       pool,
@@ -122,6 +138,14 @@ async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
     await pool.end()
     await hr.close()
   }
+}
+
+/** A worker at work says what the platform permits, by which the feeder divides the work into jobs. */
+export async function reportPace(pool: Pool, perSecond: number): Promise<void> {
+  const learning = { learnt: false, ceiling: null, cap: null }
+  const now = { waiting: 0, pausedForMs: 0, callsPerSecond: 0, concurrency: CONCURRENCY, clockOffsetMs: null }
+  const pacer = { ratePerSecond: perSecond, set: perSecond, ...learning, ...now }
+  await heartbeat(pool, { id: randomUUID(), host: 'bench', pid: 0, roles: ['worker'], version: '', pacer })
 }
 
 async function assertInSync(url: string, runId: number, jobs: number): Promise<void> {

@@ -170,7 +170,7 @@ async function writeDepartment(client: ClientBase, { key, stored }: FinishedSett
  */
 const WRITE = `
 with s as materialized (
-  select * from jsonb_to_recordset($1) as s (
+  select * from json_to_recordset($1) as s (
     position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,

@@ -1,0 +1,44 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+/** Linux counts processor time in ticks of a hundredth of a second. */
+const TICK_MICROSECONDS = 10_000
+
+/**
+ * Processor time that a process and all below it have used, in microseconds, also what children used that have ended.
+ * Reads `/proc`, so Linux only.
+ */
+export async function processorTime(pid: number): Promise<number> {
+  const stats = await Promise.all(
+    (await readdir('/proc')).filter(name => /^\d+$/.test(name)).map(name => statOf(Number(name))),
+  )
+  const below = (parent: number): ProcessStat[] =>
+    stats.flatMap(stat => (stat?.parent === parent ? [stat, ...below(stat.pid)] : []))
+  const own = await statOf(pid)
+  return [...(own ? [own] : []), ...below(pid)].reduce((sum, stat) => sum + stat.ticks, 0) * TICK_MICROSECONDS
+}
+
+/** Peak resident memory of a process, in MB; 0 once it has ended. */
+export async function peakMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024
+}
+
+/** The process that started this one; null once it has ended. */
+export async function parentOf(pid: number): Promise<number | null> {
+  return (await statOf(pid))?.parent ?? null
+}
+
+interface ProcessStat {
+  pid: number
+  parent: number
+  ticks: number
+}
+
+async function statOf(pid: number): Promise<ProcessStat | null> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  if (text === null) return null
+  // The name may have blanks and brackets; after it come the state, the parent, and from the twelfth on the times.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
+  return { pid, parent: Number(fields[1]), ticks }
+}
