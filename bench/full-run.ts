@@ -5,7 +5,7 @@ import { requestRun } from '../src/sync/run.ts'
 import { fillBareQueue } from './bare-queue.ts'
 import { askChild } from './child.ts'
 import type { RunBenchmark } from './figure.ts'
-import { parentOf, peakMemory, processorTime } from './processor-time.ts'
+import { peakMemory, postmasterOf, processorTime } from './processor-time.ts'
 import { startService } from './service.ts'
 import { prepareCompany, type WorkTask } from './worker.ts'
 import type { Workshop } from './workshop.ts'
@@ -39,7 +39,7 @@ export function fullRun(workshop: Workshop, employees: number, logger: Logger): 
       const settings = { WORKER_CONCURRENCY: String(task.concurrency) }
       const service = await startService(workshop.folder, deployment, ROLES, settings)
       try {
-        const postmaster = (await parentOf(await backendOf(pool))) as number
+        const postmaster = await postmasterOf(pool)
         const used = async () => Promise.all([...service.pids, postmaster].map(processorTime))
         const before = await used()
         const seconds = await runFully(pool, employees, report)
@@ -106,11 +106,6 @@ async function runFully(pool: Pool, employees: number, report: (line: string) =>
       )
     return seconds
   }
-}
-
-async function backendOf(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
-  return onlyRow(rows).pid
 }
 
 /** Size of dirsync's schema, without HR's table, which is in the same database. */

@@ -28,6 +28,7 @@ import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
 import { pollLatency } from './poll-latency.ts'
 import { saveFigures } from './results.ts'
+import { sharing } from './sharing.ts'
 import { printMarkdown, printTable } from './table.ts'
 import { tokens } from './tokens.ts'
 import { tracesOff, tracesOn } from './traces.ts'
@@ -186,6 +187,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     makespan(workshop, options.changed, options.results, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
+    sharing(workshop, logger),
     triggerLatency(workshop, logger),
     pollLatency(workshop, logger),
     auto(workshop, options.seconds, options.results),

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { onlyRow, type Pool } from '../src/lib/database.ts'
 
 /** Linux counts processor time in ticks of a hundredth of a second. */
 const TICK_MICROSECONDS = 10_000
@@ -23,9 +24,12 @@ export async function peakMemory(pid: number): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024
 }
 
-/** The process that started this one; null once it has ended. */
-export async function parentOf(pid: number): Promise<number | null> {
-  return (await statOf(pid))?.parent ?? null
+/** The server process of a pool's PostgreSQL, which is on this machine: its others are below it. */
+export async function postmasterOf(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const backend = await statOf(onlyRow(rows).pid)
+  if (backend === null) throw new Error('the server is not on this machine')
+  return backend.parent
 }
 
 interface ProcessStat {

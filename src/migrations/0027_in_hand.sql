@@ -5,7 +5,5 @@ comment on column dirsync.pending.in_hand is
   'An execution has begun, and its outcome is not written. Where nobody has the entity''s lock its process is gone, and '
   'the row is fed to the queue again.';
 
--- Room for the next version of a row on its own page, where no index needs to learn of it: a row of the outbox changes when it
--- is fed and when it is claimed, and a full run changes every employee, all of a page in one statement.
+-- Room for the next version of a row on its own page, where no index needs to learn that it was claimed.
 alter table dirsync.pending set (fillfactor = 70);
-alter table dirsync.employee set (fillfactor = 50);
