@@ -12,7 +12,9 @@ const CALLERS = 64
 answerWhenTold<SlotTask, number>(async ({ databaseUrl, rate, seconds }) => {
   const logger = createLogger({ level: 'error', pretty: false })
   const slots = databaseUrl === null ? null : new PostgresSlots({ url: databaseUrl, logger })
-  const pacer = slots ? new SlotPacer({ slots, rate, budgets: new Map(), logger }) : new LocalPacer(rate, new Map())
+  const pacer = slots
+    ? new SlotPacer({ slots, rate, budgets: new Map(), logger })
+    : new LocalPacer(rate, new Map())
   return async () => {
     const over = AbortSignal.timeout(seconds * 1000)
     let taken = 0

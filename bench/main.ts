@@ -7,6 +7,7 @@ import { callsPerChange } from './calls-per-change.ts'
 import { ceiling } from './ceiling.ts'
 import { client } from './client.ts'
 import { consolePages } from './console.ts'
+import { dividing } from './dividing.ts'
 import { feeding, queueDepth } from './feeding.ts'
 import {
   type Benchmark,
@@ -188,6 +189,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
     sharing(workshop, logger),
+    dividing(100 * options.employees),
     triggerLatency(workshop, logger),
     pollLatency(workshop, logger),
     auto(workshop, options.seconds, options.results),

@@ -11,7 +11,7 @@ const TOOLS = '/usr/bin:/bin'
 async function install(): Promise<{
   root: string
   path: string
-  run(file?: string): SpawnSyncReturns<string>
+  run(file?: string, env?: Record<string, string>): SpawnSyncReturns<string>
 }> {
   const root = await temporaryFolder()
   const path = join(root, 'path')
@@ -22,12 +22,12 @@ async function install(): Promise<{
   await writeFile(join(root, 'package.json'), '{"type":"module"}')
   await writeFile(
     join(root, 'src/cli/main.ts'),
-    'const told: object = { args: process.argv.slice(2), pid: process.pid, warnings: process.execArgv }\nconsole.log(JSON.stringify(told))\n',
+    'const told: object = { args: process.argv.slice(2), pid: process.pid, flags: process.execArgv }\nconsole.log(JSON.stringify(told))\n',
   )
-  const run = (file = join(root, 'bin/dirsync')) =>
+  const run = (file = join(root, 'bin/dirsync'), env = {}) =>
     spawnSync(file, ['one', 'two words', ''], {
       encoding: 'utf8',
-      env: { PATH: `${path}:${TOOLS}` },
+      env: { PATH: `${path}:${TOOLS}`, ...env },
       cwd: '/',
     })
   return { root, path, run }
@@ -44,6 +44,16 @@ test('it runs the Node.js that npm installed, in the same process, with the argu
   await symlink(process.execPath, join(root, 'node_modules/.bin/node'))
   const { stdout, pid } = run()
   expect(JSON.parse(stdout)).toMatchObject({ args: ['one', 'two words', ''], pid })
+})
+
+test('young objects get the room that V8 gives them on a large machine, unless NODE_OPTIONS says how much', async () => {
+  const { root, run } = await install()
+  await symlink(process.execPath, join(root, 'node_modules/.bin/node'))
+  const flagsOf = (env = {}) => JSON.parse(run(undefined, env).stdout).flags
+  expect(flagsOf()).toContain('--max-semi-space-size=16')
+  expect(flagsOf({ NODE_OPTIONS: '--max-semi-space-size=2' })).toEqual([
+    '--disable-warning=ExperimentalWarning',
+  ])
 })
 
 test('it finds it without the link that npm 10 leaves out', async () => {
