@@ -1,4 +1,3 @@
-import { allowInsecureRequests, discovery } from 'openid-client'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { scheduledJobs } from '../../jobs/scheduler.ts'
 import { ChannelError, type ChannelSettings } from '../alerts/channel.ts'
@@ -204,6 +203,8 @@ async function examineUsers(
 async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings): Promise<CheckResult[]> {
   if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null) return []
   try {
+    // Loaded where it is needed: most deployments have no provider, and every command loads this file.
+    const { allowInsecureRequests, discovery } = await import('openid-client')
     await discovery(new URL(OIDC_ISSUER), OIDC_CLIENT_ID, undefined, undefined, {
       timeout: PATIENCE_S,
       execute: OIDC_ISSUER.startsWith('http:') ? [allowInsecureRequests] : [],
