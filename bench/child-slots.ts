@@ -25,7 +25,7 @@ answerWhenTold<SlotTask, number>(async ({ databaseUrl, rate, seconds }) => {
       }
     }
     await Promise.allSettled(Array.from({ length: CALLERS }, take))
-    if (pacer instanceof SlotPacer) await pacer.close()
+    await pacer.close()
     await slots?.close()
     return taken
   }

@@ -12,9 +12,9 @@ import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { JobProcessor } from '../src/sync/job-processor.ts'
 import { keysInHand } from '../src/sync/job-size.ts'
-import { answerParent } from './child.ts'
+import { answerParent, NO_LIMIT } from './child.ts'
 import { openHr } from './planned-database.ts'
-import { NO_LIMIT, type WorkTask } from './worker.ts'
+import type { WorkTask } from './worker.ts'
 
 // The worker role, composed as in the service. Answers with the seconds from its start to the last outcome.
 answerParent<WorkTask, number>(async task => {

@@ -3,6 +3,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { registerChild } from '../test/helpers/children.ts'
 
+/** Calls per second, more than any machine makes. */
+export const NO_LIMIT = 1_000_000
+
 type Answer<Result> = { ready: true } | { result: Result } | { error: string }
 
 /** A child that is prepared and waits for the start signal. */

@@ -8,7 +8,7 @@ import { Feeder } from '../src/sync/feeder.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { heartbeat } from '../src/sync/process.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
-import { askChild } from './child.ts'
+import { askChild, NO_LIMIT } from './child.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import type { Benchmark } from './figure.ts'
 import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
@@ -16,8 +16,6 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 
 const CONCURRENCY = 32
 const LATENCY_MS = 5
-/** Calls per second, more than any machine makes. */
-export const NO_LIMIT = 1_000_000
 
 /** The task of a worker's process. */
 export interface WorkTask extends QueuePlace {
