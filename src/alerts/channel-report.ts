@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import { LANGUAGES } from '../texts/texts.ts'
-import type { ChannelSettings } from './channel.ts'
-import { openChannel } from './channels/index.ts'
+import { type ChannelSettings, targetOf } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
 
 /** A channel, as last seen by the evaluating processes or as this process's settings define it. Holds no secrets. */
@@ -41,10 +40,10 @@ export async function readChannels(
   const known = new Set(stored.map(({ name }) => name))
   const unknown = configured
     .filter(({ name }) => !known.has(name))
-    .map(async settings => ({
+    .map(settings => ({
       name: settings.name,
       kind: settings.kind,
-      target: await targetOf(settings),
+      target: targetOf(settings),
       least: settings.least,
       language: settings.language,
       events: settings.events ? [...settings.events] : null,
@@ -65,7 +64,7 @@ export async function readChannels(
           : ('unused' as const),
       testable: own.has(channel.name),
     })),
-    ...(await Promise.all(unknown)),
+    ...unknown,
   ].sort((a, b) => a.name.localeCompare(b.name))
 }
 
@@ -79,13 +78,6 @@ async function readStored(db: Pool): Promise<StoredChannel[]> {
      from dirsync.alert_channel c`,
   )
   return rows
-}
-
-/** The target of a configured channel, for people. */
-async function targetOf(settings: ChannelSettings): Promise<string> {
-  const channel = openChannel(settings)
-  await channel.close()
-  return channel.target
 }
 
 /** The names of the channels that receive alerts of a severity. */

@@ -30,11 +30,14 @@ export interface ChannelSettings {
   to: readonly string[]
 }
 
+/** Where messages go, for display: host or mail addresses, without secrets. */
+export function targetOf({ kind, url, to }: ChannelSettings): string {
+  return kind === 'mail' ? to.join(', ') : new URL(url).host
+}
+
 /** Delivers messages to people. */
 export interface Channel {
   readonly settings: ChannelSettings
-  /** Where messages go, for display: host or mail addresses, without secrets. */
-  readonly target: string
   /**
    * Sends one message, once.
    * @param id the same at each try, so that a receiver can recognise a repetition; letters, digits and hyphens

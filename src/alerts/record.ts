@@ -1,6 +1,6 @@
 import { LOCKS } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
@@ -137,9 +137,10 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
 
 /** Records which channels the settings name, for people and for the rule that finds dead ones. */
 export async function noteChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
-  const rows = channels.map(({ settings: { name, kind, least, language, events = null }, target }) => ({
-    ...{ name, kind, target, least, language, events },
-  }))
+  const rows = channels.map(({ settings }) => {
+    const { name, kind, least, language, events = null } = settings
+    return { name, kind, target: targetOf(settings), least, language, events }
+  })
   await db.query(
     `with named as (
        select * from jsonb_to_recordset($1)

@@ -1,8 +1,7 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { scheduledJobs } from '../../jobs/scheduler.ts'
-import { ChannelError, type ChannelSettings } from '../alerts/channel.ts'
+import { ChannelError, type ChannelSettings, targetOf } from '../alerts/channel.ts'
 import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
-import { openChannel } from '../alerts/channels/index.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
@@ -257,19 +256,18 @@ export async function examineChannels({
 async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
   const { name, kind, least, url } = settings
   const setting = CHANNEL_PREFIX + name.toUpperCase()
-  const channel = openChannel(settings)
   try {
     if (kind === 'mail') await checkMailServer(settings)
     const { protocol, hostname } = new URL(url)
     if (protocol === 'http:' && !isThisMachine(hostname))
       return warning(
         'alerts',
-        message('doctor.channel_without_tls', { channel: name, address: channel.target }),
+        message('doctor.channel_without_tls', { channel: name, address: targetOf(settings) }),
         message('doctor.channel_with_tls', { setting }),
       )
     return ok(
       'alerts',
-      message('doctor.channel', { channel: name, means: kind, address: channel.target, least }),
+      message('doctor.channel', { channel: name, means: kind, address: targetOf(settings), least }),
     )
   } catch (error) {
     if (!(error instanceof ChannelError)) throw error
@@ -278,7 +276,5 @@ async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
       message('doctor.channel_fails', { channel: name, reason: error.message }),
       message('doctor.correct_channel', { setting }),
     )
-  } finally {
-    await channel.close()
   }
 }

@@ -192,18 +192,30 @@ test('the help of the program lists every command', async () => {
 })
 
 test('the help of the program loads no package but the one that reads the command line', () => {
-  const program = pathToFileURL(join(import.meta.dirname, '../../src/cli/program.ts')).href
+  expect(packagesLoadedBy("(await import(file('program'))).runProgram(['--help'])")).toEqual(['commander'])
+})
+
+test('the status, which is looked at again and again, loads no client of HR or the platform', () => {
+  const packages = packagesLoadedBy("import(file('status'))")
+  expect(packages).toContain('pg')
+  for (const client of ['undici', 'pg-copy-streams', 'mysql2', 'nodemailer', 'fastify'])
+    expect(packages).not.toContain(client)
+})
+
+/** @param code `file` gives the address of a file of src/cli */
+function packagesLoadedBy(code: string): string[] {
+  const folder = pathToFileURL(join(import.meta.dirname, '../../src/cli')).href
   const script = `
     import { registerHooks } from 'node:module'
     registerHooks({ load(url, context, next) { console.error(url); return next(url, context) } })
-    const { runProgram } = await import('${program}')
-    await runProgram(['--help'])`
+    const file = name => '${folder}/' + name + '.ts'
+    await ${code}`
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     encoding: 'utf8',
   })
-  const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name)
-  expect([...new Set(packages)]).toEqual(['commander'])
-})
+  const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name = '']) => name)
+  return [...new Set(packages)]
+}
 
 test('the version is the one of package.json', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))

@@ -8,6 +8,7 @@ import {
   isMistrust,
   saysAnswer,
   TRUST_HINT,
+  targetOf,
 } from '../channel.ts'
 import type { ChannelMessage } from '../message.ts'
 
@@ -44,7 +45,6 @@ export interface HttpKind {
 
 export class HttpChannel implements Channel {
   readonly settings: ChannelSettings
-  readonly target: string
   readonly #kind: HttpKind
   readonly #say: (text: string) => string
   readonly #agent = new Agent({
@@ -57,7 +57,6 @@ export class HttpChannel implements Channel {
 
   constructor(settings: ChannelSettings, kind: HttpKind) {
     this.settings = settings
-    this.target = new URL(settings.url).host
     this.#kind = kind
     this.#say = saysAnswer(settings)
   }
@@ -77,11 +76,12 @@ export class HttpChannel implements Channel {
       answer = await exchange(this.#agent, request, limits, signal)
     } catch (error) {
       if (!(error instanceof ExchangeError)) throw error
+      const target = targetOf(this.settings)
       const reason = error.cause instanceof Error ? this.#say(sentenceOf(error.cause)) : error.kind
       // The cause is left out: undici's errors hold the request, and with it the secrets.
       if (isMistrust(reason))
-        throw new ChannelError('CHANNEL_REFUSED', `${this.target} is not trusted: ${reason} (${TRUST_HINT})`)
-      throw new ChannelError('CHANNEL_UNAVAILABLE', `${this.target} gave no complete answer: ${reason}`)
+        throw new ChannelError('CHANNEL_REFUSED', `${target} is not trusted: ${reason} (${TRUST_HINT})`)
+      throw new ChannelError('CHANNEL_UNAVAILABLE', `${target} gave no complete answer: ${reason}`)
     }
     const meaning = interpretStatus(answer, now) ?? this.#kind.interpret(answer)
     if ('taken' in meaning) return this.#say(meaning.taken)
@@ -89,7 +89,7 @@ export class HttpChannel implements Channel {
   }
 
   #refusal(meaning: Exclude<AnswerMeaning, { taken: string }>): ChannelError {
-    const said = (text: string) => `${this.target} answered: ${this.#say(text)}`
+    const said = (text: string) => `${targetOf(this.settings)} answered: ${this.#say(text)}`
     if ('refused' in meaning) return new ChannelError('CHANNEL_REFUSED', said(meaning.refused))
     if ('unavailable' in meaning) return new ChannelError('CHANNEL_UNAVAILABLE', said(meaning.unavailable))
     const { limited, retryAfterMs: wait } = meaning

@@ -25,12 +25,10 @@ const SUBJECT = 200
 
 export class MailChannel implements Channel {
   readonly settings: ChannelSettings
-  readonly target: string
   readonly #say: (text: string) => string
 
   constructor(settings: ChannelSettings) {
     this.settings = settings
-    this.target = settings.to.join(', ')
     this.#say = saysAnswer(settings)
   }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CHANNEL_PREFIX } from '../../alerts/channel-settings.ts'
 import type { Config, Environment } from '../../config.ts'
+import { type Examination, latestExamination } from '../../doctor/examination.ts'
 import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Asker } from '../../sync/commands.ts'
@@ -9,7 +10,6 @@ import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
 import { LOCAL } from '../auth/users.ts'
 import type { Services } from '../services.ts'
-import { type DoctorReport, latestExamination } from '../settings/doctor.ts'
 
 /*
  * The first steps of a deployment, until all are done or an administrator puts them away. Nothing is asked of HR or the
@@ -65,7 +65,7 @@ export type SetupResult = z.infer<typeof SetupResult>
 
 /** What is known, all of it from a few rows. */
 export interface SetupFacts {
-  examination: Pick<DoctorReport, 'at' | 'complete' | 'findings'> | null
+  examination: Pick<Examination, 'at' | 'complete' | 'findings'> | null
   /** When a plan last came about: HR was read, and the mapping fitted. A run that failed has none. */
   planned_at: Date | null
   /** Why HR cannot be read, as runs find; null once one has read it. */

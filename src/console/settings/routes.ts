@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { latestExamination } from '../../doctor/examination.ts'
 import { describeSettings } from '../../doctor/settings.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
-import { Doctor, latestExamination } from './doctor.ts'
+import { Doctor } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
 import { doctorBody, settingsBody } from './view.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { SMTPServerOptions } from 'smtp-server'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Channel, ChannelError, type ChannelSettings } from '../../../src/alerts/channel.ts'
+import { type Channel, ChannelError, type ChannelSettings, targetOf } from '../../../src/alerts/channel.ts'
 import { openChannel } from '../../../src/alerts/channels/index.ts'
 import { checkMailServer } from '../../../src/alerts/channels/mail.ts'
 import { LANGUAGES } from '../../../src/texts/texts.ts'
@@ -85,7 +85,7 @@ describe('a mail', () => {
   test('has the sender and recipients of the settings, and asks for no automatic answer', async () => {
     const server = await serverOf(PLAIN)
     const channel = channelOf(`smtp://127.0.0.1:${server.port}?tls=off`)
-    expect(channel.target).toBe('ops@example.com, Night shift <night@example.com>')
+    expect(targetOf(channel.settings)).toBe('ops@example.com, Night shift <night@example.com>')
     await channel.send(messages.one, 'm-1', patience())
     await channel.send(messages.one, 'm-1', patience())
     await channel.send(messages.recovered, 'm-2', patience())
