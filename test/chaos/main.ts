@@ -21,6 +21,7 @@ import { breachesOfStops, repeatedUpdates, type Stop, stopOften, unrecordedCalls
  * Real processes of dirsync under everything that goes wrong: `npm run chaos -- --minutes 15 --seed 1 --backend redis`. The seed
  * chooses what happens and when; how the processes take it, the machine does. In the end dirsync must be as it should be.
  * `npm run chaos -- --stops 200` only stops processes, politely, and then also wants no answered call to be repeated.
+ * `npm run chaos -- --only process,postgres` disturbs nothing else, and these all the more.
  * `npm run chaos -- --beside FOLDER` has two of the processes run an older version, from its checkout, on a schema that was its own.
  */
 
@@ -32,6 +33,8 @@ const { values: given } = parseArgs({
     seed: { type: 'string', default: '1' },
     backend: { type: 'string', default: 'redis' },
     employees: { type: 'string', default: '300' },
+    /** What is disturbed, `process,postgres`; default: all. */
+    only: { type: 'string' },
     /** A checkout of an older version, with its packages. */
     beside: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -70,6 +73,10 @@ const WEB = ['console-1', 'console,notifications'] as const
 const WITH_CLOCKS = ['worker-3', 'scheduler-2']
 /** Those of the older version, which were there before the upgrade. */
 const OLDER = ['worker-1', 'scheduler-1']
+const only = given.only?.split(',') ?? []
+const WANTED = DISTURBANCES.filter(({ of }) => only.length === 0 || only.includes(of))
+for (const kind of only)
+  if (!WANTED.some(({ of }) => of === kind)) throw new Error(`--only: nothing is called ${kind}`)
 const older = given.beside && join(resolve(given.beside), 'bin/dirsync')
 
 /** Of people and processes, and of all together, so many disturbances at a time. */
@@ -209,7 +216,7 @@ async function atWork(db: pg.Pool, processes: number): Promise<void> {
 
 /** Disturbances one after the other and side by side, as the seed has them, until the time is over. */
 async function disturb(chaos: Chaos, active: Set<Disturbance>, counts: Map<string, number>): Promise<void> {
-  const possible = DISTURBANCES.filter(({ isPossible }) => isPossible?.(chaos) ?? true)
+  const possible = WANTED.filter(({ isPossible }) => isPossible?.(chaos) ?? true)
   const bag = possible.flatMap(each => Array.from({ length: each.weight }, () => each))
   const dice = new Dice(seed)
   const running: Promise<void>[] = []
@@ -284,10 +291,10 @@ async function figuresOf(
     )
   const { rows } = await db.query<{ runs: number }>('select count(*)::int as runs from dirsync.sync_run')
   return {
-    command: `npm run chaos -- ${stopCount > 0 ? `--stops ${stopCount}` : `--minutes ${minutes}`} --seed ${seed} --backend ${backend}${given.beside ? ` --beside ${given.beside}` : ''}`,
+    command: `npm run chaos -- ${stopCount > 0 ? `--stops ${stopCount}` : `--minutes ${minutes}`} --seed ${seed} --backend ${backend}${given.only ? ` --only ${given.only}` : ''}${given.beside ? ` --beside ${given.beside}` : ''}`,
     minutes,
     disturbances: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
-    leftOut: DISTURBANCES.filter(({ isPossible }) => !(isPossible?.(chaos) ?? true)).map(({ name }) => name),
+    leftOut: WANTED.filter(({ isPossible }) => !(isPossible?.(chaos) ?? true)).map(({ name }) => name),
     faults: {
       'answers lost': sum(({ answersLost }) => answersLost),
       'connections reset': sum(({ reset }) => reset),
