@@ -267,37 +267,10 @@ export class Lateness {
   /** Slots by the step that would have sufficed, the last for those beyond any; older ones count less. */
   readonly #slots: number[] = Array.from({ length: STEPS_MS.length + 1 }, () => 0)
   #notedAt = Number.NEGATIVE_INFINITY
-  #allowedMs = LEAST_MS
   #firstAt = Number.POSITIVE_INFINITY
 
   /** Slots later than this are not used. */
   get allowedMs(): number {
-    return this.#allowedMs
-  }
-
-  /** Factor by which the slots have to be further apart; larger while the process may still be warming up. */
-  stretchAt(now: number): number {
-    return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
-  }
-
-  /** Notes how late a slot was for a waiting caller, used or not. */
-  note(lateMs: number, now: number): void {
-    this.#firstAt = Math.min(this.#firstAt, now)
-    if (!this.#isWarm(now)) return
-    const kept = 0.5 ** ((now - this.#notedAt) / HALF_LIFE_MS)
-    this.#notedAt = now
-    const step = STEPS_MS.findIndex(ms => lateMs <= ms)
-    for (const [i, slots] of this.#slots.entries()) this.#slots[i] = slots * kept
-    const noted = step === -1 ? STEPS_MS.length : step
-    this.#slots[noted] = (this.#slots[noted] ?? 0) + 1
-    this.#allowedMs = this.#cheapest()
-  }
-
-  #isWarm(now: number): boolean {
-    return now - this.#firstAt > WARM_UP_MS
-  }
-
-  #cheapest(): number {
     let lost = this.#slots.reduce((sum, slots) => sum + slots, 0)
     const all = lost + BELIEVED
     let best = { loss: Number.POSITIVE_INFINITY, ms: LEAST_MS }
@@ -307,5 +280,26 @@ export class Lateness {
       if (loss < best.loss) best = { loss, ms }
     }
     return best.ms
+  }
+
+  /** Factor by which the slots have to be further apart; larger while the process may still be warming up. */
+  stretchAt(now: number): number {
+    return 1 + (this.allowedMs - LEAST_MS) * COST_PER_MS + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
+  }
+
+  /** Notes how late a slot was for a waiting caller, used or not: at high rates many at a time, so it creates no objects. */
+  note(lateMs: number, now: number): void {
+    this.#firstAt = Math.min(this.#firstAt, now)
+    if (!this.#isWarm(now)) return
+    const kept = 0.5 ** ((now - this.#notedAt) / HALF_LIFE_MS)
+    this.#notedAt = now
+    const step = STEPS_MS.findIndex(ms => lateMs <= ms)
+    const noted = step === -1 ? STEPS_MS.length : step
+    for (let i = 0; i < this.#slots.length; i++)
+      this.#slots[i] = (this.#slots[i] ?? 0) * kept + (i === noted ? 1 : 0)
+  }
+
+  #isWarm(now: number): boolean {
+    return now - this.#firstAt > WARM_UP_MS
   }
 }
