@@ -29,7 +29,7 @@ test('where HR has several sources, pages say which one they are about', async (
     'beijing',
   ])
   await screenshot(page, 'sources-start')
-  await changes.locator('button').click()
+  await changes.getByRole('button', { name: 'Start: changes' }).click()
   await page.waitForURL('**/runs')
   await page.getByText('Runs 3, 4 are requested, one for each HR source.').waitFor()
   await until(async () => (await group.own.pool.query(ended)).rowCount === 4)
