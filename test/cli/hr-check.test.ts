@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
+import { isMysql } from '../helpers/mariadb-server.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { has } from '../helpers/programs.ts'
@@ -44,7 +45,7 @@ async function checked(sql: string, env: Record<string, string> = { HR_DATABASE_
 
 describe('HR in PostgreSQL as one finds it', () => asOneFindsIt('PostgreSQL', () => postgres.url))
 describe('HR in MariaDB as one finds it', { tags: 'mariadb' }, () =>
-  asOneFindsIt('MariaDB', () => mariadb.url),
+  asOneFindsIt(isMysql ? 'MySQL' : 'MariaDB', () => mariadb.url),
 )
 
 function asOneFindsIt(product: string, url: () => string): void {

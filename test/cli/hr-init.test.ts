@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { identityCheckCharacter } from '../../src/directory/field-rules.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
+import { isMysql } from '../helpers/mariadb-server.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { has } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -192,16 +193,23 @@ describe('of an odd table', () => {
     }
   })
 
-  test('a table that keeps its versions is one, and a view that is broken is told without a line', {
-    tags: 'mariadb',
-  }, async () => {
-    await mariadb.admin.query(`create table kept (id int, name char(1)) with system versioning;
+  test.skipIf(isMysql)(
+    'a table that keeps its versions is one, and a view that is broken is told without a line',
+    {
+      tags: 'mariadb',
+    },
+    async () => {
+      await mariadb.admin.query(`create table kept (id int, name char(1)) with system versioning;
       create table base (id int); create view broken as select id from base; drop table base`)
-    expect(await hr(mariadb.url, ['init', '--yes', '--table', 'kept'])).toMatchObject({ code: 0, stderr: '' })
-    const { code, stderr } = await hr(mariadb.url, ['init', '--yes', '--force', '--table', 'broken'])
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/^dirsync: broken.*View .* references invalid table.*\n$/)
-  })
+      expect(await hr(mariadb.url, ['init', '--yes', '--table', 'kept'])).toMatchObject({
+        code: 0,
+        stderr: '',
+      })
+      const { code, stderr } = await hr(mariadb.url, ['init', '--yes', '--force', '--table', 'broken'])
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/^dirsync: broken.*View .* references invalid table.*\n$/)
+    },
+  )
 
   test('names and states steer no terminal, and are written as they are', async () => {
     await postgres.pool.query(`create table U&"odd\\001b[2Jnames" (id int, name text, U&"a\\000afrom me" text, zt text);

@@ -75,7 +75,7 @@ test('of HR in MySQL, what its sessions are, what its user may, and how changes 
       .filter(({ check }) => ['hr', 'mapping', 'trigger'].includes(check))
       .map(({ status, check, what }) => `${status} ${check}: ${what.replaceAll(mapping, 'employees.sql')}`)
   expect(await about({})).toEqual([
-    expect.stringMatching(/^ok hr: MariaDB \d+\.\d+\.\d+ answers; sessions are read-only \(on\)$/),
+    expect.stringMatching(/^ok hr: (?:MariaDB|MySQL) \d+\.\d+\.\d+ answers; sessions are read-only \(on\)$/),
     "ok hr: sessions: time zone +08:00 (the server's own is -05:00), utf8mb4, no sql_mode",
     "warning hr: the HR server's sql_mode has ANSI_QUOTES, which mappings are read without",
     'warning hr: the HR user may write to 1 tables, though dirsync never does',

@@ -16,20 +16,50 @@ export interface MariadbServer extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** mariadbd refuses to run as root unless it is told to. */
+/** A MySQL server program that takes MariaDB's place in all tests: `TEST_MYSQLD=/usr/sbin/mysqld npx vitest run --tags-filter=mariadb`. */
+const MYSQLD = process.env.TEST_MYSQLD
+export const isMysql = MYSQLD !== undefined
+
+/** The servers refuse to run as root unless they are told to. */
 const AS_ROOT = process.getuid?.() === 0 ? ['--user=root'] : []
-const LOG_FILE_SIZE = '--innodb-log-file-size=8M'
+const OWN_SETTINGS = isMysql
+  ? ['--mysqlx=OFF', '--skip-log-bin', '--secure-file-priv=', '--innodb-redo-log-capacity=16M']
+  : ['--innodb-log-file-size=8M', '--performance-schema=1', '--skip-name-resolve']
+
+/**
+ * SQL for a new database. MariaDB has a table `seq_1_to_N` of numbers for every N; on MySQL, views stand for those that tests read.
+ */
+export const SEQUENCES = isMysql
+  ? `create view digit as ${Array.from({ length: 10 }, (_, d) => `select ${d} as d`).join(' union all ')};${[
+      20_000, 300_000, 600_000, 3_000_000,
+    ]
+      .map(count => {
+        const places = Array.from({ length: String(count).length }, (_, place) => `p${place}`)
+        const number = places.map((place, i) => `${place}.d * ${10 ** i}`).join(' + ')
+        return `create view seq_1_to_${count} as select 1 + ${number} as seq
+          from ${places.map(place => `digit ${place}`).join(', ')} where ${number} < ${count};`
+      })
+      .join('')}`
+  : ''
+
+/** The state of a connection that waits until its client reads on. */
+export const HELD_BACK = /^(?:Writing to net|Sending to client)$/
+
+/** SQL: how many rows of a table were read since `FORGET_ROWS_READ`. */
+export const rowsRead = (database: string, table: string) =>
+  `select count_read as count_read from performance_schema.table_io_waits_summary_by_table
+   where object_schema = '${database}' and object_name = '${table}'`
+export const FORGET_ROWS_READ = 'truncate table performance_schema.table_io_waits_summary_by_table'
 
 /** Makes an empty data folder. */
 export async function installMariadb(data: string): Promise<void> {
-  await promisify(execFile)(program('mariadb', 'mariadb-install-db'), [
-    '--no-defaults',
-    `--datadir=${data}`,
-    '--auth-root-authentication-method=normal',
-    '--skip-test-db',
-    LOG_FILE_SIZE,
-    ...AS_ROOT,
-  ])
+  const common = ['--no-defaults', `--datadir=${data}`, ...OWN_SETTINGS, ...AS_ROOT]
+  if (MYSQLD) await promisify(execFile)(MYSQLD, [...common, '--initialize-insecure'])
+  else
+    await promisify(execFile)(program('mariadb', 'mariadb-install-db'), [
+      ...common,
+      ...['--auth-root-authentication-method=normal', '--skip-test-db'],
+    ])
 }
 
 /**
@@ -50,9 +80,9 @@ export async function launchMariadb(options: {
   const sockets = await mkdtemp(join(runFolder, 'socket-'))
   const start = async () => {
     const child = spawn(
-      program('mariadb'),
+      MYSQLD ?? program('mariadb'),
       [
-        ...['--no-defaults', ...AS_ROOT, `--datadir=${data}`, LOG_FILE_SIZE, '--skip-name-resolve'],
+        ...['--no-defaults', ...AS_ROOT, `--datadir=${data}`, ...OWN_SETTINGS],
         ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(sockets, 's')}`],
         ...['--innodb-flush-log-at-trx-commit=2', ...settings],
       ],

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise'
 import { inject } from 'vitest'
 import { freePort } from './free-port.ts'
-import { installMariadb, launchMariadb, type MariadbServer, mariadbUrl } from './mariadb-server.ts'
+import { installMariadb, launchMariadb, type MariadbServer, mariadbUrl, SEQUENCES } from './mariadb-server.ts'
 
 /** A database that belongs to one test. */
 export interface MariadbDatabase extends AsyncDisposable {
@@ -47,7 +47,7 @@ export async function createMariadbDatabase(
     ...options,
   })
   admin.on('error', () => {}) // a server that is killed
-  await admin.query(`create database ${name} character set utf8mb4; use ${name}`)
+  await admin.query(`create database ${name} character set utf8mb4; use ${name}; ${SEQUENCES}`)
   let closing: Promise<void> | undefined
   const close = () => {
     closing ??= admin
@@ -66,7 +66,7 @@ async function sharedServer(): Promise<(database: string) => string> {
     const data = join(folder, 'data')
     await cp(await installed(), data, { recursive: true })
     const free = await freePort()
-    const settings = ['--max-connections=500', '--userstat=1']
+    const settings = ['--max-connections=500']
     await launchMariadb({ runFolder, data, settings, port: free, outlivesUs: true })
     return String(free)
   })

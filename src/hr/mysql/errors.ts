@@ -38,6 +38,7 @@ const REFUSALS: Record<number, 'login' | 'database' | 'right'> = {
   1045: 'login',
   1049: 'database',
   1698: 'login',
+  3159: 'login', // without TLS
 }
 const TOO_SLOW = new Set([1969, 3024])
 
@@ -87,13 +88,14 @@ function placeOf(message: string, { text, mapping: { sql }, before }: Statement)
 const QUOTED = 80 - 3
 
 /**
- * Where the text that the server quotes begins: it quotes all of the rest, or its beginning. MariaDB writes `?` for characters
- * beyond the first plane, and names the line in which it stopped reading, which may be the next one.
+ * Where the text that the server quotes begins: it quotes all of the rest, or its beginning. Both servers write `?` for characters
+ * beyond the first plane; of one that is cut in two, MySQL writes each byte as a character. MariaDB names the line in which it stopped
+ * reading, which may be the next one.
  */
 function afterSyntax(text: string, quoted: string, line: number): number | null {
   if (quoted === '') return text.trimEnd().length
   const isCut = Buffer.byteLength(quoted) >= QUOTED
-  const pattern = [...(isCut ? quoted.replace(/(?:\.{3}|\ufffd+)$/, '') : quoted)]
+  const pattern = [...(isCut ? quoted.replace(/(?:\.{3}|\ufffd+|[\u0080-\u00ff]{1,3})$/, '') : quoted)]
     .map(character =>
       character === '?'
         ? '(?:\\?|[\\u{10000}-\\u{10ffff}])'

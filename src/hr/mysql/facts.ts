@@ -101,7 +101,7 @@ const NOT_TO_BE_EXPLAINED = new Set<unknown>([1345])
 
 /**
  * The big tables that a look-up scans in full. The server names them as the SELECT does; in a note it writes the SELECT as it
- * understood it, with the tables' own names.
+ * understood it, with the tables' own names. From 8 on MySQL has to be asked for the old format, which MariaDB and 5.7 have anyway.
  * @param type of the column that is compared
  */
 export async function readWhole(
@@ -112,7 +112,10 @@ export async function readWhole(
 ): Promise<TableReadWhole[]> {
   const texts = textsFrom(connection)
   try {
-    const { rows, fields } = await cells(connection, `explain /*M! extended */ ${text}`)
+    const { rows, fields } = await cells(
+      connection,
+      `explain /*M! extended */ /*!80000 format=traditional */ ${text}`,
+    )
     const notes = (await texts('show warnings')).filter(([, code]) => code === '1003')
     const note = notes.map(([, , message]) => message).join('\n')
     const at = (name: string) => fields.findIndex(field => field.name === name)

@@ -283,8 +283,8 @@ class RowLines extends Readable {
   }
 }
 
-/** A key has a character outside its column's character set. */
-const NOT_COMPARABLE = new Set<unknown>([1267, 1271])
+/** A key has a character outside its column's character set: as MariaDB says it, and as MySQL does. */
+const NOT_COMPARABLE = new Set<unknown>([1267, 1271, 3854])
 
 async function queryRows(
   connection: Connection,

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
 import { HrDataError } from '../../../src/hr/source.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
+import { FORGET_ROWS_READ, isMysql, rowsRead } from '../../helpers/mariadb-server.ts'
 import { failureOf } from '../contract/source-under-test.ts'
 import { hrSource, rowsOf } from '../hr-database.ts'
 
@@ -58,9 +59,13 @@ test.each([
   ['char(8) character set gbk', ["'姓名'", "'a  '"], 'name', ['姓名', 'a']],
   ['varchar(8) character set latin1', ["'Müller'"], 'name', ['Müller']],
   ['longtext character set utf8mb4', ["'👩‍👩‍👧 𠮷'"], 'remark', ['👩‍👩‍👧 𠮷']],
-  ['uuid', ["'7d793037-a076-4d6b-8f1e-3f9a2f2c5b5e'"], 'remark', ['7d793037-a076-4d6b-8f1e-3f9a2f2c5b5e']],
 ])('%s, %j as %s is %j', async (type, values, column, texts) => {
   expect(await printed(type, values, column)).toEqual(texts)
+})
+
+test.skipIf(isMysql)('a uuid prints as it is', async () => {
+  const uuid = '7d793037-a076-4d6b-8f1e-3f9a2f2c5b5e'
+  expect(await printed('uuid', [`'${uuid}'`], 'remark')).toEqual([uuid])
 })
 
 test.each(['binary(4)', 'varbinary(4)', 'blob', 'point'])('%s is refused', async type => {
@@ -72,7 +77,7 @@ test.each(['binary(4)', 'varbinary(4)', 'blob', 'point'])('%s is refused', async
 
 test('a zero date closes no department', async () => {
   const { url } = await hr(`create table d (code int, closed datetime);
-    insert into d values (1, '0000-00-00'), (2, '2026-01-01 08:00:00.5')`)
+    insert into d values (1, '0000-00-00'), (2, '2026-01-01 08:00:00.4')`)
   const source = hrSource(url, 'select 1 as userid, 1 as dept_code', {
     departments: 'select code as dept_code, null as parent_code, 1 as active, closed as closed_at from d',
   })
@@ -86,17 +91,15 @@ test.each(['utf8mb4', 'latin1', 'gbk'])(
     const { url, admin, name } = await hr(`
     create table person (id varchar(20) character set ${charset} primary key, nick text);
     insert into person select concat('e', seq), 'n' from seq_1_to_20000;
-    analyze table person; flush table_statistics`)
+    analyze table person; ${FORGET_ROWS_READ}`)
     const key = (userid: string) => ({ enterpriseCode: '', userid })
     const source = hrSource(url, 'select id as userid, nick as name from person')
     const present = ['e7', 'e19999'].map(key)
     const texts = present.map(keyText).sort()
     expect([...(await source.lookup(present)).keys()].sort()).toEqual(texts)
-    const [rows] = await admin.query<RowDataPacket[]>(
-      `select rows_read from information_schema.table_statistics where table_schema = '${name}'`,
-    )
+    const [rows] = await admin.query<RowDataPacket[]>(rowsRead(name, 'person'))
     // Those of filling it are counted as changes.
-    expect(Number(rows[0]?.rows_read)).toBeLessThan(10)
+    expect(Number(rows[0]?.count_read)).toBeLessThan(10)
     expect(
       [...(await source.lookup([...present, ...['姓名', '👩‍👩‍👧', 'é'].map(key)])).keys()].sort(),
     ).toEqual(texts)
@@ -169,7 +172,7 @@ test('a look-up by what is calculated names the table alone, and one of a few ro
   expect(await told('few')).toEqual([])
 })
 
-test('a uuid is looked up by its index', async () => {
+test.skipIf(isMysql)('a uuid is looked up by its index', async () => {
   const { url, admin } = await hr(`
     create table staff (id uuid primary key, name varchar(40));
     insert into staff select concat('00000000-0000-0000-0000-', lpad(hex(seq), 12, '0')), 'n' from seq_1_to_20000;
