@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
+import { isMysql } from '../helpers/mariadb-server.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { settingsOf } from '../hr/files/server-under-test.ts'
 import { openHrSource } from '../hr/hr-database.ts'
@@ -149,6 +150,16 @@ const MARIADB: Grammar = {
       'optimize table staff',
       'alter sequence numbers restart 42',
     ],
+    ...[
+      'set persist max_connections = 7',
+      `clone local data directory = '/tmp/left_behind'`,
+      "install plugin x soname 'x.so'",
+      'lock instance for backup',
+      `table staff into outfile '${FILE}'`,
+      'values row(1) into @a',
+      'shutdown',
+      'restart',
+    ],
   ],
   calls: [
     ...[
@@ -180,6 +191,8 @@ const MARIADB: Grammar = {
     ...[
       'wait_for_executed_gtid_set(1)',
       "master_gtid_wait('0-1-999', 60)",
+      "source_pos_wait('x', 1, 60)",
+      "wait_until_sql_thread_after_gtids('x', 60)",
       'hidden.was',
       '(select was from hidden)',
       "json_table('[1]', '$[*]' columns (n int path '$'))",
@@ -201,7 +214,7 @@ export const pastedInMariadb: Kind<{ sql: string }> = {
     const database = await createMariadbDatabase()
     const { admin, url } = database
     await admin.query(`create table staff (id varchar(40), nick varchar(40)); insert into staff values ('e1', 'Ann'), ('e2', 'Ben');
-      create sequence numbers;
+      ${isMysql ? 'create table numbers (next_not_cached_value int, cycle_count int); insert into numbers values (1, 0)' : 'create sequence numbers'};
       create function tamper() returns int begin set session sql_mode = 'NO_BACKSLASH_ESCAPES'; return 1; end;
       create function written() returns int begin insert into staff values ('e8', 'Eve'); return 1; end;
       create procedure writer() begin delete from staff; end;
@@ -213,9 +226,9 @@ export const pastedInMariadb: Kind<{ sql: string }> = {
           await admin.query(`select (select group_concat(id, nick order by id) from staff) as staff,
           (select concat(next_not_cached_value, ' ', cycle_count) from numbers) as numbers,
           (select count(*) from information_schema.tables where table_schema = database()) as tables_of_it,
-          (select group_concat(concat(variable_name, variable_value)) from information_schema.global_variables
-             where variable_name in ('MAX_CONNECTIONS', 'SQL_MODE', 'TX_READ_ONLY', 'GENERAL_LOG')) as variables,
-          (select count(*) from mysql.global_priv where user like 'hostile%') as users,
+          (select group_concat(concat(variable_name, variable_value)) from ${isMysql ? 'performance' : 'information'}_schema.global_variables
+             where variable_name in ('max_connections', 'sql_mode', 'tx_read_only', 'transaction_read_only', 'general_log')) as variables,
+          (select count(*) from mysql.user where user like 'hostile%') as users,
           is_used_lock('payroll') as payroll`)
         return state
       },
