@@ -179,6 +179,9 @@ export async function loadSampleHr(url: string): Promise<boolean> {
 /** The user that dirsync reads the sample with, so that a mapping under test can only read HR. */
 const HR_READER = 'hr_reader'
 
+/** Reviewers, whom the schema gives their rights, may connect to the database that HR's user may not. */
+const REVIEWER = 'dirsync_reviewer'
+
 /**
  * Grants that user read access to everything in HR, later objects included.
  * @param url of HR as superuser
@@ -191,11 +194,14 @@ async function letRead(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    const { rowCount } = await client.query('select from pg_roles where rolname = $1', [HR_READER])
+    const exists = async (role: string) =>
+      (await client.query('select from pg_roles where rolname = $1', [role])).rowCount === 1
+    if (!(await exists(REVIEWER))) await client.query(`create role ${REVIEWER} nologin`)
     await client.query(`
-      ${rowCount ? 'alter' : 'create'} role ${HR_READER} login password '${password}';
+      ${(await exists(HR_READER)) ? 'alter' : 'create'} role ${HR_READER} login password '${password}';
       alter role ${HR_READER} set default_transaction_read_only = on;
       revoke connect on database dirsync from public;
+      grant connect on database dirsync to ${REVIEWER};
       grant usage on schema hr to ${HR_READER};
       grant select on all tables in schema hr to ${HR_READER};
       alter default privileges grant select on tables to ${HR_READER}`)

@@ -72,6 +72,13 @@ test('it brings up the sample HR database, an empty one, and a platform that kno
   await expect(reader.query("copy (select 1) to program 'true'")).rejects.toMatchObject({ code: '42501' })
   await reader.end()
 
+  const owner = new pg.Client({ connectionString: settings.DATABASE_URL })
+  await owner.connect()
+  await owner.query(`create role reviewer_li login password 'li' in role dirsync_reviewer`)
+  await owner.end()
+  const reviewer = Object.assign(new URL(settings.DATABASE_URL), { username: 'reviewer_li', password: 'li' })
+  expect(await count(reviewer.href, 'select')).toBe(1)
+
   expect(settings.PLATFORM_APP_ID).toBe('demo-application')
   expect(settings.SELLER_APPIDS).toMatch(/^\w{8},\w{8}$/)
   expect((await stat(join(directory, 'emulator/secret'))).mode & 0o777).toBe(0o600)
