@@ -32,6 +32,14 @@ test('the table in docs/alerts.md is what `npm run docs:runbook` makes', () => {
   expect(tableUnder(text, 'Rules').map(([rule]) => rule)).toEqual(RULE_NAMES.map(name => `\`${name}\``))
 })
 
+test('docs/alerts.md explains fields that its example of a message has', () => {
+  const [example] = blocks.filter(({ page, language }) => page === 'docs/alerts.md' && language === 'json')
+  const [alert] = JSON.parse(example?.text ?? '').data.alerts
+  const explained = spansOf('docs/alerts.md').flatMap(span => /^alerts\[\]\.(\w+)$/.exec(span)?.[1] ?? [])
+  expect(explained.length).toBeGreaterThan(3)
+  expect(explained.filter(field => !(field in alert))).toEqual([])
+})
+
 describe('settings', () => {
   test('docs/settings.md is what `npm run docs:settings` makes', () => {
     expect(pageOf('docs/settings.md')).toBe(settingsPage())
