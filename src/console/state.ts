@@ -94,14 +94,14 @@ function linesOf(ask: Ask, { halts, held, pause, processes }: Standstill): Line[
       return halt.category === 'paused'
         ? {
             tone: 'bad',
-            text: html`${foreign(message)}, ${at}`,
+            text: html`${foreign(message)}${t('common.comma')}${at}`,
             way: ask.may('operator')
               ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator' })
               : link('/halts', t('common.details')),
           }
         : {
             tone: 'bad',
-            text: html`${haltTitle(ask, halt.scope, category)}, ${at}`,
+            text: html`${haltTitle(ask, halt.scope, category)}${t('common.comma')}${at}`,
             way: link('/halts', t('state_bar.what_to_do')),
           }
     }),

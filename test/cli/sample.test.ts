@@ -387,7 +387,7 @@ test('a case is assigned and commented, and shows it', async () => {
   const assigned = await dirsync('dead-letters', 'assign', id, '--to', 'mei')
   expect(assigned).toMatchObject({
     code: 0,
-    stdout: `Case ${id} is assigned to mei. No address of mei is known: nobody is told.\n`,
+    stdout: `Case ${id} is assigned to mei. mei is not told: there is no address, or no channel that reaches it.\n`,
   })
   const commented = await dirsync('dead-letters', 'comment', id, '--text', 'asked HR', '--json')
   expect(commented.json()).toEqual({ id: Number(id), comment: 'asked HR' })

@@ -174,6 +174,18 @@ test('a case that is to be retried waits, and says so, while calls are paused or
   await console.pool.query('delete from dirsync.halt')
 })
 
+test('the timeline has the latest event first, and says in words who acted if that was no person', async () => {
+  const id = await plant('e1')
+  await console.pool.query(
+    `insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+     values ($1, 'dirsync', 'opened', 'duplicate_mobile'), ($1, 'start', 'retried', null)`,
+    [id],
+  )
+  const [, english = ''] = (await see(`/cases/${id}`)).split('Timeline')
+  expect(english).toMatch(/retried .*first start[\s\S]*opened .*dirsync/)
+  expect(await see(`/cases/${id}`, 'zh-CN')).toContain('首次启动')
+})
+
 test('the page of bulk actions says first how one begins, to those who may', async () => {
   const how = 'Select cases in the list, or filter them, and choose what to do.'
   const shown = async (role: 'viewer' | 'reviewer') =>
@@ -256,13 +268,15 @@ describe('/api/v1', () => {
       const [notice] = sent.cookies.filter(({ name }) => name === 'dirsync_notice')
       return Buffer.from(notice?.value ?? '', 'base64url').toString()
     }
-    expect(await page('stranger')).toContain('No address of stranger is known: nobody is told.')
+    expect(await page('stranger')).toContain(
+      'stranger is not told: there is no address, or no channel that reaches it.',
+    )
     expect(await page('li')).toContain('li is told by mail.')
     expect(await page('somebody-reviewer')).toContain('"told":"none"')
     const preview = await post('/api/v1/bulk', { action: 'assign', ids: [id], assignee: 'stranger' })
     expect((await get(`/api/v1/bulk/${preview.json().id}`)).json().told).toBe('no_way')
     expect((await console.browse('reviewer', 'GET', `/bulk/${preview.json().id}`)).body).toContain(
-      'No address of stranger is known: nobody is told.',
+      'stranger is not told: there is no address, or no channel that reaches it.',
     )
   })
 

@@ -50,6 +50,15 @@ describe('the bar', () => {
     expect(body).not.toContain('action="/resume"')
   })
 
+  test('has the punctuation of its language', async () => {
+    await work()
+    await console.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy) values ('E1', 'enterprise_code', '[]', '[]')`,
+    )
+    const page = await console.browse('viewer', 'GET', '/audit', undefined, { 'accept-language': 'zh-CN' })
+    expect(barOf(page.body)).toMatch(/企业编码无效 ?，/)
+  })
+
   test.each([
     ['http://localhost/cases?states=open', '/cases?states=open'],
     ['http://localhost/employees/e0001', '/employees/e0001'],

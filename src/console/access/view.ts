@@ -166,7 +166,7 @@ export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]
               ? { soft: t('access.told_nowhere') }
               : joined([user.notice_mail, user.notice_mention], ' · '),
           ],
-          [t('access.added'), [{ at: user.created_at }, ', ', actorText(ask, user.created_by)]],
+          [t('access.added'), [{ at: user.created_at }, t('common.comma'), actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
         ],
       },
@@ -185,7 +185,15 @@ function linkWords(ask: Ask, link: NonNullable<UserResult['link']>): Words {
       : expires_at > ask.now
         ? [{ tone: 'wait', text: t('access.link.good') }, ' ', { since: expires_at }]
         : [{ tone: 'off', text: t('access.link.over') }, ' ', { since: expires_at }]
-  return [...state, '; ', t('access.link.made'), ' ', { since: created_at }, ', ', actorText(ask, created_by)]
+  return [
+    ...state,
+    '; ',
+    t('access.link.made'),
+    ' ',
+    { since: created_at },
+    t('common.comma'),
+    actorText(ask, created_by),
+  ]
 }
 
 function userActions(ask: Ask, user: UserRow) {

@@ -104,7 +104,7 @@ function filterText(ask: Ask, { filter, undoes }: BulkRow): string {
       return name === 'code' && value === '0' ? t('cases.no_code') : short(value)
     })
     const filter = name === 'code' ? t('cases.code') : t(`cases.f.${name}`)
-    return `${filter}: ${said.join(', ')}`
+    return `${filter}: ${said.join(t('common.list_comma'))}`
   })
   return parts.length === 0 ? t('bulk.everything') : parts.join(' · ')
 }

@@ -7,6 +7,7 @@ import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { casesPath, employeePath } from '../ui/paths.ts'
@@ -229,7 +230,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       ],
       [t('cases.enterprise'), story.enterprise_code],
       [t('cases.field'), term('field', story.field)],
-      [t('cases.fields'), joined(values, t('runs.and'))],
+      [t('cases.fields'), joined(values, t('common.comma'))],
       [
         t('cases.blocked_by'),
         story.blocked_by && [
@@ -317,7 +318,7 @@ function swapOf({ t }: Ask, { swapped_with }: CaseStory): Block[] {
   return [
     {
       section: t('cases.swap'),
-      blocks: [{ text: [t('cases.swap_with'), ' ', joined(others, t('runs.and'))] }],
+      blocks: [{ text: [t('cases.swap_with'), ' ', joined(others, t('common.comma'))] }],
     },
   ]
 }
@@ -348,7 +349,7 @@ function lines({ t }: Ask, caption: string, rows: CaseStory['others']): Block {
 /** Decisions and attempts in one story. */
 function timeline(ask: Ask, story: CaseStory): Block {
   const steps = [
-    ...story.events.map(event => eventStep(ask, event)),
+    ...story.events.toReversed().map(event => eventStep(ask, event)),
     ...story.attempts.map(attempt => attemptStep(ask, attempt, story.message)),
   ].sort((a, b) => b.at.getTime() - a.at.getTime())
   return { steps, empty: ask.t('cases.story_empty') }
@@ -358,7 +359,7 @@ function timeline(ask: Ask, story: CaseStory): Block {
 const NOTE_IS_CATEGORY = new Set(['opened', 'changed', 'reopened'])
 
 function eventStep(ask: Ask, { at, event, actor, run_id, note }: CaseStory['events'][number]) {
-  const who = joined([actorText(ask, actor), inRun(ask, run_id)], ' · ')
+  const who = joined([whoText(ask, actor), inRun(ask, run_id)], ' · ')
   return {
     at,
     what: [term('event', event), ' ', { soft: who }],
@@ -388,8 +389,8 @@ function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: Sa
   const details = [
     operationName(ask, attempt.operation),
     t('cases.took', { duration: duration(ask, attempt.duration_ms) }),
-    calls.length === 0 ? '' : t('cases.calls', { calls: calls.join(', ') }),
-    fields.length === 0 ? '' : t('cases.sent_fields', { fields: fields.join(', ') }),
+    calls.length === 0 ? '' : t('cases.calls', { calls: calls.join(t('common.list_comma')) }),
+    fields.length === 0 ? '' : t('cases.sent_fields', { fields: fields.join(t('common.list_comma')) }),
   ]
   return {
     at,

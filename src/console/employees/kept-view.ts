@@ -165,7 +165,7 @@ function attemptsOf(ask: Ask, attempts: EmployeeResult['attempts']): Block {
         of: ({ calls }) =>
           Object.entries(calls)
             .map(([name, n]) => `${textOr(language, `call.${name}`, name)} × ${n}`)
-            .join(t('employees.list_separator')),
+            .join(t('common.list_comma')),
       },
       { title: t('employees.took'), kind: 'number', spare: true, of: row => duration(ask, row.duration_ms) },
       {

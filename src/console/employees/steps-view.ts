@@ -12,7 +12,7 @@ export function fieldNames(ask: Ask, list: string): string {
   return list
     .split(', ')
     .map(field => fieldName(ask, field))
-    .join(ask.t('employees.list_separator'))
+    .join(ask.t('common.list_comma'))
 }
 
 // The steps of an attempt

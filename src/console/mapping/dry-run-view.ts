@@ -243,7 +243,7 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
   // Of the mapping in use: only what a run with it would do is of interest.
   const compares = !adopt?.is_in_use || differences > 0
   const said = summary.verdict_message
-  const separator = t('employees.list_separator')
+  const separator = t('common.list_comma')
   const names = (fields: string[]) =>
     joined(
       fields.map(field => term('field', field)),
@@ -421,7 +421,7 @@ function employeesOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): 
                   valueWords(ask, field, to),
                 ]
               }),
-              t('employees.list_separator'),
+              t('common.list_comma'),
             ),
         },
       ],

@@ -69,7 +69,7 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
           t('mapping.unmanaged'),
           html`<p>${mapping.unmanaged
             .map(field => textOr(language, `field.${field}`, field))
-            .join(t('employees.list_separator'))}</p><p class="soft">${t('mapping.unmanaged_note')}</p>`,
+            .join(t('common.list_comma'))}</p><p class="soft">${t('mapping.unmanaged_note')}</p>`,
         )
   }
   ${employees ? section(t('mapping.select'), copyable(t, employees.sql), { aside: employees.file }) : ''}

@@ -249,7 +249,7 @@ function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
     [t('money.account'), { code: entry.account_openid }],
     [t('money.receipt'), apply_charge_openid && { code: apply_charge_openid }],
     ...sentFacts(ask, entry),
-    [t('money.although_open'), joined(others, ', ')],
+    [t('money.although_open'), joined(others, t('common.list_comma'))],
   ]
 }
 

@@ -255,7 +255,7 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
         what,
         todo: joined(
           ids.map(id => ({ to: `/runs/${id}`, text: t('setup.to.run', { run: String(id) }) })),
-          ', ',
+          t('common.list_comma'),
         ),
       }
     }

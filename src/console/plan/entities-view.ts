@@ -123,7 +123,7 @@ function decisionOf({ t }: Ask, { decision, outcome, later }: PlanItem): Words {
     ...(outcome ? [term('outcome', outcome)] : []),
     ...(later ? [[t('plan.later', { run: later.run }), ' ', term('outcome', later.outcome)]] : []),
   ]
-  return joined(words, ', ')
+  return joined(words, t('common.comma'))
 }
 
 /** Given values as those of a query. */
@@ -283,7 +283,7 @@ function changesOf(ask: Ask, plan: PlanResult, item: PlanItem): Words {
           : shown(value, field)
       return [name, ' ', before === undefined ? null : [shown(before, field), ' '], '→ ', now]
     }),
-    ', ',
+    t('common.list_comma'),
   )
   if (!changed_since) return [changes, hasValues ? { drawn: revealForm(ask, item) } : null]
   const isOpen = plan.state === 'held' && decision === null

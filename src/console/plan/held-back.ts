@@ -65,7 +65,7 @@ export function heldBackShown(
       Object.entries(figures)
         .sort(([, a], [, b]) => b - a)
         .map(([name, n]) => [term(of, name), ' ', n]),
-      ', ',
+      t('common.list_comma'),
     )
   const { employees, departments, more, reasons, fields, since } = held
   return [

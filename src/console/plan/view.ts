@@ -173,7 +173,7 @@ function decisionsShown(ask: Ask, { decisions, kind }: PlanResult): Block[] {
   const words = ({ approved, planned, returned }: PlanDecision): Words => {
     if (!approved) return { tone: 'bad', text: t('plan.decision.rejected') }
     if (returned === planned) return { tone: 'off', text: t('plan.decision.returned') }
-    const again = returned > 0 ? [', ', t('plan.returned', { count: returned })] : null
+    const again = returned > 0 ? [t('common.comma'), t('plan.returned', { count: returned })] : null
     return [{ tone: 'ok', text: t('plan.decision.approved') }, again]
   }
   return [
@@ -218,7 +218,7 @@ function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'fil
     if (name === 'keys' && Array.isArray(value)) {
       const more = value.length - KEYS_NAMED
       const rest = more > 0 ? ` ${t('plan.and_more', { count: more })}` : ''
-      return [value.slice(0, KEYS_NAMED).join(', '), rest]
+      return [value.slice(0, KEYS_NAMED).join(t('common.list_comma')), rest]
     }
     if (name === 'odd') return t('plan.odd')
     if (name === 'reason') return term('reason', String(value))
@@ -231,7 +231,7 @@ function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'fil
     if (name === 'enterprise') return [t('plan.enterprise'), ' ', { foreign: String(value) }]
     return t(kind === 'departments' ? 'plan.code_begins' : 'plan.key_begins', { key: String(value) })
   })
-  return named.length === 0 ? t('plan.all_open') : joined(named, ', ')
+  return named.length === 0 ? t('plan.all_open') : joined(named, t('common.comma'))
 }
 
 /** Which breaker tripped, by how much, and the lines that set it. */

@@ -23,7 +23,10 @@ type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
 function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>): string {
   const named = kindName(ask, kind)
-  return ask.t('runs.heading', { run: id, kind: hr_source ? `${named}, ${hr_source}` : named })
+  return ask.t('runs.heading', {
+    run: id,
+    kind: hr_source ? `${named}${ask.t('common.comma')}${hr_source}` : named,
+  })
 }
 
 /** One run: its state, its outcome, and a comparison with earlier runs. */
@@ -109,7 +112,7 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
           joined === 0 ? '' : t('runs.joined', { count: joined }),
         ]
           .filter(text => text !== '')
-          .join(', '),
+          .join(t('common.comma')),
         ...(hasPlan(run) ? { to: `/runs/${run.id}/plan` } : {}),
       },
       {
@@ -325,7 +328,7 @@ function comparison(ask: Ask, { figures: now, before }: RunDetails): Block {
             t('runs.before'),
             ' ',
             { to: `/runs/${before.id}`, text: `#${before.id}` },
-            before.finished_at && [', ', { since: before.finished_at }],
+            before.finished_at && [t('common.comma'), { since: before.finished_at }],
           ],
         },
       },
@@ -424,7 +427,7 @@ function about(ask: Ask, run: RunDetails): Block {
       [t('runs.part_of'), run.part_of && { to: `/runs/${run.part_of}/plan`, text: `#${run.part_of}` }],
       [t('runs.source'), run.hr_source],
       [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
-      [t('runs.asked'), [{ at: run.requested_at }, ', ', whoText(ask, run.requested_by)]],
+      [t('runs.asked'), [{ at: run.requested_at }, t('common.comma'), whoText(ask, run.requested_by)]],
       [t('runs.began'), run.started_at && { at: run.started_at }],
       [t('runs.planned_at'), run.planned_at && { at: run.planned_at }],
       [t('runs.checked_at'), run.checked_at && { at: run.checked_at }],
@@ -435,7 +438,7 @@ function about(ask: Ask, run: RunDetails): Block {
         isPlan(run)
           ? joined(
               run.sample.slice(0, SAMPLES).map(key => example(run, key)),
-              ', ',
+              t('common.list_comma'),
             )
           : null,
       ],
@@ -443,7 +446,7 @@ function about(ask: Ask, run: RunDetails): Block {
         t('runs.decided'),
         run.decided_at && [
           { at: run.decided_at },
-          ', ',
+          t('common.comma'),
           whoText(ask, run.decided_by ?? ''),
           run.decision_reason && `: ${run.decision_reason}`,
         ],

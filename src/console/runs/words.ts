@@ -42,7 +42,7 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
     .map(([name, n]) =>
       ask.t('runs.counted', { n: figure(ask, n), what: textOr(ask.language, `outcome.${name}`, name) }),
     )
-    .join(ask.t('runs.and'))
+    .join(ask.t('common.comma'))
 }
 
 /** What came of a run that was decided in parts: `51 updated, 9 rejected`. */
@@ -51,7 +51,7 @@ export function partsText(ask: Ask, run: { outcomes: Record<string, number>; rej
   const refused = { n: figure(ask, rejected), what: ask.t('plan.decision.rejected') }
   return [outcomesText(ask, run.outcomes), rejected > 0 ? ask.t('runs.counted', refused) : '']
     .filter(Boolean)
-    .join(ask.t('runs.and'))
+    .join(ask.t('common.comma'))
 }
 
 /** How long a run will still take, or why that is unknown. */

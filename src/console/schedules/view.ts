@@ -93,7 +93,7 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
   const { job, expression, paused_at, pause_reason, pause_effect, run_requested_at } = schedule
   const asked = run_requested_at && [
     { since: run_requested_at },
-    ', ',
+    t('common.comma'),
     actorText(ask, schedule.run_requested_by ?? ''),
   ]
   return {

@@ -129,7 +129,7 @@ export const cases = {
   'cases.assigned': 'Case {id} is assigned to {assignee}.{told, select, none {} other { {told}}}',
   'cases.told.mail': '{name} is told by mail.',
   'cases.told.chat': '{name} is told by a mention in the chat.',
-  'cases.told.no_way': 'No address of {name} is known: nobody is told.',
+  'cases.told.no_way': '{name} is not told: there is no address, or no channel that reaches it.',
   'cases.unassigned': 'Case {id} is unassigned.',
   'cases.commented': 'Your comment was added to case {id}.',
   'cases.conflict': 'Case {id} has changed since you looked. {who}: {what} ({when}).',

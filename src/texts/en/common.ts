@@ -17,6 +17,8 @@ export const common = {
   'common.theme_auto': 'As the system',
   'common.theme_light': 'Light',
   'common.theme_dark': 'Dark',
+  'common.comma': ', ',
+  'common.list_comma': ', ',
   'common.from': '{what} from',
   'common.to': '{what} until',
   'common.undo': 'Undo',

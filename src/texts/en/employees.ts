@@ -163,7 +163,6 @@ export const employees = {
   'employees.subject': 'Subject',
   'employees.paid': 'Paid',
   'employees.refunded': 'Refunded',
-  'employees.list_separator': ', ',
   // Steps of an attempt.
   'step.read': 'Read',
   'step.in_scope': 'In scope',

@@ -28,7 +28,6 @@ export const runs = {
   'runs.by.poller': 'polling for newer rows in HR',
   'runs.by.replan': 'worker that found HR changed',
   'runs.counted': '{n} {what}',
-  'runs.and': ', ',
   'runs.rows': '{read, number} read, {changed, number} new or different',
   'runs.done_with_cases': 'done, {count, plural, one {# case} other {# cases}}',
   'runs.being_cancelled': 'being cancelled',

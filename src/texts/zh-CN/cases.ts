@@ -125,7 +125,7 @@ export const cases = {
   'cases.assigned': '异常项 {id} 已指派给 {assignee}。{told, select, none {} other {{told}}}',
   'cases.told.mail': '已发邮件通知 {name}。',
   'cases.told.chat': '已在群里 @{name} 提醒。',
-  'cases.told.no_way': '没有 {name} 的联系方式，不会通知任何人。',
+  'cases.told.no_way': '不会通知 {name}：没有联系方式，或没有可用的渠道。',
   'cases.unassigned': '异常项 {id} 已取消指派。',
   'cases.commented': '已为异常项 {id} 添加备注。',
   'cases.conflict': '异常项 {id} 在您查看之后已有变化。{who}：{what}（{when}）。',

@@ -19,6 +19,8 @@ export const common = {
   'common.theme_auto': '跟随系统',
   'common.theme_light': '浅色',
   'common.theme_dark': '深色',
+  'common.comma': '，',
+  'common.list_comma': '、',
   'common.from': '{what}，从',
   'common.to': '{what}，到',
   'common.undo': '撤销',

@@ -157,7 +157,6 @@ export const employees = {
   'employees.subject': '商品',
   'employees.paid': '支付金额',
   'employees.refunded': '退款金额',
-  'employees.list_separator': '、',
   // Steps of an attempt.
   'step.read': '读取',
   'step.in_scope': '纳入范围',

@@ -29,7 +29,6 @@ export const runs = {
   'runs.by.poller': '定期查找人事新变更',
   'runs.by.replan': '工作进程（发现人事数据已变）',
   'runs.counted': '{what} {n}',
-  'runs.and': '，',
   'runs.rows': '读取 {read, number}，新增或有变化 {changed, number}',
   'runs.done_with_cases': '已完成，{count, number} 个异常项',
   'runs.being_cancelled': '正在取消',
