@@ -156,7 +156,7 @@ function dayAt(ms: number): string {
 /** Payment orders under each other. */
 function printOrders(orders: PaymentOrder[]): void {
   printTable(orders, [
-    { title: columnTitle('trade_no'), of: row => row.trade_no ?? null },
+    { title: columnTitle('trade_no'), of: row => row.trade_no ?? null, whole: true },
     { title: columnTitle('created'), of: row => shortTime(row.create_time) },
     { title: columnTitle('user'), of: row => row.userid, gives: true },
     { title: columnTitle('subject'), of: row => row.subject, gives: true, spare: true },

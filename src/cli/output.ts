@@ -165,6 +165,8 @@ export interface Column<Row> {
   gives?: true
   /** Left out if the table is wider than the terminal. */
   spare?: true
+  /** Never cut, however narrow the terminal: what another command takes. */
+  whole?: true
   /** Adds colour to the finished cell. */
   paint?(cell: string, row: Row): string
 }
@@ -174,7 +176,7 @@ export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Ro
   write(io().stdout, table(columns, rows))
 }
 
-/** Rows under their titles, no wider than the terminal; cells that do not fit are cut with …. */
+/** Rows under their titles, no wider than the terminal; cells that do not fit are cut with …, except whole ones. */
 export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = terminalWidth()): string {
   const columns = fitted(
     wanted.map(column => {
@@ -199,7 +201,10 @@ export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = t
 /**
  * The columns that fit: spare ones are dropped if necessary, then the widest shrink, beginning with those that give.
  */
-function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted: C[], room: number): C[] {
+function fitted<C extends { width: number; gives?: true; spare?: true; whole?: true }>(
+  wanted: C[],
+  room: number,
+): C[] {
   const total = (columns: C[]) => columns.reduce((sum, { width }) => sum + width + GAP, INDENT - GAP)
   const columns = [...wanted]
   while (total(columns) > room) {
@@ -207,7 +212,7 @@ function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted:
     if (spare < 0) break
     columns.splice(spare, 1)
   }
-  for (const yielding of [columns.filter(column => column.gives), columns])
+  for (const yielding of [columns.filter(column => column.gives), columns.filter(column => !column.whole)])
     while (total(columns) > room) {
       const [widest] = yielding.filter(({ width }) => width > LEAST).sort((a, b) => b.width - a.width)
       if (!widest) break

@@ -95,7 +95,7 @@ function printRows({ columns, rows, empty }: TableBlock): void {
     for (const text of [empty.text, empty.todo]) if (text !== '') printText(text)
     return
   }
-  const own = columns.flatMap(({ title, kind, only, spare, gives }, i) =>
+  const own = columns.flatMap(({ title, kind, only, spare, gives, whole }, i) =>
     only === 'page'
       ? []
       : [
@@ -106,6 +106,7 @@ function printRows({ columns, rows, empty }: TableBlock): void {
             ...(kind === 'number' ? { align: 'right' as const } : {}),
             ...(gives ? { gives } : {}),
             ...(spare ? { spare } : {}),
+            ...(whole ? { whole } : {}),
           },
         ],
   )

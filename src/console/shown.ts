@@ -121,6 +121,8 @@ export interface ShownColumn<Row> {
   spare?: true
   /** On a terminal, cut before others. */
   gives?: true
+  /** On a terminal, never cut: what another command takes. */
+  whole?: true
   /** On one face alone. */
   only?: 'page' | 'shell'
   /** The list in the order of this column, on a page. */

@@ -121,7 +121,7 @@ function lines(
   return tableOf(
     items,
     [
-      { title: t('money.number'), kind: 'main', gives: true, of: entry => ({ code: entryNumber(entry) }) },
+      { title: t('money.number'), kind: 'main', whole: true, of: entry => ({ code: entryNumber(entry) }) },
       {
         title: t(kind === 'refunds' ? 'money.order' : 'money.account'),
         spare: true,
@@ -130,7 +130,7 @@ function lines(
       },
       { title: t('money.amount'), kind: 'number', of: entry => amountOf(ask, entry) },
       { title: t('money.state'), gives: true, of: entry => stateOf(ask, entry) },
-      { title: t('money.sent'), of: ({ sent_at }) => ({ at: sent_at }) },
+      { title: t('money.sent'), gives: true, of: ({ sent_at }) => ({ at: sent_at }) },
       {
         title: t('money.known_since'),
         spare: true,
