@@ -310,3 +310,11 @@ test.each(['/overview', '/platform'])(
     expect(body).toContain('at most 0 a minute on average over 5 min')
   },
 )
+
+test('what a setting means is said, and found, in the language of the page', async () => {
+  const path = `/settings?q=${encodeURIComponent('每秒可调用的次数')}`
+  const { body } = await console.browse('admin', 'GET', path, undefined, { 'accept-language': 'zh-CN' })
+  expect(body).toContain('PLATFORM_RATE_LIMIT')
+  expect(body).not.toContain('Calls per second')
+  expect(body).not.toContain('DATABASE_URL')
+})

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
+import { CHANNEL_SETTINGS } from '../../src/alerts/channel-settings.ts'
 import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
+import { describeSettings } from '../../src/doctor/settings.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
+import { meanings } from '../../src/texts/zh-CN/meanings.ts'
 
 const LEAST: Environment = {
   DATABASE_URL: 'postgres://dirsync@db/dirsync',
@@ -47,4 +50,14 @@ test.each<[string, Environment, string[]]>([
   ],
 ])('a setting %s is complained about in Chinese too', (_, env, expected) => {
   expect(complaints(env)).toEqual(expected)
+})
+
+test('what every setting means stands in Chinese too, and nothing else does', () => {
+  const meant = new Set(
+    [...describeSettings(LEAST, loadConfig(LEAST)), ...Object.values(CHANNEL_SETTINGS)].map(
+      ({ meaning }) => meaning,
+    ),
+  )
+  expect([...meant].filter(text => !(text in meanings))).toEqual([])
+  expect(Object.keys(meanings).filter(text => !meant.has(text))).toEqual([])
 })

@@ -203,7 +203,7 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
           html`<span class="soft">${textOr(ask.language, `audit.arg.${key}`, shortened(key, 60))}</span> ${shownValue(ask, key, item)}`,
       )
   const shown = items.slice(0, MOST_ITEMS)
-  return html`${shown.map((item, i) => html`${i > 0 ? ', ' : ''}${item}`)}${
+  return html`${shown.map((item, i) => html`${i > 0 ? ask.t('common.list_comma') : ''}${item}`)}${
     items.length > MOST_ITEMS
       ? html` <span class="soft">${ask.t('audit.more', { count: items.length - MOST_ITEMS })}</span>`
       : ''

@@ -7,7 +7,7 @@ import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { Doctor } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
-import { doctorBody, settingsBody } from './view.ts'
+import { doctorBody, meaningText, settingsBody } from './view.ts'
 
 export const screen: Screen = { name: 'settings', role: 'admin', endpoints: settings }
 
@@ -26,11 +26,11 @@ function settings(services: Services): Endpoint[] {
       summary: 'Every setting as this process has it, without secrets',
       query: z.object({ q: plainText(100).default('').describe('A part of the name, meaning or value') }),
       result: SettingsResult,
-      run: async (_ask, { input }) => ({
+      run: async (ask, { input }) => ({
         settings: describeSettings(services.env, services.config)
           .map(({ isSet, ...setting }) => ({ ...setting, is_set: isSet }))
           .filter(({ name, meaning, value, group }) =>
-            [name, meaning, value ?? '', group].some(text =>
+            [name, meaning, meaningText(ask, meaning), value ?? '', group].some(text =>
               text.toLowerCase().includes(input.q.toLowerCase()),
             ),
           ),

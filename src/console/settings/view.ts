@@ -3,6 +3,7 @@ import type { CheckResult } from '../../doctor/finding.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
+import { meanings } from '../../texts/zh-CN/meanings.ts'
 import type { Ask } from '../ask.ts'
 import {
   actionForm,
@@ -72,11 +73,16 @@ function settingTable(ask: Ask, caption: string, settings: readonly SettingResul
       {
         title: t('settings.meaning'),
         kind: 'spare',
-        cell: ({ meaning }) => html`<span lang="en">${meaning}</span>`,
+        cell: ({ meaning }) => withCode(meaningText(ask, meaning)),
       },
     ],
     { caption, empty: html`` },
   )
+}
+
+/** What a setting means, in the viewer's language. */
+export function meaningText({ language }: Pick<Ask, 'language'>, meaning: string): string {
+  return language === 'zh-CN' ? (meanings[meaning] ?? meaning) : meaning
 }
 
 function valueText({ t }: Ask, { value, is_set, secret }: SettingResult): SafeHtml | string {
