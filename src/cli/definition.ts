@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import type { Ask } from '../console/ask.ts'
 import { type Input, type Next, wantedBy } from '../console/endpoint.ts'
@@ -162,9 +162,9 @@ export function withQuery<Query extends Shape>(
     const flag = flagOf(optionOf(field))
     const inner = schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema
     const does = (schema.description ?? inner.description ?? '').replace(/^./, letter => letter.toLowerCase())
-    command.option(`--${flag} <${flag.includes('-') ? 'value' : flag}>`, does, text =>
-      parsedOption(flag, inner, text),
-    )
+    const option = new Option(`--${flag} <${flag.includes('-') ? 'value' : flag}>`, does)
+    if (does === '' && inner instanceof z.ZodEnum) option.choices(inner.options.map(String))
+    command.addOption(option.argParser(text => parsedOption(flag, inner, text)))
   }
   command
     .option('--limit <n>', 'how many to list', limitOf, limit)

@@ -401,3 +401,14 @@ test('the operations are those of the specification', async () => {
   const list = await dirsync(['platform'])
   expect(list.stdout.match(/^ {2}\S+\/\S+$/gm)).toHaveLength(13)
 })
+
+test('an option without a sentence of its own lists what it takes', async () => {
+  for (const [command, option, value] of [
+    ['runs', '--kind', 'openids'],
+    ['runs', '--state', 'source_suspect'],
+    ['plan', '--reason', 'vanished'],
+  ] as const)
+    expect((await dirsync([command, '--help'])).stdout).toMatch(
+      new RegExp(`${option} <\\w+> +\\(choices: [^)]*"${value}"`),
+    )
+})
