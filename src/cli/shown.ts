@@ -142,7 +142,15 @@ function textOf(words: Words, category: (list: Names, value: string) => string =
   return (words as readonly Words[]).map(part => textOf(part, category)).join('')
 }
 
-const isLink = (words: Words) => typeof words === 'object' && words !== null && 'to' in words
+/** A link to a page, or nothing but such links and what stands between them. */
+function isLink(words: Words): boolean {
+  if (typeof words !== 'object' || words === null) return false
+  if (!Array.isArray(words)) return 'to' in words
+  const [first, ...rest] = words
+  return (
+    isLink(first) && rest.every(part => isLink(part) || (typeof part === 'string' && !/\p{L}/u.test(part)))
+  )
+}
 
 /** A sentence without the links to pages beside it. */
 const withoutLinks = (words: Words) => (Array.isArray(words) ? words.filter(part => !isLink(part)) : words)

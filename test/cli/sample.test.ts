@@ -61,6 +61,8 @@ test.concurrent('status shows employees, work, halts, runs and dead letters, and
   expect(status.stdout).toMatch(/No worker is running.*\n.*dirsync start --roles worker/)
   expect(status.stdout).toMatch(/No scheduler is running.*\n.*dirsync start --roles scheduler/)
   expect(status.stdout).toMatch(/316 of 334 employees/)
+  // What leads to a page of the console is no word of the shell.
+  expect(status.stdout).toMatch(/cases need review\.\n {2}First steps/)
   expect(status.stdout).toMatch(/queue in PostgreSQL: 0 jobs waiting, 0 being handed out/)
   expect(status.stdout).toMatch(/Enterprise E900 is halted/)
   expect(status.stdout).toMatch(/^ *E200 +level +1 employee .* \d+ open *$/m)
