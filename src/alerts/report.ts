@@ -8,7 +8,7 @@ import {
   type PageAsked,
   pageByMoment,
 } from '../lib/cursor.ts'
-import { onlyRow, type Pool } from '../lib/database.ts'
+import { onlyRow, type Pool, placeholders } from '../lib/database.ts'
 import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
@@ -388,15 +388,17 @@ export async function readAlertHistory(
   filter: { rule?: RuleName | undefined; from?: Date | undefined; to?: Date | undefined },
   page: PageAsked,
 ): Promise<AlertHistory> {
-  const values: unknown[] = [page.limit + 1, filter.rule === undefined ? RULE_NAMES : [filter.rule]]
-  const add = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(
+    page.limit + 1,
+    filter.rule === undefined ? RULE_NAMES : [filter.rule],
+  )
   const conditions = [`state = 'ended' and raised_at is not null and rule = any($2)`]
-  if (filter.from) conditions.push(`ended_at >= ${add(filter.from)}`)
-  if (filter.to) conditions.push(`ended_at < ${add(filter.to)}`)
+  if (filter.from) conditions.push(`ended_at >= ${place(filter.from)}`)
+  if (filter.to) conditions.push(`ended_at < ${place(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
   if (position) {
     const [moment, id] = position
-    conditions.push(`(ended_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
+    conditions.push(`(ended_at, id) < (${momentOfKey(place(moment))}, ${place(id)})`)
   }
   const { rows } = await db.query<AlertRow & { cursor_moment: number }>(
     `select ${COLUMNS}, ${momentKey('ended_at')} as cursor_moment from dirsync.alert

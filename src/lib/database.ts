@@ -27,6 +27,14 @@ interface Query {
   <Stream extends pg.Submittable>(stream: Stream): Stream
 }
 
+/** Adds a value to a statement. Returns its placeholder. */
+export type PlaceValue = (value: unknown) => string
+
+/** The values of a statement that is put together piece by piece. */
+export function placeholders(...values: unknown[]): { values: unknown[]; place: PlaceValue } {
+  return { values, place: value => `$${values.push(value)}` }
+}
+
 /** The only row of a statement that always returns one. */
 export function onlyRow<Row>([row]: Row[]): Row {
   if (row === undefined) throw new TypeError('a statement that always gives a row gave none')

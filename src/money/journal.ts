@@ -1,6 +1,6 @@
 import { type Lock, tryLockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, transaction } from '../lib/database.ts'
+import { onlyRow, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, actAs } from '../sync/commands.ts'
@@ -116,8 +116,7 @@ export class Journal<Row extends Entry> {
   ): Promise<Row[]> {
     const { state, from, to, after, limit } = page
     const { number } = this.#kind
-    const values: unknown[] = [limit]
-    const place = (value: unknown) => `$${values.push(value)}`
+    const { values, place } = placeholders(limit)
     // With a state given, all rows are of one kind, which has an index of its own.
     const open = state === undefined ? [`(t.state in ('requested', 'unknown'))`] : []
     const order = [...open, 't.sent_at', `t.${number}`]

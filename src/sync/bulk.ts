@@ -1,8 +1,8 @@
-import { onlyRow, type Pool } from '../lib/database.ts'
+import { onlyRow, type Pool, placeholders } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { message } from '../texts/message.ts'
-import { type CaseFilter, caseMatches, Values } from './case-filter.ts'
+import { type CaseFilter, caseMatches } from './case-filter.ts'
 import { type CaseState, openStates } from './cases.ts'
 import { type Asker, asAsker, CommandError } from './commands.ts'
 
@@ -91,21 +91,21 @@ export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest
     )
     const { id } = onlyRow(made)
 
-    const values = new Values()
-    const which = 'ids' in of ? `d.id = any (${values.add(of.ids)})` : caseMatches(of.filter, values)
+    const { values, place } = placeholders()
+    const which = 'ids' in of ? `d.id = any (${place(of.ids)})` : caseMatches(of.filter, place)
     const { rows } = await client.query<{ category: string; state: CaseState; n: number; named: number }>(
       `with matching as materialized (
          select d.id, d.version, d.category, d.state from dirsync.dead_letter d where ${which}
-         order by d.id limit ${values.add(MOST_CASES + 1)}
+         order by d.id limit ${place(MOST_CASES + 1)}
        ), named as materialized (
-         select * from matching order by id limit ${values.add(MOST_CASES)}
+         select * from matching order by id limit ${place(MOST_CASES)}
        ), item as (
          insert into dirsync.bulk_item (bulk_id, dead_letter_id, version)
-         select ${values.add(id)}, id, version from named
+         select ${place(id)}, id, version from named
        )
        select category, state, count(*)::int as n, (select count(*)::int from matching) as named
        from named group by category, state`,
-      values.all,
+      values,
     )
     const [first] = rows
     if (first === undefined) throw new CommandError('COMMAND_NOT_FOUND', message('said.no_matching_case'))

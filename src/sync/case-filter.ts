@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { keysOfName } from '../directory/employee.ts'
+import type { PlaceValue } from '../lib/database.ts'
 import { periodMs } from '../lib/time-text.ts'
 import { worded } from '../texts/message.ts'
 import { CASE_STATES, type CaseState, openStates } from './cases.ts'
@@ -127,54 +128,43 @@ export function includesClosed(filter: CaseFilter): boolean {
   return statesOf(filter).some(state => !openStates.has(state))
 }
 
-/** Values of a statement, and their placeholders. */
-export class Values {
-  readonly all: unknown[] = []
-
-  /** Adds a value. Returns its placeholder. */
-  add(value: unknown): string {
-    this.all.push(value)
-    return `$${this.all.length}`
-  }
-}
-
 /** SQL: whether case `d` matches the filter. */
-export function caseMatches(filter: CaseFilter, values: Values): string {
+export function caseMatches(filter: CaseFilter, place: PlaceValue): string {
   const conditions = [
     // Written like the partial indexes.
     filter.states === undefined
       ? `d.state not in ('resolved', 'ignored')`
-      : `d.state = any (${values.add(filter.states)})`,
+      : `d.state = any (${place(filter.states)})`,
     ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
   ]
   const { categories, code, entity, operation, field, enterprise, key, keys, department, assignee, run } =
     filter
   const { olderThan, younger_than, from, to, text, blockedBy } = filter
-  if (categories) conditions.push(`d.category = any (${values.add(categories)})`)
-  if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${values.add(code)}`)
-  if (entity) conditions.push(`d.entity = ${values.add(entity)}`)
-  if (operation) conditions.push(`d.operation = ${values.add(operation)}`)
-  if (field) conditions.push(`d.field = ${values.add(field)}`)
-  if (enterprise) conditions.push(`d.enterprise_code = ${values.add(enterprise)}`)
-  if (key) conditions.push(hasKey(key, values))
-  if (keys) conditions.push(isOfOne(keys, values))
-  if (department) conditions.push(ofDepartment(department, values))
+  if (categories) conditions.push(`d.category = any (${place(categories)})`)
+  if (code !== undefined) conditions.push(`coalesce(d.platform_code, 0) = ${place(code)}`)
+  if (entity) conditions.push(`d.entity = ${place(entity)}`)
+  if (operation) conditions.push(`d.operation = ${place(operation)}`)
+  if (field) conditions.push(`d.field = ${place(field)}`)
+  if (enterprise) conditions.push(`d.enterprise_code = ${place(enterprise)}`)
+  if (key) conditions.push(hasKey(key, place))
+  if (keys) conditions.push(isOfOne(keys, place))
+  if (department) conditions.push(ofDepartment(department, place))
   if (assignee)
-    conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${values.add(assignee)}`)
-  if (run !== undefined) conditions.push(wasIn(run, values))
-  if (olderThan) conditions.push(`d.first_failed_at < ${ago(olderThan, values)}`)
+    conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${place(assignee)}`)
+  if (run !== undefined) conditions.push(wasIn(run, place))
+  if (olderThan) conditions.push(`d.first_failed_at < ${ago(olderThan, place)}`)
   if (younger_than) {
     // The second condition follows from the first, and bounds what is read in the order of latest failures.
-    const since = ago(younger_than, values)
+    const since = ago(younger_than, place)
     conditions.push(`d.first_failed_at >= ${since}`, `d.last_failed_at >= ${since}`)
   }
-  if (from) conditions.push(`d.last_failed_at >= ${values.add(from)}::timestamptz`)
-  if (to) conditions.push(`d.last_failed_at < ${values.add(to)}::timestamptz`)
+  if (from) conditions.push(`d.last_failed_at >= ${place(from)}::timestamptz`)
+  if (to) conditions.push(`d.last_failed_at < ${place(to)}::timestamptz`)
   if (text)
     conditions.push(
-      `exists (select from dirsync.dead_letter_event v where v.dead_letter_id = d.id and ${hasWords(text, values)})`,
+      `exists (select from dirsync.dead_letter_event v where v.dead_letter_id = d.id and ${hasWords(text, place)})`,
     )
-  if (blockedBy) conditions.push(`d.blocked_by = ${values.add(blockedBy)}`)
+  if (blockedBy) conditions.push(`d.blocked_by = ${place(blockedBy)}`)
   return conditions.join(' and ')
 }
 
@@ -182,63 +172,63 @@ export function caseMatches(filter: CaseFilter, values: Values): string {
  * SQL: the numbers of a few cases that include all matching ones, each found by an index of its own. For unresolved cases a key
  * may be anywhere in the case's key; for the many resolved ones it has to be a prefix.
  */
-export function narrow(filter: CaseFilter, values: Values): string | null {
+export function narrow(filter: CaseFilter, place: PlaceValue): string | null {
   const { key, keys, run, assignee, blockedBy, department, text } = filter
-  if (run !== undefined) return `select d.id from dirsync.dead_letter d where ${wasIn(run, values)}`
-  if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${values.add(blockedBy)}`
-  if (keys) return `select d.id from dirsync.dead_letter d where ${isOfOne(keys, values)}`
+  if (run !== undefined) return `select d.id from dirsync.dead_letter d where ${wasIn(run, place)}`
+  if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${place(blockedBy)}`
+  if (keys) return `select d.id from dirsync.dead_letter d where ${isOfOne(keys, place)}`
   if (key) {
-    const beginning = `${LOWER_KEY} like ${values.add(`${pattern(key)}%`)}`
+    const beginning = `${LOWER_KEY} like ${place(`${pattern(key)}%`)}`
     const isPart = key.length >= PART_FROM && statesOf(filter).some(state => openStates.has(state))
     if (!isPart) return `select d.id from dirsync.dead_letter d where ${beginning}`
     return `(select d.id from dirsync.dead_letter d where ${beginning})
             union
             (select d.id from dirsync.dead_letter d
              where d.state not in ('resolved', 'ignored')
-               and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
+               and ${LOWER_KEY} like ${place(`%${pattern(key)}%`)})`
   }
   if (assignee && assignee !== UNASSIGNED)
-    return `select d.id from dirsync.dead_letter d where d.assignee = ${values.add(assignee)}`
+    return `select d.id from dirsync.dead_letter d where d.assignee = ${place(assignee)}`
   if (text)
-    return `select distinct v.dead_letter_id as id from dirsync.dead_letter_event v where ${hasWords(text, values)}`
+    return `select distinct v.dead_letter_id as id from dirsync.dead_letter_event v where ${hasWords(text, place)}`
   if (department) {
-    const place = values.add(department)
+    const code = place(department)
     return `(select d.id from dirsync.employee e
              join dirsync.dead_letter d on d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-             where e.dept_code = ${place})
+             where e.dept_code = ${code})
             union
-            (select d.id from dirsync.dead_letter d where lower(d.entity_key collate "C") = lower(${place} collate "C"))`
+            (select d.id from dirsync.dead_letter d where lower(d.entity_key collate "C") = lower(${code} collate "C"))`
   }
   return null
 }
 
-function ago(time: string, values: Values): string {
-  return `now() - ${values.add(periodMs(time))} * interval '1 millisecond'`
+function ago(time: string, place: PlaceValue): string {
+  return `now() - ${place(periodMs(time))} * interval '1 millisecond'`
 }
 
-function hasWords(text: string, values: Values): string {
-  return `${PERSONS_WORDS} and v.note ilike ${values.add(`%${text.replace(/[\\%_]/g, '\\$&')}%`)}`
+function hasWords(text: string, place: PlaceValue): string {
+  return `${PERSONS_WORDS} and v.note ilike ${place(`%${text.replace(/[\\%_]/g, '\\$&')}%`)}`
 }
 
-function ofDepartment(code: string, values: Values): string {
-  const place = values.add(code)
-  return `(d.entity = 'department' and d.entity_key = ${place}
+function ofDepartment(department: string, place: PlaceValue): string {
+  const code = place(department)
+  return `(d.entity = 'department' and d.entity_key = ${code}
            or d.entity = 'employee' and exists (
              select from dirsync.employee e
-             where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key and e.dept_code = ${place}))`
+             where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key and e.dept_code = ${code}))`
 }
 
-function hasKey(key: string, values: Values): string {
-  const beginning = `${LOWER_KEY} like ${values.add(`${pattern(key)}%`)}`
+function hasKey(key: string, place: PlaceValue): string {
+  const beginning = `${LOWER_KEY} like ${place(`${pattern(key)}%`)}`
   if (key.length < PART_FROM) return beginning
   return `(${beginning} or d.state not in ('resolved', 'ignored')
-           and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
+           and ${LOWER_KEY} like ${place(`%${pattern(key)}%`)})`
 }
 
-function isOfOne(names: readonly string[], values: Values): string {
+function isOfOne(names: readonly string[], place: PlaceValue): string {
   const keys = names.flatMap(keysOfName)
-  const codes = values.add(keys.map(({ enterpriseCode }) => enterpriseCode))
-  const userids = values.add(keys.map(({ userid }) => userid))
+  const codes = place(keys.map(({ enterpriseCode }) => enterpriseCode))
+  const userids = place(keys.map(({ userid }) => userid))
   return `d.entity = 'employee'
           and (d.enterprise_code, d.entity_key) in (select * from unnest(${codes}::text[], ${userids}::text[]))`
 }
@@ -248,7 +238,7 @@ function pattern(key: string): string {
   return key.replace(/[A-Z]/g, capital => capital.toLowerCase()).replace(/[\\%_]/g, '\\$&')
 }
 
-function wasIn(run: number, values: Values): string {
-  const place = values.add(run)
-  return `(d.first_run_id = ${place} or d.last_run_id = ${place})`
+function wasIn(run: number, place: PlaceValue): string {
+  const id = place(run)
+  return `(d.first_run_id = ${id} or d.last_run_id = ${id})`
 }

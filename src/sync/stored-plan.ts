@@ -11,7 +11,7 @@ import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.t
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
-import { onlyRow, type Pool, transaction } from '../lib/database.ts'
+import { onlyRow, type PlaceValue, type Pool, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { saidBy, toStore } from '../texts/message.ts'
 import { keyList, MOST_KEYS } from './case-filter.ts'
@@ -106,7 +106,7 @@ export type PlanFilter = z.infer<typeof PlanFilter>
 function matching(
   { reason, field, from, department, enterprise, key, keys, decision }: PlanFilter,
   decisions: readonly number[],
-  place: (value: unknown) => string,
+  place: PlaceValue,
 ): string[] {
   return [
     reason !== undefined && `w.reason = ${place(reason)}`,
@@ -153,8 +153,7 @@ export async function plannedEntities(
   )
   // As values, so that PostgreSQL knows how many rows each has.
   const decisions = decided.map(({ id }) => id)
-  const values: unknown[] = [runId, limit]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(runId, limit)
   // The statement has only the given conditions: each combination has an index of its own.
   const conditions = ['w.run_id = $1', 'w.reason is not null', ...matching(filter, decisions, place)]
   const { field } = filter
@@ -206,8 +205,7 @@ export async function plannedEntities(
 
 /** How many undecided rows of a stored plan match a filter, at most so many. */
 export async function countOpen(db: Pool, runId: number, filter: PlanPart, most: number): Promise<number> {
-  const values: unknown[] = [runId, most]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(runId, most)
   const conditions = matching({ ...filter, decision: 'open' }, [], place)
   if (filter.odd) conditions.push('w.odd')
   const { rows } = await db.query<{ n: number }>(

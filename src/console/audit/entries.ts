@@ -8,7 +8,7 @@ import {
   type Paged,
   pageByMoment,
 } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { type Pool, placeholders } from '../../lib/database.ts'
 
 /** Commands of people: `dirsync.command`, which is written before anything takes effect and never changed. */
 export const CommandRow = z.object({
@@ -44,25 +44,24 @@ export async function listCommands(
   filter: CommandFilter,
   page: PageAsked,
 ): Promise<Paged<CommandRow>> {
-  const values: unknown[] = [page.limit + 1]
-  const add = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(page.limit + 1)
   const conditions: string[] = []
-  if (filter.name) conditions.push(`name = ${add(filter.name)}`)
-  if (filter.run !== undefined) conditions.push(`run_id = ${add(filter.run)}`)
-  if (filter.case !== undefined) conditions.push(`dead_letter_id = ${add(filter.case)}`)
-  if (filter.from) conditions.push(`requested_at >= ${add(filter.from)}`)
-  if (filter.to) conditions.push(`requested_at < ${add(filter.to)}`)
+  if (filter.name) conditions.push(`name = ${place(filter.name)}`)
+  if (filter.run !== undefined) conditions.push(`run_id = ${place(filter.run)}`)
+  if (filter.case !== undefined) conditions.push(`dead_letter_id = ${place(filter.case)}`)
+  if (filter.from) conditions.push(`requested_at >= ${place(filter.from)}`)
+  if (filter.to) conditions.push(`requested_at < ${place(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
   if (position) {
     const [moment, id] = position
-    conditions.push(`(requested_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
+    conditions.push(`(requested_at, id) < (${momentOfKey(place(moment))}, ${place(id)})`)
   }
   const found = (which: string) =>
     `select * from dirsync.command
      where ${[which, ...conditions].join(' and ')} order by requested_at desc, id desc limit $1`
   // A few people ask: each one's commands are at the end of an index.
   const source = filter.who
-    ? `unnest(${add(await askersLike(db, filter.who))}::text[]) as asker (name)
+    ? `unnest(${place(await askersLike(db, filter.who))}::text[]) as asker (name)
        cross join lateral (${found('requested_by = asker.name')}) c`
     : `(${found('true')}) c`
   const { rows } = await db.query<CommandRow & { cursor_moment: number }>(

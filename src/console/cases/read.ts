@@ -9,7 +9,7 @@ import {
   onePage,
   type Paged,
 } from '../../lib/cursor.ts'
-import { onlyRow, type Pool } from '../../lib/database.ts'
+import { onlyRow, type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
 import {
   type CaseFilter,
   caseMatches,
@@ -17,7 +17,6 @@ import {
   LOWER_KEY,
   narrow,
   statesOf,
-  Values,
 } from '../../sync/case-filter.ts'
 import { openStates } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
@@ -96,7 +95,7 @@ type Few = number[] | null
 
 /** The few cases that a filter may be about, for its page and its count. */
 export function fewCases(db: Pool, filter: CaseFilter): Promise<Few> {
-  return idsOf(db, values => narrow(filter, values))
+  return idsOf(db, place => narrow(filter, place))
 }
 
 interface PageOptions {
@@ -124,24 +123,24 @@ export async function listCasesPage(
 ): Promise<Paged<DeadLetter>> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
-  const values = new Values()
-  const conditions = [caseMatches(filter, values)]
+  const { values, place } = placeholders()
+  const conditions = [caseMatches(filter, place)]
   const last = decodeCursor<typeof position>(position, after)
   if (last) {
     const [at, id] = last
     const behind = direction === 'asc' ? '>' : '<'
-    conditions.push(`(${sql}, d.id) ${behind} (${value(values.add(at))}, ${values.add(id)})`)
+    conditions.push(`(${sql}, d.id) ${behind} (${value(place(at))}, ${place(id)})`)
   }
-  const most = values.add(limit + 1)
+  const most = place(limit + 1)
   const found = (which = 'true') =>
     `select d.id, ${sql} as at from dirsync.dead_letter d
      where ${[which, ...conditions].join(' and ')} order by ${sql} ${direction}, d.id ${direction} limit ${most}`
 
   const narrowed = known === undefined ? await fewCases(db, filter) : known
-  const few = narrowed ?? (await idsOf(db, values => ofCauses(filter, by, values)))
-  const lanes = few === null ? lanesOf(filter, by, values) : null
+  const few = narrowed ?? (await idsOf(db, place => ofCauses(filter, by, place)))
+  const lanes = few === null ? lanesOf(filter, by, place) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
-  const page = lane ?? found(`d.id = any (${values.add(few)})`)
+  const page = lane ?? found(`d.id = any (${place(few)})`)
   const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
     `with page as materialized (
        select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
@@ -149,7 +148,7 @@ export async function listCasesPage(
      select d.*, ${key('page.at')} as cursor_key
      from page join dirsync.dead_letter d on d.id = page.id
      order by page.at ${direction}, page.id ${direction}`,
-    values.all,
+    values,
   )
   const { items, next } = onePage(rows, limit, row => [row.cursor_key, row.id])
   return { items: items.map(({ cursor_key: _, ...row }) => row), next }
@@ -167,23 +166,23 @@ export function everyCase(
 }
 
 /** The ids that a statement gives; null if there is none, or they are many. */
-async function idsOf(db: Pool, statement: (values: Values) => string | null): Promise<Few> {
-  const values = new Values()
-  const narrowed = statement(values)
+async function idsOf(db: Pool, statement: (place: PlaceValue) => string | null): Promise<Few> {
+  const { values, place } = placeholders()
+  const narrowed = statement(place)
   if (narrowed === null) return null
   const { rows } = await db.query<{ ids: number[] }>(
     `select coalesce(array_agg(id::float8), '{}') as ids from (${narrowed} limit ${FEW + 1}) few`,
-    values.all,
+    values,
   )
   const { ids } = onlyRow(rows)
   return ids.length > FEW ? null : ids
 }
 
 /** SQL: the cases of the causes, where no index keeps those of a cause in the order. */
-function ofCauses(filter: CaseFilter, by: keyof typeof BY, values: Values): string | null {
+function ofCauses(filter: CaseFilter, by: keyof typeof BY, place: PlaceValue): string | null {
   if (hasLanes(by)) return null
   if (!filter.categories && filter.code === undefined) return null
-  const { each, has } = lanesOf(filter, 'last_failed', values)
+  const { each, has } = lanesOf(filter, 'last_failed', place)
   return `select d.id from ${each} join dirsync.dead_letter d on ${has}`
 }
 
@@ -193,7 +192,7 @@ function hasLanes(by: keyof typeof BY): boolean {
 }
 
 /** SQL: the parts of the table that one index each keeps in order, and which cases `d` belong to them. */
-function lanesOf(filter: CaseFilter, by: keyof typeof BY, values: Values): { each: string; has: string } {
+function lanesOf(filter: CaseFilter, by: keyof typeof BY, place: PlaceValue): { each: string; has: string } {
   if (!hasLanes(by)) return { each: '(select) lane', has: UNRESOLVED }
   const { categories, code } = filter
   const closed = includesClosed(filter)
@@ -201,17 +200,17 @@ function lanesOf(filter: CaseFilter, by: keyof typeof BY, values: Values): { eac
     return {
       each: `(select category, coalesce(platform_code, 0) as code from dirsync.tally
               where source = 'dead_letter' and state <> 'ignored'
-                ${categories ? `and category = any (${values.add(categories)})` : ''}
-                ${code === undefined ? '' : `and coalesce(platform_code, 0) = ${values.add(code)}`}
+                ${categories ? `and category = any (${place(categories)})` : ''}
+                ${code === undefined ? '' : `and coalesce(platform_code, 0) = ${place(code)}`}
               group by 1, 2 having sum(n) > 0) lane`,
       has: `d.category = lane.category and coalesce(d.platform_code, 0) = lane.code and ${UNRESOLVED}`,
     }
   if (by === 'first_failed') return { each: '(select) lane', has: UNRESOLVED }
   const states = statesOf(filter)
-  const each = `unnest(${values.add(states)}::text[]) as lane (state)`
+  const each = `unnest(${place(states)}::text[]) as lane (state)`
   if (closed && categories && states.every(state => !openStates.has(state)))
     return {
-      each: `${each} cross join unnest(${values.add(categories)}::text[]) as cause (category)`,
+      each: `${each} cross join unnest(${place(categories)}::text[]) as cause (category)`,
       has: `d.category = cause.category and d.state = lane.state and d.state in ('resolved', 'ignored')`,
     }
   return { each, has: 'd.state = lane.state' }
@@ -229,13 +228,13 @@ export async function countCases(
   const tallied = await countFromTally(db, filter)
   if (tallied !== null) return { count: tallied, more: false }
   const few = known === undefined ? await fewCases(db, filter) : known
-  const values = new Values()
-  const conditions = [caseMatches(filter, values)]
-  if (few !== null) conditions.push(`d.id = any (${values.add(few)})`)
+  const { values, place } = placeholders()
+  const conditions = [caseMatches(filter, place)]
+  if (few !== null) conditions.push(`d.id = any (${place(few)})`)
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n
-     from (select from dirsync.dead_letter d where ${conditions.join(' and ')} limit ${values.add(cap + 1)}) found`,
-    values.all,
+     from (select from dirsync.dead_letter d where ${conditions.join(' and ')} limit ${place(cap + 1)}) found`,
+    values,
   )
   const { n } = onlyRow(rows)
   return { count: Math.min(n, cap), more: n > cap }

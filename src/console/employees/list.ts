@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES, type ShownEmployeeStatus } from '../../sync/figures.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 
@@ -48,10 +48,9 @@ export function listStatement(
   after: [enterpriseCode: string, userid: string] | null,
   limit: number,
 ): { text: string; values: unknown[] } {
-  const values: unknown[] = [limit]
-  const value = (given: unknown) => `$${values.push(given)}`
+  const { values, place } = placeholders(limit)
   const { status, department } = filter
-  const from = status && !department ? withStatus(status, after, value) : inOrder(filter, after, value)
+  const from = status && !department ? withStatus(status, after, place) : inOrder(filter, after, place)
   const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
             e.acknowledged_at, ${openCases('e', 'e.withheld')} as open_cases
      from (${from}) e
@@ -80,20 +79,16 @@ type Position = Parameters<typeof listStatement>[1]
 const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.acknowledged_at, e.status, e.withheld'
 
 /** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
-function inOrder(
-  { status, department }: EmployeeFilter,
-  after: Position,
-  value: (given: unknown) => string,
-): string {
+function inOrder({ status, department }: EmployeeFilter, after: Position, place: PlaceValue): string {
   const conditions = ['true']
   if (department)
     conditions.push(
       `e.platform_state = 'in_service'`,
-      `e.enterprise_code = ${value(department.enterpriseCode)}`,
-      `e.dept_code = ${value(department.code)}`,
+      `e.enterprise_code = ${place(department.enterpriseCode)}`,
+      `e.dept_code = ${place(department.code)}`,
     )
-  if (status) conditions.push(`${employeeStatus('e')} = ${value(status)}`)
-  if (after) conditions.push(`(e.enterprise_code, e.userid) > (${after.map(value).join(', ')})`)
+  if (status) conditions.push(`${employeeStatus('e')} = ${place(status)}`)
+  if (after) conditions.push(`(e.enterprise_code, e.userid) > (${after.map(place).join(', ')})`)
   return `select ${COLUMNS} from dirsync.employee e
           where ${conditions.join(' and ')}
           order by e.enterprise_code, e.userid limit $1`
@@ -103,12 +98,12 @@ function inOrder(
  * SQL: employees of a status, from each enterprise that has some as many as a page shows: those of one may wait while those of
  * another are halted, and neither are read through in search of the others.
  */
-function withStatus(status: ListedStatus, after: Position, value: (given: unknown) => string): string {
-  const [enterprise, userid] = (after ?? ['', '']).map(value)
+function withStatus(status: ListedStatus, after: Position, place: PlaceValue): string {
+  const [enterprise, userid] = (after ?? ['', '']).map(place)
   return `select e.*
           from (select t.enterprise_code, t.state from dirsync.tally t
                 where t.source = 'employee' and t.enterprise_code >= ${enterprise}
-                  and ${employeeStatus('t', 'state')} = ${value(status)}
+                  and ${employeeStatus('t', 'state')} = ${place(status)}
                 group by 1, 2 having sum(t.n) > 0) lane
           cross join lateral (
             select ${COLUMNS} from dirsync.employee e

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { type Pool, placeholders } from '../../lib/database.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { beginningWith } from '../../sync/stored-plan.ts'
 
@@ -44,8 +44,7 @@ export async function listPaymentOrders(
   db: Pool,
   { enterprise, userid, status, number, from, until, after, limit }: OrderFilter & PageAsked,
 ): Promise<Paged<PaymentOrderRow>> {
-  const values: unknown[] = [limit + 1]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
   // The index of an employee's orders begins with the enterprise.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type Paged } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { type Pool, placeholders } from '../../lib/database.ts'
 import { JOB_OPERATIONS } from '../../queue/job.ts'
 import type { Ask } from '../ask.ts'
 import { keyWords } from '../cases/parts.ts'
@@ -32,8 +32,7 @@ export async function readWork(
   { operation, cursor, limit }: WorkInput,
 ): Promise<Paged<ListedWork>> {
   const after = decodeCursor(z.tuple([z.string(), z.string(), z.string(), z.string()]), cursor)
-  const values: unknown[] = [limit + 1]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (operation) conditions.push(`operation = ${place(operation)}`)
   if (after)

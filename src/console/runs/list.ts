@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
 import { readPace } from '../../sync/figures.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { TimeLeft, timesLeft } from '../../sync/time-left.ts'
@@ -93,8 +93,7 @@ export const REJECTED = `case when r.undecided is null then 0 else (
 
 /** Runs, newest first. */
 export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked): Promise<Paged<ListedRun>> {
-  const values: unknown[] = [page.limit + 1]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const { values, place } = placeholders(page.limit + 1)
   const conditions = [runMatches(filter, place)]
   const before = decodeCursor(z.tuple([z.int()]), page.after)
   if (before) conditions.push(`r.id < ${place(before[0])}`)
@@ -126,7 +125,7 @@ export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked)
 }
 
 /** SQL: whether run `r` matches. It contains only the given conditions, so that each filter can use its index. */
-function runMatches(filter: RunFilter, place: (value: unknown) => string): string {
+function runMatches(filter: RunFilter, place: PlaceValue): string {
   const conditions = ['true']
   if (filter.ids) conditions.push(`r.id = any (${place(filter.ids)})`)
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
@@ -149,7 +148,7 @@ function runMatches(filter: RunFilter, place: (value: unknown) => string): strin
 /** In the terms of the index, so that PostgreSQL uses it. */
 const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})`
 
-function byCondition(by: string, place: (value: unknown) => string): string {
+function byCondition(by: string, place: PlaceValue): string {
   if (by === 'people') return PEOPLE
   if (by === 'dirsync') return `not (${PEOPLE})`
   if (BY_ITSELF.some(name => name === by)) return `r.requested_by = ${place(by)}`

@@ -6,6 +6,7 @@ import {
   groupCases,
   listCasesPage,
 } from '../../../src/console/cases/read.ts'
+import { placeholders } from '../../../src/lib/database.ts'
 import {
   type CaseFilter,
   caseFilterSchema,
@@ -13,7 +14,6 @@ import {
   filterQuery,
   narrow,
   UNASSIGNED,
-  Values,
 } from '../../../src/sync/case-filter.ts'
 import { fail, hash, plant, plantRun } from '../../sync/planted.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
@@ -258,7 +258,7 @@ describe('a list of cases', () => {
 })
 
 test('a part of a key is looked for in an index alone, without the cases themselves', async () => {
-  const values = new Values()
+  const { values, place } = placeholders()
   const client = await store.pool.connect()
   try {
     // Among several indexes, which one is taken depends on what the pages hold; left alone, it shows whether it has what is asked.
@@ -268,7 +268,7 @@ test('a part of a key is looked for in an index alone, without the cases themsel
       for name in select indexrelid::regclass::text from pg_index
         where indrelid = 'dirsync.dead_letter'::regclass and indexrelid <> 'dirsync.dead_letter_open_key'::regclass
       loop execute 'drop index ' || name; end loop; end $$`)
-    const { rows } = await client.query(`explain ${narrow({ key: 'part' }, values)}`, values.all)
+    const { rows } = await client.query(`explain ${narrow({ key: 'part' }, place)}`, values)
     expect(rows.map(row => row['QUERY PLAN']).join('\n')).toContain(
       'Index Only Scan using dead_letter_open_key',
     )
