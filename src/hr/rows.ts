@@ -1,3 +1,4 @@
+import { likeBeginning } from '../lib/text.ts'
 import type { HrQuery, KeyCondition } from './server.ts'
 import { type Dialect, type MappedColumn, type MappingFile, quotedName } from './statement.ts'
 
@@ -66,11 +67,6 @@ export function selectRows(
 /** All conditions of a query, in the order in which they are numbered. */
 export function conditionsOf({ where = [], any = [] }: HrQuery): KeyCondition[] {
   return [...where, ...any]
-}
-
-/** A pattern for LIKE of texts that begin so, where a backslash escapes. */
-export function likeBeginning(text: string): string {
-  return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** Whether a condition is one of `likePatterns`. */

@@ -148,3 +148,13 @@ export function platformTime(text: string): Date | null {
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
+
+/** A text as LIKE takes it literally, where a backslash escapes. */
+export function likeText(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
+}
+
+/** A pattern for LIKE of texts that begin so. */
+export function likeBeginning(text: string): string {
+  return `${likeText(text)}%`
+}

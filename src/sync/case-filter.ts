@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { keysOfName } from '../directory/employee.ts'
 import type { PlaceValue } from '../lib/database.ts'
+import { likeBeginning, likeText, lowerAscii } from '../lib/text.ts'
 import { periodMs } from '../lib/time-text.ts'
 import { worded } from '../texts/message.ts'
 import { CASE_STATES, type CaseState, openStates } from './cases.ts'
@@ -178,14 +179,12 @@ export function narrow(filter: CaseFilter, place: PlaceValue): string | null {
   if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${place(blockedBy)}`
   if (keys) return `select d.id from dirsync.dead_letter d where ${isOfOne(keys, place)}`
   if (key) {
-    const beginning = `${LOWER_KEY} like ${place(`${pattern(key)}%`)}`
+    const beginning = keyBegins(key, place)
     const isPart = key.length >= PART_FROM && statesOf(filter).some(state => openStates.has(state))
     if (!isPart) return `select d.id from dirsync.dead_letter d where ${beginning}`
     return `(select d.id from dirsync.dead_letter d where ${beginning})
             union
-            (select d.id from dirsync.dead_letter d
-             where d.state not in ('resolved', 'ignored')
-               and ${LOWER_KEY} like ${place(`%${pattern(key)}%`)})`
+            (select d.id from dirsync.dead_letter d where ${openKeyHas(key, place)})`
   }
   if (assignee && assignee !== UNASSIGNED)
     return `select d.id from dirsync.dead_letter d where d.assignee = ${place(assignee)}`
@@ -207,7 +206,7 @@ function ago(time: string, place: PlaceValue): string {
 }
 
 function hasWords(text: string, place: PlaceValue): string {
-  return `${PERSONS_WORDS} and v.note ilike ${place(`%${text.replace(/[\\%_]/g, '\\$&')}%`)}`
+  return `${PERSONS_WORDS} and v.note ilike ${place(`%${likeText(text)}%`)}`
 }
 
 function ofDepartment(department: string, place: PlaceValue): string {
@@ -219,10 +218,16 @@ function ofDepartment(department: string, place: PlaceValue): string {
 }
 
 function hasKey(key: string, place: PlaceValue): string {
-  const beginning = `${LOWER_KEY} like ${place(`${pattern(key)}%`)}`
-  if (key.length < PART_FROM) return beginning
-  return `(${beginning} or d.state not in ('resolved', 'ignored')
-           and ${LOWER_KEY} like ${place(`%${pattern(key)}%`)})`
+  const beginning = keyBegins(key, place)
+  return key.length < PART_FROM ? beginning : `(${beginning} or ${openKeyHas(key, place)})`
+}
+
+function keyBegins(key: string, place: PlaceValue): string {
+  return `${LOWER_KEY} like ${place(likeBeginning(lowerAscii(key)))}`
+}
+
+function openKeyHas(part: string, place: PlaceValue): string {
+  return `d.state not in ('resolved', 'ignored') and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
 }
 
 function isOfOne(names: readonly string[], place: PlaceValue): string {
@@ -231,11 +236,6 @@ function isOfOne(names: readonly string[], place: PlaceValue): string {
   const userids = place(keys.map(({ userid }) => userid))
   return `d.entity = 'employee'
           and (d.enterprise_code, d.entity_key) in (select * from unnest(${codes}::text[], ${userids}::text[]))`
-}
-
-/** Escapes the three characters that LIKE interprets. */
-function pattern(key: string): string {
-  return key.replace(/[A-Z]/g, capital => capital.toLowerCase()).replace(/[\\%_]/g, '\\$&')
 }
 
 function wasIn(run: number, place: PlaceValue): string {

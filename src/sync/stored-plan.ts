@@ -13,6 +13,7 @@ import type { EmployeeLookup } from '../hr/sources.ts'
 import { whileLocked } from '../lib/advisory-lock.ts'
 import { onlyRow, type PlaceValue, type Pool, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { likeBeginning } from '../lib/text.ts'
 import { saidBy, toStore } from '../texts/message.ts'
 import { keyList, MOST_KEYS } from './case-filter.ts'
 import type { Work } from './outbox.ts'
@@ -114,7 +115,7 @@ function matching(
     from !== undefined && `w.from_department = ${place(from)}`,
     department !== undefined && `w.department = ${place(department)}`,
     enterprise !== undefined && `w.enterprise_code = ${place(enterprise)}`,
-    key !== undefined && `w.entity_key collate "C" like ${place(beginningWith(key))}`,
+    key !== undefined && `w.entity_key collate "C" like ${place(likeBeginning(key))}`,
     // The first condition is for the index.
     keys !== undefined &&
       `w.entity_key collate "C" = any (${place(keys.flatMap(keysOfName).map(({ userid }) => userid))})
@@ -244,11 +245,6 @@ export async function keepOutcomes(db: Pool): Promise<number> {
       [id, sender, held, part],
     )
   return rows.length
-}
-
-/** A pattern for LIKE. */
-export function beginningWith(text: string): string {
-  return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** The changes of a planned entity, by its current HR row. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type Pool, placeholders } from '../../lib/database.ts'
+import { likeBeginning } from '../../lib/text.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
-import { beginningWith } from '../../sync/stored-plan.ts'
 
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
 
@@ -52,7 +52,7 @@ export async function listPaymentOrders(
     conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, ''))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
-  if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(beginningWith(number))}`)
+  if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(likeBeginning(number))}`)
   if (from !== undefined) conditions.push(`${MADE} >= ${place(from)}`)
   if (until !== undefined) conditions.push(`${MADE} < ${place(until)}`)
   const position = decodeCursor(z.tuple([z.string(), z.string()]), after)
@@ -155,7 +155,7 @@ export async function listTaxpayers(
      order by enterprise_code, identifier, taxpayer_nature, taxpayer_name limit $8`,
     [
       enterprise ?? null,
-      identifier === undefined ? null : beginningWith(identifier),
+      identifier === undefined ? null : likeBeginning(identifier),
       gone,
       ...position,
       limit + 1,

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { likeBeginning } from '../../hr/rows.ts'
 import type { Pool } from '../../lib/database.ts'
-import { lowerAscii } from '../../lib/text.ts'
+import { likeBeginning, lowerAscii } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
 import type { DepartmentKey, People } from '../people.ts'
