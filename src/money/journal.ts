@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type Asker, actAs } from '../sync/commands.ts'
+import { type Asker, actAs, noteCommand } from '../sync/commands.ts'
 import { message, type Said, SaidError, toStore } from '../texts/message.ts'
 
 /**
@@ -237,10 +237,7 @@ export class Journal<Row extends Entry> {
         [number],
       )
       if (rowCount === 0) return undefined
-      await client.query('select dirsync.note_command($1, null, $2)', [
-        `resolve_${table}`,
-        { [numberColumn]: number, state, reason },
-      ])
+      await noteCommand(client, `resolve_${table}`, { [numberColumn]: number, state, reason })
       const { rows } = await client.query<Row>(
         `update ${this.#table} t
          set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}

@@ -343,6 +343,11 @@ export async function actAs(client: ClientBase, { actor, address }: Asker): Prom
   )
 }
 
+/** Records a command without a run of its own, in this transaction. */
+export async function noteCommand(client: ClientBase, name: string, values: object): Promise<void> {
+  await client.query('select dirsync.note_command($1, null, $2)', [name, values])
+}
+
 async function expectVersion(client: ClientBase, id: number, version: number | undefined): Promise<void> {
   if (version !== undefined) await client.query('select dirsync.expect_version($1, $2)', [id, version])
 }

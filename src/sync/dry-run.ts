@@ -6,8 +6,7 @@ import { onlyRow, type Pool, type PoolClient, storable, transaction } from '../l
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import { message, toStore } from '../texts/message.ts'
-import type { Asker } from './commands.ts'
-import { CommandError } from './commands.ts'
+import { type Asker, actAs, CommandError, noteCommand } from './commands.ts'
 import { readInChild } from './dry-run-child.ts'
 import { type Mistake, mistakeOf, TRIED } from './dry-run-reading.ts'
 import type { RunLimits } from './safety.ts'
@@ -77,10 +76,7 @@ function insertDryRun(
   state: 'requested' | 'running',
 ): Promise<number> {
   return transaction(db, async client => {
-    await client.query(
-      `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,
-      [asker.actor, asker.address ?? ''],
-    )
+    await actAs(client, asker)
     if (state === 'requested') await demandTurn(client)
     const { rows } = await client.query<{ id: number }>(
       `insert into dirsync.dry_run (mapping, address, state, hr_source, starts, started_at)
@@ -90,7 +86,7 @@ function insertDryRun(
       [storable(sql), asker.address ?? null, state, source],
     )
     const { id } = onlyRow(rows)
-    await client.query(`select dirsync.note_command('dry_run', null, $1)`, [{ dry_run: id }])
+    await noteCommand(client, 'dry_run', { dry_run: id })
     await client.query(`select pg_notify('dirsync', 'dry run')`)
     return id
   })

@@ -4,7 +4,6 @@ import type { ChannelSettings } from '../../alerts/channel.ts'
 import { sendTest, TestAnswer } from '../../alerts/courier.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
-import { asAsker } from '../../sync/commands.ts'
 import { readDeployment } from '../../sync/deployment.ts'
 import { message, worded } from '../../texts/message.ts'
 import { action, plainText, read, rowNumber } from '../endpoint.ts'
@@ -212,9 +211,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
         const channel = config.channels.find(({ name }) => name === params.channel)
         if (!channel) throw new Problem('not_found', ask.t('alerts.test.elsewhere', params))
         assertRested(lastTests, channel, ask.now)
-        await asAsker(pool, ask.asker, client =>
-          client.query(`select dirsync.note_command('test_alert', null, $1)`, [{ channel: channel.name }]),
-        )
+        await ask.commands.note('test_alert', { channel: channel.name })
         const test = await sendTest(channel, {
           consoleUrl: config.CONSOLE_URL,
           deployment: { id: (await readDeployment(pool))?.id ?? null, name: config.DEPLOYMENT_NAME },

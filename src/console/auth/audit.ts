@@ -1,5 +1,5 @@
 import { type Pool, type PoolClient, transaction } from '../../lib/database.ts'
-import { type Asker, actAs } from '../../sync/commands.ts'
+import { type Asker, actAs, noteCommand } from '../../sync/commands.ts'
 
 /** Who wants something: with the address of their browser, or by name alone. */
 export type By = Asker | string
@@ -24,5 +24,5 @@ export async function note(
   // The address of a sign-in is that of the user's browser, not that of the console's database client.
   if (typeof values.address === 'string')
     await client.query(`select set_config('dirsync.address', $1, true)`, [values.address])
-  await client.query('select dirsync.note_command($1, null, $2)', [name, values])
+  await noteCommand(client, name, values)
 }

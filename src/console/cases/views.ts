@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { filterQuery } from '../../sync/case-filter.ts'
-import { asAsker } from '../../sync/commands.ts'
+import { asAsker, noteCommand } from '../../sync/commands.ts'
 import type { Ask } from '../ask.ts'
 import { oneOrMore, plainText } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -56,7 +56,7 @@ export async function saveView(
 ): Promise<CaseView> {
   const view = { name, shared, query: viewQuery(query) }
   return asAsker(pool, asker, async client => {
-    await client.query(`select dirsync.note_command('save_view', null, $1)`, [view])
+    await noteCommand(client, 'save_view', view)
     const { rows } = await client.query<CaseView>(
       `insert into dirsync.case_view (owner, name, shared, query) values ($1, $2, $3, $4)
        on conflict (owner, name) do update set shared = excluded.shared, query = excluded.query
@@ -76,7 +76,7 @@ export async function deleteView(pool: Pool, { viewer, asker }: Ask, id: number)
     )
     const [view] = rows
     if (!view) throw new Problem('not_found', '')
-    await client.query(`select dirsync.note_command('delete_view', null, $1)`, [view])
+    await noteCommand(client, 'delete_view', view)
   })
 }
 

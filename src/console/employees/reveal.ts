@@ -1,7 +1,7 @@
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
-import { type Pool, transaction } from '../../lib/database.ts'
-import type { Asker } from '../../sync/commands.ts'
+import type { Pool } from '../../lib/database.ts'
+import { type Asker, asAsker, noteCommand } from '../../sync/commands.ts'
 import { present } from '../../sync/employee.ts'
 
 /** In place of a field: the whole row. */
@@ -37,15 +37,10 @@ export async function revealValues(
   if (reason === '') throw new RevealError('REASON_MISSING', 'say why you need to see the value')
   if (field !== WHOLE_ROW && !EMPLOYEE_FIELDS.some(name => name === field))
     throw new RevealError('FIELD_UNKNOWN', `${field} is not a field of an employee`)
-  await transaction(db, async client => {
-    await client.query(
-      `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,
-      [asker.actor, asker.address ?? ''],
-    )
-    await client.query(`select dirsync.note_command('reveal', null, $1)`, [
-      { enterprise_code: key.enterpriseCode, userid: key.userid, field, reason },
-    ])
-  })
+  const { enterpriseCode: enterprise_code, userid } = key
+  await asAsker(db, asker, client =>
+    noteCommand(client, 'reveal', { enterprise_code, userid, field, reason }),
+  )
   const row = (await hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS })).get(
     keyText(key),
   )

@@ -4,7 +4,6 @@ import { type Entry, type Journal, JournalError } from '../../money/journal.ts'
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
-import { asAsker } from '../../sync/commands.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -101,11 +100,7 @@ export function money(services: Needs) {
       async run(ask, { params: { number } }) {
         const refund = await entryOf(ask, refundJournal, number)
         if (!isOpen(refund)) throw decidedAlready(ask, number, refund)
-        await asAsker(pool, ask.asker, client =>
-          client.query(`select dirsync.note_command('settle_refund', null, $1)`, [
-            { outer_refund_no: number },
-          ]),
-        )
+        await ask.commands.note('settle_refund', { outer_refund_no: number })
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
         const deps = { pool, logger, client: await services.platform(), notCarriedOutAfterMs }
         return refundDetails(pool, await settleNow(deps, number))
