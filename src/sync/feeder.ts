@@ -4,9 +4,6 @@ import { FEED_MS, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { probeDelay } from './backoff.ts'
-import { readPace } from './figures.ts'
-import { endLateHalts } from './halts.ts'
-import { keysPerJob } from './job-size.ts'
 import {
   countEnqueued,
   endLateDelays,
@@ -15,7 +12,10 @@ import {
   refeedAbandoned,
   takeForQueue,
   takeProbes,
-} from './outbox.ts'
+} from './feeding.ts'
+import { readPace } from './figures.ts'
+import { endLateHalts } from './halts.ts'
+import { keysPerJob } from './job-size.ts'
 
 /** Rows per chunk. One process feeds at a time. */
 const CHUNK = 1000

@@ -120,7 +120,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'clock-put-back',
     what: 'Work waits for as long as the clock was put back.',
-    file: 'sync/outbox.ts',
+    file: 'sync/feeding.ts',
     from: 'where p.ctid = any (array(\n       select q.ctid from generate_series',
     to: 'where false and p.ctid = any (array(\n       select q.ctid from generate_series',
   },

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/claim.ts'
+import { refeed, refeedAbandoned, takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
 import {
   addWork,
   awaitPlan,
@@ -10,10 +11,6 @@ import {
   OUTBOX_TRANSITIONS,
   type OutboxState,
   postpone,
-  refeed,
-  refeedAbandoned,
-  takeForQueue,
-  takeProbes,
 } from '../../src/sync/outbox.ts'
 import { type Finished, finished, type Unfinished, unfinished } from '../../src/sync/outcome.ts'
 import { settle } from '../../src/sync/settlement.ts'

@@ -2,16 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
+import { countEnqueued, refeed, takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
 import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
-import {
-  addWork,
-  countEnqueued,
-  detachHalted,
-  postpone,
-  refeed,
-  takeForQueue,
-  takeProbes,
-} from '../../src/sync/outbox.ts'
+import { addWork, detachHalted, postpone } from '../../src/sync/outbox.ts'
 import { finishRuns } from '../../src/sync/run.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { employee } from './outcomes.ts'
