@@ -50,6 +50,11 @@ export class ConfigError extends Error {
 
 // The types of settings: from the text of a variable to its value. Descriptions are in docs/settings.md.
 
+const anyText = z.string().describe('text')
+const path = z.string().describe('path')
+const host = z.string().describe('host')
+const atMost = (limit: number) =>
+  z.string().max(limit, worded('said.wanted_at_most', { limit })).describe(`at most ${limit} characters`)
 /** A folder has no host. */
 const beginning = (protocol: string) => (protocol === 'files' ? 'files:/' : `${protocol}://`)
 const url = (...protocols: string[]) =>
@@ -108,6 +113,17 @@ const figureOrOff = (min: number, max: number) =>
     .describe(`number, ${min} to ${max}, or off`)
 const choice = <const Values extends readonly string[]>(...values: Values) =>
   z.enum(values).describe(values.join(', '))
+const flag = choice('true', 'false')
+  .transform(value => value === 'true')
+  .describe('true, false')
+/** A text that `parse` understands, which gives null for any other. */
+const parsed = <Value>(parse: (text: string) => Value | null, wanted: string) =>
+  z.string().transform((given, context) => {
+    const value = parse(given)
+    if (value !== null) return value
+    context.addIssue(wanted)
+    return z.NEVER
+  })
 /** A language tag, or a locale's name: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
 const language = z
   .string()
@@ -156,19 +172,14 @@ export interface ClaimRoles {
   roles: ReadonlyMap<string, AccessRole>
 }
 
-const CLAIM_ROLES = `claim:value=role,…, with the roles ${ACCESS_ROLES.join(', ')}`
-
-function claimRoles(text: string, context: z.RefinementCtx): ClaimRoles {
+function claimRoles(text: string): ClaimRoles | null {
   // The name of a claim may be a URL, and so contain a colon.
   const [, claim = '', pairs = ''] = /^((?:https?:\/\/)?[^:]+):(.+)$/.exec(text) ?? []
   const roles = new Map<string, AccessRole>()
   for (const pair of pairs.split(',')) {
     const [, value, role] = /^(.*[^\s=])\s*=\s*(\w+)$/.exec(pair.trim()) ?? []
     const known = ACCESS_ROLES.find(name => name === role)
-    if (value === undefined || known === undefined) {
-      context.addIssue(worded('said.wanted_claim_roles', { roles: ACCESS_ROLES }))
-      return z.NEVER
-    }
+    if (value === undefined || known === undefined) return null
     roles.set(value, known)
   }
   return { claim: claim.trim(), roles }
@@ -190,21 +201,16 @@ function isRange(text: string): boolean {
 }
 
 /** HTTP headers from a text such as `authorization=Bearer%20abc,x-tenant=7`, as the OpenTelemetry standard writes them. */
-function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string, string> {
+function httpHeaders(text: string): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()
   for (const pair of text.split(',')) {
     const [, name, value] = /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
     const decoded = value === undefined ? null : decode(value)
-    if (name === undefined || decoded === null || !/^[\t\x20-\x7e]*$/.test(decoded)) {
-      context.addIssue(worded('said.wanted_headers'))
-      return z.NEVER
-    }
+    if (name === undefined || decoded === null || !/^[\t\x20-\x7e]*$/.test(decoded)) return null
     headers.set(name, decoded)
   }
   return headers
 }
-
-const HTTP_HEADERS = 'name=value,…, with values percent-encoded'
 
 /** Null for invalid percent-encoding. */
 function decode(text: string): string | null {
@@ -304,15 +310,7 @@ export const SETTINGS = {
     group: 'HR',
     meaning:
       'When a delivery of files is complete: once nothing has changed for this time, or once a marker file is there that is newer than them.',
-    type: z
-      .string()
-      .transform((text, context) => {
-        const complete = completeness(text)
-        if (complete !== null) return complete
-        context.addIssue(worded('said.wanted_completeness'))
-        return z.NEVER
-      })
-      .describe('time, or marker:NAME'),
+    type: parsed(completeness, worded('said.wanted_completeness')).describe('time, or marker:NAME'),
     default: '60s',
     example: 'marker:_SUCCESS',
   },
@@ -327,15 +325,7 @@ export const SETTINGS = {
     group: 'HR',
     meaning:
       'The row of a workbook, or line of a CSV, with the column names, by table; only for tables where dirsync does not find it by itself.',
-    type: z
-      .string()
-      .transform((text, context) => {
-        const rows = headingRows(text)
-        if (rows !== null) return rows
-        context.addIssue(worded('said.wanted_headings'))
-        return z.NEVER
-      })
-      .describe('TABLE=ROW, …'),
+    type: parsed(headingRows, worded('said.wanted_headings')).describe('TABLE=ROW, …'),
     default: '',
     example: 'staff=3',
   },
@@ -343,28 +333,28 @@ export const SETTINGS = {
     group: 'HR',
     meaning:
       "Folder for a copy of the last complete delivery of files, for look-ups. Readable only by dirsync's user.",
-    type: z.string().describe('path'),
+    type: path,
     default: '.dirsync/hr-files',
     example: '/var/lib/dirsync/hr-files',
   },
   HR_EMPLOYEES_SQL: {
     group: 'HR',
     meaning: 'File with the SELECT that maps HR rows to employee fields.',
-    type: z.string().describe('path'),
+    type: path,
     example: 'mapping/employees.sql',
   },
   HR_DEPARTMENTS_SQL: {
     group: 'HR',
     meaning:
       'File with the SELECT that maps HR rows to departments. Without it, departments are never deleted.',
-    type: optional(z.string().describe('path')),
+    type: optional(path),
     example: 'mapping/departments.sql',
   },
   HR_SOURCES: {
     group: 'HR',
     meaning:
       'File that names several HR systems, each with its mappings and enterprises, in place of HR_DATABASE_URL, HR_EMPLOYEES_SQL and HR_DEPARTMENTS_SQL.',
-    type: optional(z.string().describe('path')),
+    type: optional(path),
     example: 'hr/sources.json',
   },
   PLATFORM_BASE_URL: {
@@ -379,16 +369,13 @@ export const SETTINGS = {
   PLATFORM_APP_ID: {
     group: 'Platform',
     meaning: 'The application id.',
-    type: z
-      .string()
-      .max(32, worded('said.wanted_at_most', { limit: 32 }))
-      .describe('at most 32 characters'),
+    type: atMost(32),
     example: 'demo-application',
   },
   PLATFORM_APP_SECRET: {
     group: 'Platform',
     meaning: "The application's secret.",
-    type: z.string().describe('text'),
+    type: anyText,
     example: 's3cret',
     secret: true,
   },
@@ -402,10 +389,7 @@ export const SETTINGS = {
   PLATFORM_ENTERPRISE_CODE: {
     group: 'Platform',
     meaning: 'Enterprise code of rows for which the mapping gives none. Empty for a single enterprise.',
-    type: z
-      .string()
-      .max(20, worded('said.wanted_at_most', { limit: 20 }))
-      .describe('at most 20 characters'),
+    type: atMost(20),
     default: '',
     example: 'E100',
   },
@@ -528,9 +512,7 @@ export const SETTINGS = {
   REFUND_PRICE_DIFFERENCE: {
     group: 'Money',
     meaning: 'true if refunds are settled by price difference: each then needs costAmount or tradeInfo.',
-    type: choice('true', 'false')
-      .transform(value => value === 'true')
-      .describe('true, false'),
+    type: flag,
     default: 'false',
     example: 'true',
   },
@@ -556,7 +538,7 @@ export const SETTINGS = {
   NOTIFICATION_HOST: {
     group: 'Money',
     meaning: 'Address that the receiver listens on.',
-    type: z.string().describe('host'),
+    type: host,
     default: '127.0.0.1',
     example: '0.0.0.0',
   },
@@ -600,7 +582,7 @@ export const SETTINGS = {
   CONSOLE_HOST: {
     group: 'Console and log',
     meaning: 'Address that the console listens on.',
-    type: z.string().describe('host'),
+    type: host,
     default: '127.0.0.1',
     example: '0.0.0.0',
   },
@@ -614,7 +596,7 @@ export const SETTINGS = {
   CONSOLE_TOKEN: {
     group: 'Console and log',
     meaning: 'Bearer token for /metrics. Without it, /metrics is open to everyone.',
-    type: optional(z.string().describe('text')),
+    type: optional(anyText),
     example: 't0ken',
     secret: true,
   },
@@ -633,9 +615,7 @@ export const SETTINGS = {
   CONSOLE_READ_ONLY: {
     group: 'Console and log',
     meaning: 'true if the console may show everything but change nothing.',
-    type: choice('true', 'false')
-      .transform(value => value === 'true')
-      .describe('true, false'),
+    type: flag,
     default: 'false',
     example: 'true',
   },
@@ -643,9 +623,7 @@ export const SETTINGS = {
     group: 'Console and log',
     meaning:
       'false if pages should not show the names of people and departments. They come from HR at each look and are kept nowhere; viewers see them masked.',
-    type: choice('true', 'false')
-      .transform(value => value === 'true')
-      .describe('true, false'),
+    type: flag,
     default: 'true',
     example: 'false',
   },
@@ -676,20 +654,24 @@ export const SETTINGS = {
     group: 'Sign-in',
     meaning:
       "dirsync's client id at the identity provider. Its redirect URI is CONSOLE_URL/sign-in/oidc/callback.",
-    type: optional(z.string().describe('text')),
+    type: optional(anyText),
     example: 'dirsync',
   },
   OIDC_CLIENT_SECRET: {
     group: 'Sign-in',
     meaning: "dirsync's secret at the identity provider.",
-    type: optional(z.string().describe('text')),
+    type: optional(anyText),
     example: 's3cret',
     secret: true,
   },
   OIDC_ROLES: {
     group: 'Sign-in',
     meaning: 'Which values of which claim give which role. A person with none of them may not sign in.',
-    type: optional(z.string().transform(claimRoles).describe(CLAIM_ROLES)),
+    type: optional(
+      parsed(claimRoles, worded('said.wanted_claim_roles', { roles: ACCESS_ROLES })).describe(
+        `claim:value=role,…, with the roles ${ACCESS_ROLES.join(', ')}`,
+      ),
+    ),
     example: 'groups:dirsync-admins=admin,dirsync-reviewers=reviewer',
   },
   OIDC_SCOPES: {
@@ -764,14 +746,18 @@ export const SETTINGS = {
   OTEL_EXPORTER_OTLP_HEADERS: {
     group: 'Traces',
     meaning: 'Headers of the requests to the collector, such as its key.',
-    type: optional(z.string().transform(httpHeaders).describe(HTTP_HEADERS)),
+    type: optional(
+      parsed(httpHeaders, worded('said.wanted_headers')).describe(
+        'name=value,…, with values percent-encoded',
+      ),
+    ),
     example: 'authorization=Bearer%20t0ken',
     secret: true,
   },
   OTEL_SERVICE_NAME: {
     group: 'Traces',
     meaning: 'The service name in traces.',
-    type: z.string().describe('text'),
+    type: anyText,
     default: 'dirsync',
     example: 'dirsync-test',
   },
