@@ -7,15 +7,15 @@ import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform, hrAddresses, knownSources } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/postgres/change-listener.ts'
-import { type HrSources, listenerOf, type NamedSource, WHOLE } from './hr/sources.ts'
+import { type HrSources, listenerOf, type NamedSource, type SourceScope, WHOLE } from './hr/sources.ts'
 import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
 import type { Loop, Loops } from './lib/loop.ts'
 import { migrate } from './lib/migrate.ts'
 import { SessionLocks } from './lib/session-locks.ts'
+import { Stops } from './lib/stops.ts'
 import { Tracer, type Tracing, UNTRACED } from './lib/tracing.ts'
-import { within } from './lib/waiting.ts'
 import { mirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
 import { refundSettler } from './money/settle.ts'
@@ -198,6 +198,13 @@ async function listen({ config, logger, notified }: Core, stops: Stops): Promise
   await listener.start()
 }
 
+/** Calls `wake` at notifications with this payload, and when some may have been missed. */
+function onNotified({ notified }: Core, payload: string, wake: () => void): void {
+  notified.push(given => {
+    if (given === payload || given === '') wake()
+  })
+}
+
 const HEARTBEAT_MS = 5000
 
 /** Registers this process in `dirsync.process` and keeps it alive there by heartbeats. */
@@ -359,9 +366,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   })
   const probe = probeAccount({ pool, client, logger })
   keepRunning(stops, settler, mirrors, probe)
-  core.notified.push(payload => {
-    if (payload === 'run' || payload === '') mirrors.wake()
-  })
+  onNotified(core, 'run', () => mirrors.wake())
   return probe
 }
 
@@ -384,12 +389,12 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const limits = limitsOf(config)
   const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
   const planners = (hr.areNamed ? [WHOLE, ...hr.all] : hr.all).map(
-    ({ name: source }) =>
+    source =>
       new Planner({
         pool,
         hr,
-        source,
-        logger: source === '' ? logger : logger.child({ source }),
+        source: source.name,
+        logger: loggerOf(core, source),
         sellerAppids: config.SELLER_APPIDS,
         ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
         limits,
@@ -412,11 +417,11 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   keepRunning(stops, coordinating, readings)
   const cron = cronOf(core, feeder)
-  core.notified.push(payload => {
+  core.notified.push(() => {
     coordinating.wake()
     readings.wake()
-    if (payload === 'schedule' || payload === '') cron.wake()
   })
+  onNotified(core, 'schedule', () => cron.wake())
 
   for (const source of schedule ? hr.all : []) {
     startListener(core, source, limits, stops)
@@ -458,7 +463,7 @@ function startListener(core: Core, scope: NamedSource, limits: RunLimits, stops:
   })
 }
 
-function loggerOf({ logger }: Core, { name }: NamedSource): Logger {
+function loggerOf({ logger }: Core, { name }: SourceScope): Logger {
   return name === '' ? logger : logger.child({ source: name })
 }
 
@@ -496,16 +501,16 @@ function cronOf({ pool, logger, schedule, cronJobs, entry }: Core, feeder: Feede
 }
 
 /** Carries out bulk actions on cases. */
-function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
+function startBulk(core: Core, stops: Stops): void {
+  const { pool, logger } = core
   const runner = bulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
   keepRunning(stops, runner)
-  notified.push(payload => {
-    if (payload === 'bulk' || payload === '') runner.wake()
-  })
+  onNotified(core, 'bulk', () => runner.wake())
 }
 
 /** Evaluates alerts and sends them, in every process, so that any process alive does it. */
-function startAlerts({ config, deployment, entry, logger, notified }: Core, stops: Stops): void {
+function startAlerts(core: Core, stops: Stops): void {
+  const { config, deployment, entry, logger } = core
   const alerts = startAlertService({
     config,
     deployment,
@@ -514,58 +519,5 @@ function startAlerts({ config, deployment, entry, logger, notified }: Core, stop
   })
   stops.afterwards(() => alerts.close())
   stops.work(() => alerts.stop())
-  notified.push(payload => {
-    if (payload === 'alerts' || payload === '') alerts.wake()
-  })
-}
-
-/** How long the work (jobs, plans, cron jobs) may take to stop. */
-const WORK_STOPS_WITHIN_MS = 7500
-/** How long every other part may take. One that hangs, say on an HR database that does not answer, is abandoned. */
-const PART_STOPS_WITHIN_MS = 500
-/** How long all of it may take, so that the process ends within 10 s: later parts are not waited for. */
-const ALL_STOPS_WITHIN_MS = 9000
-
-type Stop = () => Promise<unknown>
-
-/** How to stop everything that was started: the work first, all at once, then the other parts, the last one first. */
-class Stops {
-  readonly #work: Stop[] = []
-  readonly #parts: Stop[] = []
-  readonly #logger: Logger
-  #running: Promise<void> | undefined
-
-  constructor(logger: Logger) {
-    this.#logger = logger
-  }
-
-  work(stop: Stop): void {
-    this.#work.push(stop)
-  }
-
-  afterwards(stop: Stop): void {
-    this.#parts.push(stop)
-  }
-
-  run(): Promise<void> {
-    this.#running ??= this.#run()
-    return this.#running
-  }
-
-  async #run(): Promise<void> {
-    const deadline = performance.now() + ALL_STOPS_WITHIN_MS
-    await Promise.all(this.#work.map(stop => this.#within(WORK_STOPS_WITHIN_MS, stop)))
-    for (const stop of this.#parts.reverse()) {
-      const left = Math.max(0, Math.round(deadline - performance.now()))
-      await this.#within(Math.min(PART_STOPS_WITHIN_MS, left), stop)
-    }
-  }
-
-  async #within(ms: number, stop: Stop): Promise<void> {
-    try {
-      await within(ms, stop(), () => new Error(`it has not stopped after ${ms} ms and is left behind`))
-    } catch (error) {
-      this.#logger.warn({ error }, 'a part did not stop cleanly')
-    }
-  }
+  onNotified(core, 'alerts', () => alerts.wake())
 }
