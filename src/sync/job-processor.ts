@@ -1,7 +1,7 @@
-import { type EmployeeKey, keyText } from '../directory/employee.ts'
+import type { EmployeeKey } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
 import { HrUnavailableError, isOfHr, noSourceHas } from '../hr/source.ts'
-import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
+import type { HrSources, NamedSource } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
@@ -37,6 +37,7 @@ import {
   unsent,
 } from './outcome.ts'
 import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
+import { RowReader } from './row-reader.ts'
 import { runSpan } from './run-trace.ts'
 import type { RunLimits } from './safety.ts'
 import { settle } from './settlement.ts'
@@ -53,8 +54,6 @@ const LOCKED_MS = 1000
 const SETTLED_WITHIN_MS = 100
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
-/** How long one of several sources may take to look up rows: meanwhile its jobs occupy worker capacity that other sources need. */
-const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
 
@@ -110,7 +109,7 @@ export class JobProcessor {
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #postponements: Batcher<ClaimKey, undefined>
   /** By source: a slow or absent one does not delay the rows of another. */
-  readonly #rows: ReadonlyMap<NamedSource, Batcher<RowWanted, HrRow>>
+  readonly #rows: ReadonlyMap<NamedSource, RowReader>
   readonly #departments: ReadonlyMap<NamedSource, DepartmentReader>
   readonly #settlements: Batcher<Settlement, true>
 
@@ -127,18 +126,7 @@ export class JobProcessor {
       { maxBatch: 200 },
     )
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
-    this.#rows = new Map(
-      deps.hr.all.map(source => [
-        source,
-        new Batcher<RowWanted, HrRow>(
-          wanted => {
-            const rows = lookUpRows(source, wanted)
-            return source.codes ? within(LOOK_UP_MS, rows, tooLate) : rows
-          },
-          { maxBatch: 500 },
-        ),
-      ]),
-    )
+    this.#rows = new Map(deps.hr.all.map(source => [source, new RowReader(source)]))
     this.#departments = new Map(
       deps.hr.all.map(source => [source, new DepartmentReader(deps.pool, source, deps.limits)]),
     )
@@ -305,12 +293,9 @@ export class JobProcessor {
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
-    const isInHr = claimed.sourceHash !== null || claimed.heldHash !== null
-    const wanted = { key: employee, isInHr, mapping: mappingFor(source, claimed.mapping) }
-    const row = (await this.#rows.get(source)?.submit(wanted)) ?? null
+    const row = (await this.#rows.get(source)?.row(employee, claimed)) ?? null
     // One answer speaks for all enterprises of the source, each of which has a halt of its own.
-    if (source.codes && claimed.underHalt)
-      await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, claimed.startedAt)
+    if (source.codes) await this.#healHr(source, claimed)
     return row
   }
 
@@ -348,9 +333,12 @@ export class JobProcessor {
   ): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
     // HR has answered, although no call is made that could lift a halt.
-    if (claimed.underHalt)
-      await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, claimed.startedAt)
+    await this.#healHr(source, claimed)
     return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
+  }
+
+  async #healHr(source: NamedSource, { underHalt, startedAt }: Claim): Promise<void> {
+    if (underHalt) await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, startedAt)
   }
 
   /** Stops everything, or with several sources the work that waits for this one. */
@@ -510,31 +498,4 @@ function planNeverMatches({ active, sourceHash, cases }: Claim): JobResult {
       }),
     ],
   })
-}
-
-function tooLate(): HrUnavailableError {
-  return new HrUnavailableError(message('said.hr_late', { seconds: LOOK_UP_MS / 1000 }))
-}
-
-interface RowWanted {
-  key: EmployeeKey
-  /** As far as plans have seen. */
-  isInHr: boolean
-  /** As of `HrSource.lookup`: all workers read with the mapping of the plan that passed. */
-  mapping: string | null
-}
-
-/** The current HR rows of many jobs in one query. @throws HrUnavailableError, HrDataError, MappingError */
-async function lookUpRows({ hr }: NamedSource, wanted: RowWanted[]): Promise<HrRow[]> {
-  const rows = new Map<RowWanted, HrRow>()
-  // There is one mapping, except while a plan with another one passes.
-  for (const [mapping, group] of Map.groupBy(wanted, item => item.mapping)) {
-    const inHr = new Set(group.filter(({ isInHr }) => isInHr).map(({ key }) => keyText(key)))
-    const found = await hr.lookup(
-      group.map(({ key }) => key),
-      { mapping, expected: missing => missing.filter(key => inHr.has(keyText(key))) },
-    )
-    for (const item of group) rows.set(item, found.get(keyText(item.key)) ?? null)
-  }
-  return wanted.map(item => rows.get(item) ?? null)
 }
