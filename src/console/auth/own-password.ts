@@ -5,8 +5,7 @@ import { admitAttempt, type FailureRecord, forgiveAttempt } from './attempts.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError, SlowedError } from './failure.ts'
 import { hashPassword, isPassword } from './password.ts'
-import { endOthers } from './sessions.ts'
-import { LOCAL, voidLinks } from './users.ts'
+import { endSessions, LOCAL, voidLinks } from './users.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Who changes their password: the present one, and the session in which they do. */
@@ -56,7 +55,7 @@ export async function changeOwnPassword(
     )
     await voidLinks(client, name)
     await note(client, 'users password', { user: name })
-    return endOthers(client, name, session)
+    return endSessions(client, name, session)
   })
 }
 

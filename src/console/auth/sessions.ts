@@ -7,11 +7,12 @@ import {
   type PageAsked,
   type Paged,
 } from '../../lib/cursor.ts'
-import { type Pool, type PoolClient, storableText } from '../../lib/database.ts'
+import { type Pool, storableText } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
+import { endSessions } from './users.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
 /** Sessions, from sign-in to their end. The cookie holds the secret; the database holds its hash. */
@@ -207,17 +208,6 @@ export function revokeSession(
 export function revokeOthers(pool: Pool, by: By, user: string, session: string | null): Promise<number> {
   return inNameOf(pool, by, async client => {
     await note(client, 'sessions end', { user })
-    return endOthers(client, user, session)
+    return endSessions(client, user, session)
   })
-}
-
-/** Within the transaction of a change. */
-export async function endOthers(client: PoolClient, user: string, session: string | null): Promise<number> {
-  const { rowCount } = await client.query(
-    `update dirsync.console_session set revoked_at = now(), id_token = null
-     where user_name = $1 and revoked_at is null and expires_at > now()
-       and id_hash is distinct from decode($2, 'hex')`,
-    [user, session],
-  )
-  return rowCount ?? 0
 }

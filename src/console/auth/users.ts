@@ -203,14 +203,19 @@ export async function hasPasswordUsers(pool: Pool): Promise<boolean> {
 }
 
 /**
- * Ends all sessions of a user.
+ * Ends all sessions of a user, but for the one with which they ask, if any.
  * @returns the number of sessions
  */
-export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): Promise<number> {
-  const { rowCount } = await db.query(
+export async function endSessions(
+  client: PoolClient,
+  name: string,
+  except: string | null = null,
+): Promise<number> {
+  const { rowCount } = await client.query(
     `update dirsync.console_session set revoked_at = now(), id_token = null
-     where user_name = $1 and revoked_at is null and expires_at > now()`,
-    [name],
+     where user_name = $1 and revoked_at is null and expires_at > now()
+       and id_hash is distinct from decode($2, 'hex')`,
+    [name, except],
   )
   return rowCount ?? 0
 }
