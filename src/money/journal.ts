@@ -35,6 +35,9 @@ export interface Entry {
 export const ENTRY_STATES = ['requested', 'unknown', 'accepted', 'rejected', 'notified'] as const
 export type EntryState = (typeof ENTRY_STATES)[number]
 
+/** SQL: the outcome is open. In the words of the indexes. */
+export const IS_OPEN = `state in ('requested', 'unknown')`
+
 /** How many rows have an unknown outcome, and since when. */
 export interface OpenEntries {
   requested: number
@@ -118,7 +121,7 @@ export class Journal<Row extends Entry> {
     const { number } = this.#kind
     const { values, place } = placeholders(limit)
     // With a state given, all rows are of one kind, which has an index of its own.
-    const open = state === undefined ? [`(t.state in ('requested', 'unknown'))`] : []
+    const open = state === undefined ? [`(t.${IS_OPEN})`] : []
     const order = [...open, 't.sent_at', `t.${number}`]
     const rank = `(${order.join(', ')})`
     const conditions = ['true']
@@ -158,10 +161,7 @@ export class Journal<Row extends Entry> {
 
   /** Deletes a row that was written but not sent: its number stays free. */
   async forget(db: ClientBase | Pool, number: string): Promise<void> {
-    await db.query(
-      `delete from ${this.#table} where ${this.#kind.number} = $1 and state in ('requested', 'unknown')`,
-      [number],
-    )
+    await db.query(`delete from ${this.#table} where ${this.#kind.number} = $1 and ${IS_OPEN}`, [number])
   }
 
   /** Stores how the call ended. */

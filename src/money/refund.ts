@@ -5,7 +5,7 @@ import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
 import { PROBE_IS_DUE } from '../sync/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
-import { type Answer, type Entry, Journal, type OpenEntries } from './journal.ts'
+import { type Answer, type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
 export interface Refund extends Entry {
@@ -103,7 +103,7 @@ export async function writeRefund(
 /** The open refund of an order; there is at most one. */
 export async function openRefundOf(db: Pool, outerTradeNo: string): Promise<Refund | null> {
   const { rows } = await db.query<Refund>(
-    `select * from dirsync.refund where outer_trade_no = $1 and state in ('requested', 'unknown')`,
+    `select * from dirsync.refund where outer_trade_no = $1 and ${IS_OPEN}`,
     [outerTradeNo],
   )
   return rows[0] ?? null
@@ -155,7 +155,7 @@ export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person:
               where state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)
             ) as for_person,
             min(sent_at) as oldest
-     from dirsync.refund where state in ('requested', 'unknown')`,
+     from dirsync.refund where ${IS_OPEN}`,
   )
   return onlyRow(rows)
 }

@@ -1,7 +1,7 @@
 import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
-import { type Entry, Journal, type OpenEntries } from './journal.ts'
+import { type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
 
 /** One row of `dirsync.topup`, an application for enterprise points; the amount is a decimal text. */
 export interface TopUp extends Entry {
@@ -58,7 +58,7 @@ export async function beginTopUp(db: PoolClient, topUp: NewTopUp, actor: string)
 export async function otherOpenTopUp(db: ClientBase | Pool, topUp: NewTopUp): Promise<TopUp | null> {
   const { rows } = await db.query<TopUp>(
     `select * from dirsync.topup
-     where account_openid = $1 and state in ('requested', 'unknown') and external_code <> all ($2)
+     where account_openid = $1 and ${IS_OPEN} and external_code <> all ($2)
      order by sent_at limit 1`,
     [topUp.account_openid, [topUp.external_code, ...topUp.although_open]],
   )
@@ -87,7 +87,7 @@ export async function openTopUps(db: Pool): Promise<OpenEntries> {
     `select count(*) filter (where state = 'requested') as requested,
             count(*) filter (where state = 'unknown') as unknown,
             min(sent_at) as oldest
-     from dirsync.topup where state in ('requested', 'unknown')`,
+     from dirsync.topup where ${IS_OPEN}`,
   )
   return onlyRow(rows)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { capitalised } from '../../lib/text.ts'
-import { type Entry, type Journal, JournalError } from '../../money/journal.ts'
+import { type Entry, IS_OPEN, type Journal, JournalError } from '../../money/journal.ts'
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
@@ -43,9 +43,9 @@ export const screen: Screen = {
         (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
         (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
                            order by outer_refund_no)
-         from (select * from dirsync.refund where state in ('requested', 'unknown') limit 200) open),
+         from (select * from dirsync.refund where ${IS_OPEN} limit 200) open),
         (select string_agg(concat_ws('|', external_code, state), ',' order by external_code)
-         from (select * from dirsync.topup where state in ('requested', 'unknown') limit 200) open))`,
+         from (select * from dirsync.topup where ${IS_OPEN} limit 200) open))`,
   },
   endpoints: services => Object.values(money(services)),
 }
