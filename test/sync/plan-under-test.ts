@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { afterAll, beforeAll, beforeEach, onTestFinished, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import type { PlannerOptions } from '../../src/sync/planner.ts'
@@ -131,4 +131,10 @@ export class PlanUnderTest {
     const known = employee?.map(row => ({ ...(row as object), ...MARKS })) ?? []
     return { ...rest, employee: known }
   }
+}
+
+/** The clock of this process shows another time than the database's. */
+export function clockIsOff(hours: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 })
+  onTestFinished(() => void vi.useRealTimers())
 }
