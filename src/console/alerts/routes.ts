@@ -6,7 +6,7 @@ import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
 import { readDeployment } from '../../sync/deployment.ts'
 import { message, worded } from '../../texts/message.ts'
-import { action, plainText, read, rowNumber } from '../endpoint.ts'
+import { action, plainText, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -25,8 +25,6 @@ import {
 } from './query.ts'
 import { ruleShown } from './rule-view.ts'
 import { alertsShown, testVerdict } from './view.ts'
-
-const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
 const subject = z
   .string()

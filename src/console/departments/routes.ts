@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { action, type Endpoint, read } from '../endpoint.ts'
+import { action, type Endpoint, read, reason } from '../endpoint.ts'
 import { StartedRuns, startedRuns } from '../runs/query.ts'
 import { startedPath, toStarted } from '../runs/routes.ts'
 import type { Screen } from '../screen.ts'
@@ -12,8 +12,6 @@ import {
   readDepartmentPage,
 } from './query.ts'
 import { deletionsBody, departmentsBody } from './view.ts'
-
-const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
 export const screen: Screen = { name: 'departments', endpoints: departments }
 

@@ -4,7 +4,7 @@ import { isOfHr } from '../../hr/source.ts'
 import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
-import { action, read } from '../endpoint.ts'
+import { action, read, reason } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { inPath } from '../ui/paths.ts'
@@ -31,8 +31,6 @@ const params = z.object({
     .min(1)
     .describe('User id, or enterprise/userid, with `~1` for a slash and `~0` for a tilde'),
 })
-const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
-
 export const screen: Screen = {
   name: 'employees',
   topics: { employees: `select mark from tally where source = 'employee'` },

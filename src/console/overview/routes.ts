@@ -1,7 +1,7 @@
 import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, read } from '../endpoint.ts'
+import { action, type Endpoint, read, reason } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
@@ -10,8 +10,6 @@ import { dismissSetup, readSetup, SetupResult } from './setup.ts'
 import { setupBlocks } from './setup-view.ts'
 import { overviewCurves, overviewShown } from './view.ts'
 import { readWork, WorkInput, WorkList, workShown } from './work.ts'
-
-const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
 export const screen: Screen = {
   name: 'overview',

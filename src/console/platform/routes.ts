@@ -2,7 +2,7 @@ import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import { worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, type Page, read } from '../endpoint.ts'
+import { action, type Endpoint, type Page, read, reason } from '../endpoint.ts'
 import { readHistory } from '../overview/history.ts'
 import { Problem } from '../problem.ts'
 import { rangeOf } from '../range.ts'
@@ -22,7 +22,7 @@ const LowerRate = Until.extend({
     .min(0.01)
     .max(100_000)
     .describe('Calls per second, of all processes together'),
-  reason: z.string().trim().min(1).max(500).describe('Why; it is kept in the audit'),
+  reason,
   version: z.string().max(100).optional().describe('Of the lower rate that the caller saw; for forms'),
 })
 

@@ -4,7 +4,7 @@ import { codeOf } from '../../lib/failure.ts'
 import { periodMs } from '../../lib/time-text.ts'
 import type { Commands } from '../../sync/commands.ts'
 import { message, saidBy, worded } from '../../texts/message.ts'
-import { action, read, rowNumber } from '../endpoint.ts'
+import { action, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -26,7 +26,6 @@ import { startBody } from './start-view.ts'
 import { RunWatch } from './watch.ts'
 
 export const RunParams = z.object({ id: rowNumber })
-export const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
 
 /** As many as a person would paste; for more, start a full run. */
 const MOST_NAMED = 1000

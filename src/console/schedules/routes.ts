@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { action, type Endpoint, read } from '../endpoint.ts'
+import { action, type Endpoint, read, reason } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -7,8 +7,6 @@ import { readSchedules, SchedulesResult } from './query.ts'
 import { jobShown, schedulesShown } from './view.ts'
 
 const job = z.object({ job: z.string().max(100) })
-const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
-
 /** The page of one job, with its ticks and controls. */
 const pageOf = (name: string) => `/schedules?job=${encodeURIComponent(name)}`
 
