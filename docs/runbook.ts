@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runbookOf } from '../src/alerts/message.ts'
 import { RULE_NAMES, RULES, type RuleName, type Severity, settingOf } from '../src/alerts/rule.ts'
-import { SETTINGS } from '../src/config.ts'
+import { SETTINGS } from '../src/settings/settings.ts'
 import { LANGUAGES, type Language } from '../src/texts/texts.ts'
 import { table } from './settings.ts'
 

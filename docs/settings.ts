@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { settingName } from '../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../src/alerts/channel-settings.ts'
-import { ESSENTIAL, SETTINGS } from '../src/config.ts'
+import { ESSENTIAL, SETTINGS } from '../src/settings/settings.ts'
 
 /**
- * `npm run docs:settings`: generates docs/settings.md from src/config.ts, src/alerts/channel-settings.ts and
+ * `npm run docs:settings`: generates docs/settings.md from src/settings/settings.ts, src/alerts/channel-settings.ts and
  * jobs/index.ts.
  */
 
@@ -14,7 +14,7 @@ const FILE = join(import.meta.dirname, 'settings.md')
 
 const INTRODUCTION = `# Settings
 
-This page is generated from \`src/config.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
+This page is generated from \`src/settings/settings.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
 \`npm run docs:settings\`. Do not edit it.
 
 All settings are environment variables. Each can also be given as \`NAME_FILE\`, the path of a file whose first line is

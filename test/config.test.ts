@@ -2,8 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { RULES, type RuleName, settingOf } from '../src/alerts/rule.ts'
-import { ConfigError, type Environment, ESSENTIAL, isEmbedded, loadConfig, SETTINGS } from '../src/config.ts'
+import { ConfigError, type Environment, isEmbedded, loadConfig } from '../src/config.ts'
 import { hrAddresses } from '../src/connections.ts'
+import { ESSENTIAL, SETTINGS } from '../src/settings/settings.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 /** The defaults of the rules of alerts. */

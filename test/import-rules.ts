@@ -10,7 +10,7 @@ export const MESSAGE = 'src/texts/message.ts'
 
 /** Where the application lies. */
 export const PRODUCTION = ['src/', 'jobs/', 'emulator/']
-const SHARED_TYPES = ['src/config.ts', 'src/lib/logger.ts']
+const SHARED_TYPES = ['src/config.ts', 'src/settings/kinds.ts', 'src/lib/logger.ts']
 const SYNC = [
   'src/lib/',
   'src/directory/',
@@ -39,20 +39,18 @@ export const RULES: Record<string, Rule> = {
   'src/texts/': { may: ['src/lib/', 'src/directory/', 'src/pacing/', 'src/platform/'] },
   'src/alerts/': { may: SLICES, types: SHARED_TYPES },
   'src/doctor/': {
-    may: [...SLICES, 'src/alerts/', 'jobs/', 'src/config.ts', 'src/connections.ts'],
+    may: [...SLICES, 'src/alerts/', 'jobs/', 'src/settings/', 'src/config.ts', 'src/connections.ts'],
     types: SHARED_TYPES,
   },
   'src/console/': { may: [...SLICES, 'src/doctor/', 'src/alerts/'], types: SHARED_TYPES },
   'src/trial/': { may: [], types: SHARED_TYPES },
   'emulator/': { may: [] },
   'src/cli/': { may: PRODUCTION },
-  'src/config.ts': {
+  'src/settings/': {
     may: [
       'src/lib/',
-      'src/directory/',
       'src/hr/files/settings.ts',
       'src/hr/mysql/address.ts',
-      'src/hr/source-list.ts',
       'src/platform/operation.ts',
       'src/queue/redis-address.ts',
       'src/sync/mirror-kind.ts',
@@ -60,6 +58,7 @@ export const RULES: Record<string, Rule> = {
       'src/alerts/',
     ],
   },
+  'src/config.ts': { may: ['src/lib/', 'src/hr/source-list.ts', 'src/alerts/', 'src/settings/'] },
   // The composition root: main.ts and the files beside it.
   'src/*.ts': { may: PRODUCTION },
 }

@@ -1,15 +1,9 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
-import {
-  type Config,
-  type ConfigError,
-  type Environment,
-  RENAMED_SETTINGS,
-  readSetting,
-  SETTINGS,
-} from '../config.ts'
+import { type Config, type ConfigError, type Environment, readSetting } from '../config.ts'
 import { closestName } from '../lib/text.ts'
+import { RENAMED_SETTINGS, SETTINGS } from '../settings/settings.ts'
 import { message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { SETTINGS } from '../../src/config.ts'
+import { SETTINGS } from '../../src/settings/settings.ts'
 import { program } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import {

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Environment, loadConfig, SETTINGS } from '../../src/config.ts'
+import { type Environment, loadConfig } from '../../src/config.ts'
 import { describeSettings } from '../../src/doctor/settings.ts'
+import { SETTINGS } from '../../src/settings/settings.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const MARKER = 'hunter2'

@@ -1,7 +1,8 @@
 import * as client from 'openid-client'
-import type { ClaimRoles, Config } from '../../config.ts'
+import type { Config } from '../../config.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { ClaimRoles } from '../../settings/kinds.ts'
 import { hashOf, newSecret } from './secret.ts'
 import { ACCESS_ROLES, type AccessRole } from './viewer.ts'
 
