@@ -106,6 +106,7 @@ test('a scan that is held back for longer than the server waits by default goes 
     isMysql ? '--max-execution-time=1000' : '--max-statement-time=1',
   ])
   await using database = await createMariadbDatabase(server)
+  await database.admin.query('set wait_timeout = 600')
   const source = hrSource(database.url, `select seq as userid, repeat('x', 200) as name from seq_1_to_300000`)
   const scan = await source.scan({})
   await begin(scan)
