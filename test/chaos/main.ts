@@ -21,7 +21,7 @@ import { breachesOfStops, repeatedUpdates, type Stop, stopOften, unrecordedCalls
  * Real processes of dirsync under everything that goes wrong: `npm run chaos -- --minutes 15 --seed 1 --backend redis`. The seed
  * chooses what happens and when; how the processes take it, the machine does. In the end dirsync must be as it should be.
  * `npm run chaos -- --stops 200` only stops processes, politely, and then also wants no answered call to be repeated.
- * `npm run chaos -- --only process,postgres` disturbs nothing else, and these all the more.
+ * `npm run chaos -- --only process,postgres,approve` does nothing else, and these all the more. Held runs want somebody who approves.
  * `npm run chaos -- --beside FOLDER` has two of the processes run an older version, from its checkout, on a schema that was its own.
  */
 
@@ -33,7 +33,7 @@ const { values: given } = parseArgs({
     seed: { type: 'string', default: '1' },
     backend: { type: 'string', default: 'redis' },
     employees: { type: 'string', default: '300' },
-    /** What is disturbed, `process,postgres`; default: all. */
+    /** What is disturbed, or what happens, `process,postgres,approve`; default: all. */
     only: { type: 'string' },
     /** A checkout of an older version, with its packages. */
     beside: { type: 'string' },
@@ -74,9 +74,10 @@ const WITH_CLOCKS = ['worker-3', 'scheduler-2']
 /** Those of the older version, which were there before the upgrade. */
 const OLDER = ['worker-1', 'scheduler-1']
 const only = given.only?.split(',') ?? []
-const WANTED = DISTURBANCES.filter(({ of }) => only.length === 0 || only.includes(of))
-for (const kind of only)
-  if (!WANTED.some(({ of }) => of === kind)) throw new Error(`--only: nothing is called ${kind}`)
+const isMeant = ({ of, name }: Disturbance, word: string) => word === of || word === name
+const WANTED = DISTURBANCES.filter(each => only.length === 0 || only.some(word => isMeant(each, word)))
+for (const word of only)
+  if (!WANTED.some(each => isMeant(each, word))) throw new Error(`--only: nothing is called ${word}`)
 const older = given.beside && join(resolve(given.beside), 'bin/dirsync')
 
 /** Of people and processes, and of all together, so many disturbances at a time. */
