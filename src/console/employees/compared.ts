@@ -1,5 +1,6 @@
 import { toActual } from '../../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../../directory/employee.ts'
+import { rowHash } from '../../directory/hash.ts'
 import { type HrEmployeeRow, isOfHr } from '../../hr/source.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
@@ -25,6 +26,8 @@ export interface EmployeeView {
   /** unknown: HR could not be asked. */
   hr: EmployeePreview['hr'] | 'unknown' | 'not_asked'
   hr_error: Said | null
+  /** Whether HR's row, as it is now, is the one that the platform confirmed last; null: HR does not say. */
+  row_confirmed: boolean | null
   platform: 'in_service' | 'absent' | 'unknown' | 'not_asked'
   platform_error: Said | null
   problems: EmployeePreview['problems']
@@ -54,10 +57,20 @@ export async function lookAt(
         ? 'absent'
         : 'unknown'
   const platform_error = answer instanceof PlatformError ? whyNotTold(answer) : null
+  const asked = { platform, platform_error } as const
   if ('error' in found)
-    return { hr: 'unknown', hr_error: found.error, platform, platform_error, problems: [], fields: [] }
-  const preview = previewOf(found.row, actual, memories.get(keyText(key)))
-  return { ...preview, hr_error: null, platform, platform_error }
+    return {
+      ...{ hr: 'unknown', hr_error: found.error, row_confirmed: null },
+      ...asked,
+      ...{ problems: [], fields: [] },
+    }
+  const memory = memories.get(keyText(key))
+  const row_confirmed = isConfirmed(found.row, memory)
+  return { ...previewOf(found.row, actual, memory), hr_error: null, row_confirmed, ...asked }
+}
+
+function isConfirmed(row: HrRow, { acknowledgedHash }: EmployeeMemories = NO_MEMORY): boolean {
+  return row !== null && row !== 'duplicate' && rowHash(Object.keys(row), row) === acknowledgedHash
 }
 
 /** Also where the call was not made, as a person has paused all calls. */
@@ -90,7 +103,13 @@ async function readHr(
   }
 }
 
-const NO_MEMORY: EmployeeMemories = { acknowledged: {}, overwritten: {}, cases: [], blocks: [] }
+const NO_MEMORY: EmployeeMemories = {
+  acknowledgedHash: null,
+  acknowledged: {},
+  overwritten: {},
+  cases: [],
+  blocks: [],
+}
 
 /** What reconciling an employee would do, given the platform's answer. */
 export function previewOf(

@@ -98,6 +98,12 @@ export const EmployeeResult = EmployeeStory.extend({
     .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
     .describe('unknown: HR could not be asked, see hr_error'),
   hr_error: SaidText.nullable(),
+  row_confirmed: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Whether HR’s row, as it is now, is the one that the platform confirmed last; null: HR was not read',
+    ),
   platform: z.enum(['in_service', 'absent', 'unknown', 'not_asked']),
   platform_error: SaidText.nullable().describe('With not_asked: calls are paused'),
   problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
@@ -134,7 +140,8 @@ export type EmployeeServices = Knows & {
 }
 
 const NOT_READ: EmployeeView = {
-  ...{ hr: 'not_asked', hr_error: null, platform: 'not_asked', platform_error: null },
+  ...{ hr: 'not_asked', hr_error: null, row_confirmed: null },
+  ...{ platform: 'not_asked', platform_error: null },
   ...{ problems: [], fields: [] },
 }
 

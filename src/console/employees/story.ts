@@ -173,6 +173,8 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
 
 /** What the next attempt will know about an employee. */
 export interface EmployeeMemories {
+  /** Hash of the HR row that the platform confirmed last; null: it confirmed none in full. */
+  acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
   overwritten: Partial<Record<EmployeeField, string>>
   cases: (OpenCase & { id: number; category: string })[]
@@ -185,7 +187,7 @@ export async function employeeMemories(
   keys: readonly EmployeeKey[],
 ): Promise<Map<string, EmployeeMemories>> {
   const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
-    `select k."enterpriseCode", k.userid,
+    `select k."enterpriseCode", k.userid, e.acknowledged_hash as "acknowledgedHash",
             coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
             coalesce((
               select jsonb_agg(jsonb_build_object(

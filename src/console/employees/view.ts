@@ -24,11 +24,12 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   const key = { enterpriseCode: employee.enterprise_code, userid: employee.userid }
   const name = employeeLabel(key)
   const path = employeePath(key)
-  // Live updates show dirsync's own data; HR is read once per page, not at each update.
+  // Live updates show dirsync's own data; HR is read once per page, not at each update, unless it has news.
   const url = `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}`
+  const urlOf = (part: string) => (part === 'now' && isNews(employee) ? url.replace('hr=no', 'hr=yes') : url)
   // An explanation describes one moment, so nothing on its page is updated.
   const follow = (part: string, topics: string[], blocks: Block[]): Block[] =>
-    employee.platform === 'not_asked' ? [{ part, topics, url, blocks }] : blocks
+    employee.platform === 'not_asked' ? [{ part, topics, url: urlOf(part), blocks }] : blocks
   const [first] = employee.dead_letters
   return {
     title: t('employees.employee', { name }),
@@ -101,9 +102,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
   const ofCase = first ? [caseNotice(ask, employee, first, cases.length)] : []
   switch (status) {
     case 'in_sync': {
-      // HR was asked just now, so what dirsync has stored may be out of date.
-      if (employee.hr === 'present' && employee.fields.some(field => field.status === 'to_send'))
-        return [{ text: { tone: 'busy', text: t('employees.now.differs') } }]
+      const news = newsOf(ask, employee)
+      if (news !== null) return [news]
       const since = record?.acknowledged_at ? { soft: { since: record.acknowledged_at } } : null
       return [
         { text: joined([{ tone: 'ok', text: t('employees.now.in_sync') }, since], ' ') },
@@ -162,7 +162,31 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
   }
 }
 
-type Noticed = 'accepted' | 'dead_lettered' | 'left' | 'vanished' | 'nowhere' | 'unknown'
+/** HR has another row by now than the one that makes dirsync call the employee in sync. */
+function isNews({ status, row_confirmed }: EmployeeResult): boolean {
+  return status === 'in_sync' && row_confirmed === false
+}
+
+/** What HR and the platform say just now, where an employee is no longer in sync as dirsync has stored it. */
+function newsOf(ask: Ask, employee: EmployeeResult): Block | null {
+  const { t } = ask
+  const { hr, platform, fields } = employee
+  if (hr === 'left') return notice(ask, 'info', 'left')
+  if (hr === 'absent') return notice(ask, 'info', 'vanished')
+  if (platform === 'absent') return notice(ask, 'info', 'awaiting_activation')
+  if (hr === 'present' && fields.some(({ status }) => status === 'to_send'))
+    return { text: { tone: 'busy', text: t('employees.now.differs') } }
+  return isNews(employee) ? { text: { tone: 'busy', text: t('employees.now.changed') } } : null
+}
+
+type Noticed =
+  | 'accepted'
+  | 'dead_lettered'
+  | 'left'
+  | 'vanished'
+  | 'awaiting_activation'
+  | 'nowhere'
+  | 'unknown'
 
 function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
   return { notice: tone, title: t(`employees.now.${name}`), todo: t(`employees.now.${name}.remedy`) }

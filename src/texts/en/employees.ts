@@ -49,6 +49,8 @@ export const employees = {
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': 'In sync: the platform has confirmed what HR has.',
   'employees.now.differs': 'HR and the platform differ. The next run sends the change.',
+  'employees.now.changed':
+    'HR has changed the row since the platform confirmed it. The next run looks at it.',
   'employees.now.asked_anew': 'The platform is about to be asked again; the work is in the outbox.',
   'employees.now.halted': 'Work is halted: {message}',
   'employees.now.waiting': 'Not in sync yet.',

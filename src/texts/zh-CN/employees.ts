@@ -48,6 +48,7 @@ export const employees = {
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': '已同步：平台已确认与人事系统一致。',
   'employees.now.differs': '人事系统与平台不一致，将由下一次同步任务发送。',
+  'employees.now.changed': '平台确认之后人事数据又有变更，将由下一次同步任务处理。',
   'employees.now.asked_anew': '正在等待重新核对，已在待发送队列中。',
   'employees.now.halted': '同步已停止：{message}',
   'employees.now.waiting': '尚未同步。',

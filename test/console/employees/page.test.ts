@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rowHash } from '../../../src/directory/hash.ts'
 import { ConsoleUnderTest } from '../console-under-test.ts'
 
 /* What the page of an employee says about a state. */
@@ -42,6 +43,34 @@ test('the moment of a confirmation is not called one of the employee, who may ne
   for (const body of [await pageOf('e1'), (await console.browse('viewer', 'GET', '/employees')).body]) {
     expect(body).toContain('Any field last confirmed')
     expect(body).not.toContain('Last confirmed')
+  }
+})
+
+test('an employee is not called in sync when HR, read just now, has another row or none', async () => {
+  const columns = ['enterprise_code', 'userid', 'active', 'name']
+  await console.pool.query(`
+    insert into public.staff values ('same', 'As confirmed', true), ('renamed', 'Another', true),
+      ('gone', 'As confirmed', false), ('twice', 'As confirmed', true), ('twice', 'As confirmed', true)`)
+  for (const userid of ['same', 'renamed', 'gone', 'twice', 'missing'])
+    await console.pool.query(
+      'insert into dirsync.employee (userid, source_hash, acknowledged_hash) values ($1, $2, $2)',
+      [userid, rowHash(columns, { enterprise_code: '', userid, active: 't', name: 'As confirmed' })],
+    )
+  const inSync = 'In sync: the platform has confirmed what HR has.'
+  const changed = 'HR has changed the row since the platform confirmed it. The next run looks at it.'
+  expect(await pageOf('same')).toContain(inSync)
+  const others = {
+    renamed: changed,
+    twice: changed,
+    gone: 'HR says that the employee has left.',
+    missing: 'HR no longer has a row for the employee.',
+  }
+  for (const [userid, said] of Object.entries(others)) {
+    const body = await pageOf(userid)
+    expect(body).not.toContain(inSync)
+    expect(body).toContain(said)
+    // Nor is it when something happens while the page is open.
+    expect(body).toContain(`hx-get="/employees/${userid}?hr=yes" hx-trigger="moved" hx-select="#now"`)
   }
 })
 
