@@ -406,6 +406,14 @@ export async function heldRun(
   return rows[0] ?? null
 }
 
+/** The runs that wait for a decision, the oldest first. */
+export async function heldRuns(db: ClientBase | Pool): Promise<Run[]> {
+  const { rows } = await db.query<Run>(
+    `select ${COLUMNS} from dirsync.sync_run where state = 'held' and finished_at is null order by id`,
+  )
+  return rows
+}
+
 /** A plan that passed supersedes a held one, with all of it that is not decided. */
 export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
   const took = message('said.took_place', { run: by })

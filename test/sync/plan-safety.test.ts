@@ -525,4 +525,15 @@ describe('departments are checked against the last full reading of employees', (
     expect(await plan()).toMatchObject(unread)
     expect(await under.pending()).toEqual([])
   })
+
+  test('none is while a run of employees is held, which is named', async () => {
+    await closed()
+    await hr(`update person set name = 'other' where userid < 'e6'`)
+    const { id, state } = await under.plan('changes', { employees: EMPLOYEES })
+    expect(state).toBe('held')
+    expect(worded(await plan())).toMatchObject({
+      planned: 0,
+      message: `No department is deleted while run ${id} is held: look at its plan, and approve or reject it.`,
+    })
+  })
 })

@@ -310,6 +310,7 @@ export const failures = {
     '上次正常运行时有部门的员工为 {before} 名，人事系统现在只有 {counted} 名：请检查映射查询和人事数据库；如果确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.employees_unread':
     '在有一次运行读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
+  'said.employees_held': '运行 {run} 待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned':
