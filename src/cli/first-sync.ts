@@ -5,7 +5,7 @@ import type { Pool } from '../lib/database.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
-import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
+import { heldRuns, type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
 import { sourcesFor } from '../sync/sources.ts'
 import { inWords, type Said } from '../texts/message.ts'
@@ -107,9 +107,14 @@ export async function firstSync(options: {
     await follow('retry', run)
   }
   if (isStopped) return null
+  // One that is decided in parts is passed by: no run of this sync has ended as held because of it.
+  const held = await heldRuns(pool)
+  for (const { id: run, state, source, message } of held)
+    if (!messages.some(told => told.run === run))
+      messages.push({ run, state, source, message: message ?? inWords(state) })
   const halts = await readHalts(pool)
   return {
-    ok: ok && !isHrAway(halts),
+    ok: ok && held.length === 0 && !isHrAway(halts),
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
     halts,

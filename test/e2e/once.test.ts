@@ -22,6 +22,34 @@ test('--once also sends what HR changes while it runs, after a plan has passed i
   expect(late).toHaveLength(10)
 })
 
+test('--once fails while a run is held, also when the rest of its plan passes that by', async () => {
+  const settings = { BREAKER_EMPLOYEES: '3', BREAKER_EMPLOYEES_PERCENT: '10' }
+  await using company = await createCompany({ employees: 30, settings })
+  const once = () => dirsync(['start', '--once', '--json'], company.settings)
+  expect(await once()).toMatchObject({ code: 0 })
+  await company.hr.query(`update person set name = 'Changed' where userid < 'e0012'`)
+  const first = await once()
+  expect(first).toMatchObject({ code: 1 })
+  const [run] = first.json().runs.full
+  expect(first.json().messages).toMatchObject([
+    { run },
+    { message: expect.stringContaining(`while run ${run} is held`) },
+  ])
+  await company.db.query('select dirsync.approve_part($1, $2)', [run, { key: 'e000' }])
+  const second = await once()
+  expect(second).toMatchObject({ code: 1 })
+  expect(second.json()).toMatchObject({
+    ok: false,
+    employees: { updated: 10, held: 2 },
+    messages: expect.arrayContaining([
+      { run, message: expect.stringContaining('12 of 30 employees would change') },
+    ]),
+  })
+  const read = await dirsync(['start', '--once'], company.settings)
+  expect(read).toMatchObject({ code: 1 })
+  expect(read.stdout).toMatch(new RegExp(`Run ${run}: held\n.*12 of 30 employees.*\n.*dirsync plan ${run}`))
+})
+
 test('a trial whose output goes to a file logs no key to sign in with', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }
