@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
+import { HELD_RUNS } from '../../sync/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
 export const Department = z.object({
@@ -11,13 +12,23 @@ export const Department = z.object({
   closed_at: z.date().nullable(),
   missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
   deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
-  case_id: z.int().nullable().describe('The case of a deletion that the platform refused'),
+  case_id: z
+    .int()
+    .nullable()
+    .describe('The case of a deletion that the platform refused, also an ignored one'),
+  held_run: z.int().nullable().describe('The held run whose plan deletes it, which waits for a decision'),
+  rejected_run: z
+    .int()
+    .nullable()
+    .describe('The run with which a person rejected its deletion: none deletes it until HR changes it'),
   employees: z.int().describe('Employees that the platform last listed in it; 1001: more than 1000'),
   children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
   deletable_at: z
     .date()
     .nullable()
-    .describe('Of a closed or missing one: from then on a run deletes it, once it has no employees'),
+    .describe(
+      'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it',
+    ),
 })
 export type Department = z.infer<typeof Department>
 
@@ -38,7 +49,12 @@ const COLUMNS = `
   d.deleted_at,
   (select c.id::int from dirsync.dead_letter c
    where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code and c.entity = 'department'
-     and c.state not in ('resolved', 'ignored') limit 1) as case_id,
+     and c.state <> 'resolved' order by c.state = 'ignored' limit 1) as case_id,
+  (select h.id from ${HELD_RUNS} h
+   join dirsync.planned_work w on w.run_id = h.id and w.operation = 'delete-department' and w.decision_id is null
+     and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
+   where h.kind = 'departments' order by h.id limit 1) as held_run,
+  d.rejected_run,
   (select count(*)::int from (
      select from dirsync.employee e
      where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code

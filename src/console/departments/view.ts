@@ -160,11 +160,19 @@ function timeLeft(ask: Ask, row: Department): Part {
   const { t } = ask
   if (row.case_id !== null)
     return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
+  if (row.rejected_run !== null)
+    return decided(ask, row.rejected_run, state('off', t('departments.rejected')))
+  if (row.held_run !== null) return decided(ask, row.held_run, state('warn', t('departments.held')))
   if (row.deletable_at !== null && row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
   if (row.children > 0) return state('wait', t('departments.kept_by_children'))
   return state('busy', t('departments.next_run'))
+}
+
+/** What a decision about a plan, or the lack of one, means for a department. */
+function decided({ t }: Ask, run: number, what: SafeHtml): SafeHtml {
+  return html`${what} <a href="/runs/${run}/plan">${t('setup.to.run', { run: String(run) })}</a>`
 }
 
 function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHtml {

@@ -33,6 +33,8 @@ export const departments = {
   'departments.refused': 'refused',
   'departments.kept_by_employees': 'kept while it has employees',
   'departments.kept_by_children': 'kept while it has departments below it',
+  'departments.held': 'waiting for a decision',
+  'departments.rejected': 'kept: its deletion was rejected',
   'departments.next_run': 'with the next run',
   'departments.none': 'No department is known.',
   'departments.none.remedy': 'A run of departments reads them from HR.',

@@ -32,6 +32,8 @@ export const departments = {
   'departments.refused': '平台拒绝',
   'departments.kept_by_employees': '部门内还有员工，暂不删除',
   'departments.kept_by_children': '还有下级部门，暂不删除',
+  'departments.held': '待审批',
+  'departments.rejected': '删除已被驳回，予以保留',
   'departments.next_run': '下一次同步任务时删除',
   'departments.none': '尚无部门信息。',
   'departments.none.remedy': '部门同步任务会从人事系统读取部门。',
