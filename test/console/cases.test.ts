@@ -186,6 +186,27 @@ test('the timeline has the latest event first, and says in words who acted if th
   expect(await see(`/cases/${id}`, 'zh-CN')).toContain('首次启动')
 })
 
+test('a case that is to be retried waits, and says so, for the decision about the run that holds its employee', async () => {
+  const id = await plant('held', { state: 'retrying' })
+  const run = async () => (await get(`/api/v1/cases/${id}`)).json().held_run
+  await console.pool.query(`
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (77, 'changes', 'held', 'cron');
+    insert into dirsync.employee (userid, held_run, held_hash) values ('held', 77, gen_random_uuid());
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', '', 'held', 3)`)
+  // It may be about to be sent: a person named the employee.
+  expect(await run()).toBe(null)
+  expect(await see(`/cases/${id}`)).toContain('It is being retried now.')
+  await console.pool.query(
+    `update dirsync.pending set replan_at = now(), not_before = 'infinity' where entity_key = 'held'`,
+  )
+  expect(await run()).toBe(77)
+  expect(await see(`/cases/${id}`)).toContain(
+    'HR has changed the employee. It is retried once run 77 is decided. <a href="/runs/77/plan">',
+  )
+  expect(await see(`/cases/${id}`)).not.toContain('being retried now')
+  await console.pool.query(`delete from dirsync.sync_run where id = 77`)
+})
+
 test('the page of bulk actions says first how one begins, to those who may', async () => {
   const how = 'Select cases in the list, or filter them, and choose what to do.'
   const shown = async (role: 'viewer' | 'reviewer') =>

@@ -182,8 +182,8 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       todo: isOver ? null : remedy,
       next: joined(
         [
-          ...(state === 'retrying' && story.halt !== null
-            ? [t(`cases.next.${story.halt}`), { to: '/halts', text: t('common.details') }]
+          ...(state === 'retrying'
+            ? retryWords(ask, story)
             : [t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') })]),
           state === 'open' && story.next_retry_at
             ? asSentence(ask, t('cases.next.unless'), { since: story.next_retry_at })
@@ -193,6 +193,14 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       ),
     },
   ]
+}
+
+/** What a retry waits for, if anything. */
+function retryWords({ t }: Ask, { halt, held_run }: CaseStory): Words[] {
+  if (halt !== null) return [t(`cases.next.${halt}`), { to: '/halts', text: t('common.details') }]
+  if (held_run === null) return [t('cases.next.retrying')]
+  const plan = { to: `/runs/${held_run}/plan`, text: t('runs.look_at_plan') }
+  return [t('cases.next.held', { run: String(held_run) }), plan]
 }
 
 const fieldOf = ({ field }: { field: string }) => term('field', short(field))

@@ -159,6 +159,7 @@ export const cases = {
   'cases.next.retrying': 'It is being retried now.',
   'cases.next.paused': 'It is retried once someone resumes all calls.',
   'cases.next.halted': 'It is retried once the halt of its work is over.',
+  'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
   'cases.next.snoozed': 'It is snoozed. After that dirsync retries it by itself.',
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
   'cases.next.resolved': 'There is nothing left to do.',
