@@ -61,6 +61,7 @@ test('an unknown employee fails the wait, and the others are still synced', asyn
   expect(unknown.stdout).toMatch(
     / · failed\n +This run failed\.\n +neither HR nor dirsync knows an employee nobody/,
   )
+  expect(unknown.stdout).toMatch(/Plan and outcome\n +no plan was made\n/)
   const mixed = await dirsync('resync', '--employee', 'e0001', 'nobody', '--wait', '--json')
   expect(mixed.code).toBe(1)
   expect(mixed.json()).toMatchObject({ ok: false, state: 'done', planned: 1, message: 'unknown: nobody' })

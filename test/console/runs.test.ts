@@ -31,6 +31,20 @@ async function addRun(run: Record<string, unknown>): Promise<number> {
   return rows[0]?.id ?? 0
 }
 
+test('only a run that was planned says that there is nothing to do', async () => {
+  const finished_at = new Date()
+  const pageOf = async (run: Record<string, unknown>) => {
+    const id = await addRun({ kind: 'full', finished_at, ...run })
+    return (await console.browse('viewer', 'GET', `/runs/${id}`)).body
+  }
+  expect(await pageOf({ state: 'done', planned: 0 })).toContain('nothing to do')
+  for (const run of [{ state: 'failed' }, { state: 'failed', planned: 0 }, { state: 'cancelled' }]) {
+    const body = await pageOf(run)
+    expect(body).toContain('no plan was made')
+    expect(body).not.toContain('nothing to do')
+  }
+})
+
 test('the page that starts runs says what a run would meet', async () => {
   expect((await api('GET', '/runs/new')).json()).toMatchObject({ employees: 0, roles_alive: {} })
 })

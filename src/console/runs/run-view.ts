@@ -77,7 +77,7 @@ export function runEndShown(ask: Ask, run: RunDetails): Shown {
     blocks: [
       ...alertsOf(ask, run),
       figuresOf(ask, run),
-      planAndOutcome(ask, run),
+      ...(run.state === 'source_suspect' ? [] : [planAndOutcome(ask, run)]),
       ...casesOfRun(ask, run),
       ...decisionOf(ask, run),
     ],
@@ -273,11 +273,17 @@ function planAndOutcome(ask: Ask, run: RunDetails): Block {
           { title: t('runs.what'), of: ({ name }) => name },
           { title: t('runs.count'), kind: 'number', of: ({ n }) => n },
         ],
-        { caption: t('runs.plan_and_outcome'), empty: t('runs.nothing_to_do') },
+        { caption: t('runs.plan_and_outcome'), empty: t(`runs.${nothing(run)}`) },
       ),
       ...(run.counted || run.state !== 'running' ? [] : [{ text: { soft: t('runs.counted_at_end') } }]),
     ],
   }
+}
+
+/** Why a run has neither plan nor outcome: only one that was planned found that there is nothing to do. */
+function nothing({ state }: RunDetails): 'nothing_to_do' | 'no_plan_yet' | 'no_plan' {
+  if (state === 'done' || state === 'running') return 'nothing_to_do'
+  return UNDER_WAY.has(state) ? 'no_plan_yet' : 'no_plan'
 }
 
 type Figures = RunDetails['figures']

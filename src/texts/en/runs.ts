@@ -32,6 +32,8 @@ export const runs = {
   'runs.done_with_cases': 'done, {count, plural, one {# case} other {# cases}}',
   'runs.being_cancelled': 'being cancelled',
   'runs.nothing_to_do': 'nothing to do',
+  'runs.no_plan_yet': 'not planned yet',
+  'runs.no_plan': 'no plan was made',
   'runs.look_at_plan': 'Look at the plan',
   'runs.progress': '{done, number} of {total, number} ({percent})',
   'runs.in_hand': '{count, plural, one {# entry is} other {# entries are}} still in progress',

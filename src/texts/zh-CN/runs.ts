@@ -33,6 +33,8 @@ export const runs = {
   'runs.done_with_cases': '已完成，{count, number} 个异常项',
   'runs.being_cancelled': '正在取消',
   'runs.nothing_to_do': '无需处理',
+  'runs.no_plan_yet': '尚未生成计划',
+  'runs.no_plan': '没有生成计划',
   'runs.look_at_plan': '查看计划',
   'runs.progress': '{done, number} / {total, number}（{percent}）',
   'runs.in_hand': '还有 {count, number} 项正在处理',
