@@ -17,7 +17,7 @@ import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/deployment.ts'
 import { message } from '../texts/message.ts'
-import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
+import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
 import { said, say } from './language.ts'
 import { ASKED_BY_PERSON, amountText, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
@@ -69,10 +69,14 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       refund_amount: refundAmount,
       trade_no: receipt,
     }),
-    whenUnknown: async ({ number }, context) => {
+    whenUnknown: async ({ number }, { pool, program }) => {
       // The database may be away. The outcome is told all the same, or the refund would be sent again.
-      await warnOfMissingRoles(context).catch(() => {})
-      return [say('shell.refund_unknown'), `${context.program} refund settle ${number}`]
+      const lacksWorker = await missingRoles(pool).then(
+        missing => missing.includes('worker'),
+        () => false,
+      )
+      const words = lacksWorker ? 'shell.refund_unsettled' : 'shell.refund_unknown'
+      return [say(words), `${program} refund settle ${number}`]
     },
   })
 }

@@ -199,6 +199,9 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
   expect(unknown.code).toBe(1)
   expect(unknown.stderr).toMatch(/unknown whether refund test-applicationR-lost was carried out: do not send/)
   expect(unknown.stderr).toMatch(/^ +\S.*dirsync refund settle test-applicationR-lost$/m)
+  // It was sent, and nobody settles it by itself.
+  expect(unknown.stderr).not.toMatch(/[Yy]our request waits/)
+  expect(unknown.stderr).toMatch(/→ no worker is running, which would find it out/)
   const second = await dirsync(...refund(4, '--yes'))
   expect(second).toMatchObject({ code: 1 })
   expect(second.stderr).toMatch(/outcome of refund test-applicationR-lost of the same order is open/)
