@@ -146,6 +146,29 @@ test.each([
   },
 )
 
+test('the overview asks for money whose outcome a person has to find out, alerts or not', async () => {
+  await console.pool.query(`
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
+      values (gen_random_uuid(), 'here', 1, '{scheduler,worker}', '1', now());
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash)
+      select 'e1', h, h from (select gen_random_uuid() as h) x;
+    update dirsync.refund set next_settle_at = now(), left_to_person_at = null where state = 'unknown';
+    delete from dirsync.topup`)
+  const overview = async () => (await console.browse('viewer', 'GET', '/overview')).body
+  // dirsync asks the order record by itself.
+  expect(await overview()).toContain('All employees are in sync. There is nothing to do.')
+  await console.pool.query(
+    `insert into dirsync.topup (external_code, account_openid, amount, state, requested_by) values ('t2', 'a2', 10, 'unknown', 'ann')`,
+  )
+  expect((await api('GET', '/overview', { as: 'viewer' })).json.money_for_person).toEqual({
+    refunds: 0,
+    topups: 1,
+  })
+  const body = await overview()
+  expect(body).not.toContain('There is nothing to do.')
+  expect(body).toContain('1 top-up was sent without a known outcome.')
+})
+
 describe('mirrors', () => {
   test('show whether they are on, and which run reads them', async () => {
     const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })

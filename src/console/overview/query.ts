@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
+import { openRefunds } from '../../money/refund.ts'
+import { openTopUps } from '../../money/top-up.ts'
 import { FOR_A_PERSON } from '../../sync/cases.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
@@ -11,6 +13,7 @@ import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
+import { KINDS as MONEY_KINDS, type Kind as MoneyKind } from '../money/query.ts'
 import type { PlatformResult } from '../platform/query.ts'
 import { RANGE, rangeOf } from '../range.ts'
 import { ListedRun } from '../runs/list.ts'
@@ -46,6 +49,9 @@ export const OverviewResult = z.object({
       'Employees about whom the platform was not asked since a restore or fail-over; 10,000: or more',
     ),
   cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
+  money_for_person: z
+    .object({ refunds: z.int(), topups: z.int() })
+    .describe('Refunds and top-ups of unknown outcome about which a person has to find out'),
   pace: z.object({
     calls_per_second: z.number(),
     permitted_per_second: z.number().nullable(),
@@ -102,20 +108,28 @@ interface Now {
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
 export async function readNow(db: Pool, language: Language): Promise<Now> {
-  const [overview, pace, processes, alerts, unknown_people, doubted, { rows: held }] = await Promise.all([
-    readOverview(db),
-    readPace(db),
-    listProcesses(db),
-    readUrgent(db, language),
-    readUnknownPeople(db),
-    countDoubted(db),
-    db.query<OverviewResult['held_runs'][number]>(
-      `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
-    ),
-  ])
+  const [overview, pace, processes, alerts, unknown_people, doubted, refunds, topUps, { rows: held }] =
+    await Promise.all([
+      readOverview(db),
+      readPace(db),
+      listProcesses(db),
+      readUrgent(db, language),
+      readUnknownPeople(db),
+      countDoubted(db),
+      openRefunds(db),
+      openTopUps(db),
+      db.query<OverviewResult['held_runs'][number]>(
+        `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
+      ),
+    ])
   const alive = processes.filter(process => process.alive)
   return {
-    result: { ...resultOf(overview, pace, alive, held), alerts, unknown_people, doubted },
+    result: {
+      ...resultOf(overview, pace, alive, held),
+      ...{ alerts, unknown_people, doubted },
+      // The platform cannot be asked about a top-up.
+      money_for_person: { refunds: refunds.for_person, topups: topUps.unknown },
+    },
     overview,
     pace,
     processes,
@@ -127,7 +141,7 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted'> {
+): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted' | 'money_for_person'> {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
@@ -169,6 +183,7 @@ export type Todo =
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
   | { what: 'failed'; runs: [ListedRun, ...ListedRun[]] }
   | { what: 'alerts'; alerts: OverviewResult['alerts'] }
+  | { what: 'money'; kind: MoneyKind; count: number }
   | { what: 'cases'; count: number }
 
 /** Alert rules about things that the overview lists anyway. */
@@ -181,6 +196,10 @@ export function todosOf(overview: OverviewResult): Todo[] {
   const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
   const critical = others.filter(({ severity }) => severity === 'critical')
   const lesser = others.filter(({ severity }) => severity !== 'critical')
+  // Without its alert: that is switched off, muted, or still to come.
+  const money = others.some(({ rule }) => rule === 'money_unknown')
+    ? []
+    : MONEY_KINDS.filter(kind => overview.money_for_person[kind] > 0)
   const cases = open_cases.reduce((sum, { count }) => sum + count, 0)
   return [
     ...(roles_alive.worker ? [] : [{ what: 'no_worker' } as const]),
@@ -190,6 +209,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
       ? [{ what: 'holdoff', holdoff: { gate: 'platform', paused_until, pause_reason } } as const]
       : []),
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
+    ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),

@@ -222,6 +222,13 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return haltNotice(ask, todo.halt)
     case 'holdoff':
       return holdoffNotice(ask, todo.holdoff)
+    case 'money':
+      return {
+        notice: 'bad',
+        title: t(`money.unknown.${todo.kind}`, { count: todo.count }),
+        todo: t(`money.unknown_todo.${todo.kind}`),
+        next: { to: `/money?kind=${todo.kind}&state=unknown`, text: t('money.show_them') },
+      }
     case 'doubted':
       return {
         notice: 'warn',
@@ -298,6 +305,8 @@ function commandsOf(todo: Todo): string[] {
       return todo.halt.category === 'paused' ? ['resume'] : ['doctor']
     case 'holdoff':
       return []
+    case 'money':
+      return [`${todo.kind === 'refunds' ? 'refund' : 'topup'} list --state unknown`]
     case 'doubted':
       return ['runs']
     case 'unknown':
