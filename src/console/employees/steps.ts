@@ -98,12 +98,14 @@ const FOUND = say('done', 'asked_in_service')
 const NOT_NEEDED = say('skipped', 'asked_not_needed')
 const NOTHING = say('skipped', 'sent_nothing')
 const NOT_REACHED = say('skipped', 'not_reached')
+const FOUR_NOT_REACHED = [NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED] as const
 const LATER = say('waiting', 'not_reached')
 
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
 function ofHeld(story: EmployeeStory, run: number): Five {
   const { status } = story.record ?? {}
-  if (status === 'held') return [READ, IN_SCOPE, say('waiting', 'checked_held', { run }), LATER, LATER]
+  if (status === 'held')
+    return [READ, scopeOfHeld(story), say('waiting', 'checked_held', { run }), LATER, LATER]
   const scope = status === 'rejected' ? IN_SCOPE : outOfScope(story)
   return [READ, scope, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
 }
@@ -137,12 +139,20 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
     case 'halted':
       return comesBack(attempt, story)
     case 'obsolete':
+      // No HR source has the enterprise any more.
+      if (attempt.error !== null)
+        return [say('failed', 'read_hr_away', { message: attempt.error }), ...FOUR_NOT_REACHED]
       return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
     case 'replan':
       return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]
     default:
       return [READ, IN_SCOPE, PASSED, NOT_REACHED, NOT_REACHED]
   }
+}
+
+function scopeOfHeld({ record }: EmployeeStory): Told {
+  const gone = record?.held?.gone
+  return gone ? say('skipped', `scope_${gone}`) : IN_SCOPE
 }
 
 function outOfScope({ record }: EmployeeStory): Told {

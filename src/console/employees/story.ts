@@ -63,6 +63,12 @@ export const EmployeeStory = z.object({
           decided_by: z.string().nullable(),
           decided_at: z.string().nullable(),
           reason: z.string().nullable(),
+          gone: z
+            .enum(['left', 'vanished'])
+            .nullable()
+            .describe(
+              'That row says that the employee has left, or HR has none; null: it has the employee in service',
+            ),
         })
         .nullable()
         .describe('The run with the HR row that waits for a decision, or was rejected'),
@@ -127,7 +133,9 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 ${employeeStatus('e')} as status,
                 (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
                                            'decided_at', coalesce(d.decided_at, r.decided_at),
-                                           'reason', case when d.id is null then r.decision_reason else d.why end)
+                                           'reason', case when d.id is null then r.decision_reason else d.why end,
+                                           'gone', case when not e.held_gone then null
+                                                        when e.held_hash is null then 'vanished' else 'left' end)
                  from dirsync.sync_run r
                  left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
                    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid

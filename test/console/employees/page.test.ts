@@ -46,6 +46,21 @@ test('the moment of a confirmation is not called one of the employee, who may ne
   }
 })
 
+test('one who has left by a held plan is not said to be active', async () => {
+  await console.pool.query(`
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (8, 'changes', 'held', 'cron');
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash, held_run, held_hash, held_gone)
+      select userid, h, h, 8, hash, true
+      from (values ('leaver', gen_random_uuid()), ('lost', null)) as row (userid, hash), gen_random_uuid() as h`)
+  const stepsOf = async (userid: string) => {
+    const { steps } = (await console.ask('viewer', 'GET', `/api/v1/employees/${userid}?hr=no`)).json()
+    return steps.map(({ text }: { text: string }) => text).slice(1, 3)
+  }
+  expect(await stepsOf('leaver')).toEqual(['scope_left', 'checked_held'])
+  expect(await stepsOf('lost')).toEqual(['scope_vanished', 'checked_held'])
+  expect(await pageOf('lost')).not.toContain('HR has the employee as active')
+})
+
 test('an employee is not called in sync when HR, read just now, has another row or none', async () => {
   const columns = ['enterprise_code', 'userid', 'active', 'name']
   await console.pool.query(`

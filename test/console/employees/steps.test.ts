@@ -23,10 +23,13 @@ const RECORD: NonNullable<EmployeeStory['record']> = {
   queried_at: null,
 }
 
-const heldBy = (status: 'held' | 'rejected' | 'left' | 'vanished') => ({
+const heldBy = (
+  status: 'held' | 'rejected' | 'left' | 'vanished',
+  gone: 'left' | 'vanished' | null = null,
+) => ({
   ...RECORD,
   status,
-  held: { run: 7, decided_by: null, decided_at: null, reason: null },
+  held: { run: 7, decided_by: null, decided_at: null, reason: null, gone },
 })
 
 function story(differs: Partial<EmployeeStory>): EmployeeStory {
@@ -279,6 +282,11 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
     [READ, 'skipped scope_left', NOT_REACHED, NOT_REACHED, NOT_REACHED],
   ],
   [
+    'obsolete, as no HR source has the enterprise',
+    story({ attempts: [attempt('obsolete', { error: inWords('no HR source has enterprise E2') })] }),
+    ['failed read_hr_away', NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED],
+  ],
+  [
     'replan',
     story({ attempts: [attempt('replan')] }),
     [READ, SCOPE, 'waiting checked_row_changed', LATER, LATER],
@@ -323,6 +331,16 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     'in a plan that is held',
     story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'waiting checked_held', LATER, LATER],
+  ],
+  [
+    'in a plan that is held, by which they have left',
+    story({ record: heldBy('held', 'left'), attempts: [attempt('in_sync', { calls: GET })] }),
+    [READ, 'skipped scope_left', 'waiting checked_held', LATER, LATER],
+  ],
+  [
+    'in a plan that is held, by which HR lacks them',
+    story({ record: heldBy('held', 'vanished') }),
+    [READ, 'skipped scope_vanished', 'waiting checked_held', LATER, LATER],
   ],
   [
     'in a plan that was rejected, by which they have left',
