@@ -186,6 +186,28 @@ test('the timeline has the latest event first, and says in words who acted if th
   expect(await see(`/cases/${id}`, 'zh-CN')).toContain('首次启动')
 })
 
+test('an ignored case says when it reopens, by what it is about, and a case that is over not until when it slept', async () => {
+  const seen = async (differs: Record<string, string>) => {
+    const id = await plant('over', { state: 'ignored' })
+    const columns = Object.keys(differs).map((name, i) => `${name} = $${i + 2}`)
+    await console.pool.query(
+      `update dirsync.dead_letter set ${['message = message', ...columns].join(', ')} where id = $1`,
+      [id, ...Object.values(differs)],
+    )
+    return see(`/cases/${id}`)
+  }
+  const byRow = 'It reopens when HR changes the row.'
+  expect(await seen({})).toContain(byRow)
+  const field = await seen({ entity: 'enterprise', field: 'level', category: 'feature_disabled' })
+  expect(field).toContain('dirsync still probes the field by itself')
+  const call = await seen({ operation: 'bind-openid', field: 'mall0001' })
+  expect(call).toContain('It reopens when it fails for another reason.')
+  for (const body of [field, call]) expect(body).not.toContain(byRow)
+  const over = { state: 'resolved', resolved_at: '2026-11-20T10:00Z', resolution: 'succeeded' }
+  expect(await seen({ ...over, snooze_until: '2999-01-01T10:00Z' })).not.toContain('Snoozed until')
+  expect(await seen({ state: 'snoozed', snooze_until: '2999-01-01T10:00Z' })).toContain('Snoozed until')
+})
+
 test('a case that is to be retried waits, and says so, for the decision about the run that holds its employee', async () => {
   const id = await plant('held', { state: 'retrying' })
   const run = async () => (await get(`/api/v1/cases/${id}`)).json().held_run

@@ -184,7 +184,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
         [
           ...(state === 'retrying'
             ? retryWords(ask, story)
-            : [t(`cases.next.${state}`, { key: short(story.blocked_by ?? '') })]),
+            : [t(`cases.next.${nextOf(story)}`, { key: short(story.blocked_by ?? '') })]),
           state === 'open' && story.next_retry_at
             ? asSentence(ask, t('cases.next.unless'), { since: story.next_retry_at })
             : null,
@@ -193,6 +193,13 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       ),
     },
   ]
+}
+
+/** Which text says what comes next: what is not of HR's row does not reopen when that changes. */
+function nextOf({ state, entity, operation }: CaseStory) {
+  if (state !== 'ignored') return state
+  if (entity === 'enterprise') return 'ignored_field'
+  return entity === 'mirror' || operation === 'bind-openid' ? 'ignored_call' : state
 }
 
 /** What a retry waits for, if anything. */
@@ -253,7 +260,11 @@ function factsOf(ask: Ask, story: CaseStory): Block {
           ? null
           : { since: story.next_retry_at },
       ],
-      [t('cases.snooze_ends'), story.snooze_until && { at: story.snooze_until }],
+      [
+        t('cases.snooze_ends'),
+        // What is resolved or has failed since keeps the time.
+        story.state === 'snoozed' && story.snooze_until ? { at: story.snooze_until } : null,
+      ],
       [t('cases.reason_given'), isSetAside ? story.note : null],
       [
         t('cases.resolved_at'),

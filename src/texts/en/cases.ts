@@ -162,6 +162,9 @@ export const cases = {
   'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
   'cases.next.snoozed': 'It is snoozed. After that dirsync retries it by itself.',
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
+  'cases.next.ignored_field':
+    'It was accepted as it is. dirsync still probes the field by itself, and the case reopens when more is withheld.',
+  'cases.next.ignored_call': 'It was accepted as it is. It reopens when it fails for another reason.',
   'cases.next.resolved': 'There is nothing left to do.',
   'cases.meaning': 'What does this mean?',
   'cases.same_cause': 'All cases with this cause',

@@ -156,6 +156,8 @@ export const cases = {
   'cases.next.held': '该员工的人事数据已变更，运行 {run} 审批之后会重试。',
   'cases.next.snoozed': '已暂缓，到期后 dirsync 会自动重试。',
   'cases.next.ignored': '已有人按现状接受。人事数据变更后会重新打开。',
+  'cases.next.ignored_field': '已有人按现状接受。dirsync 仍会自行试发该字段；停发范围扩大时会重新打开。',
+  'cases.next.ignored_call': '已有人按现状接受。因其他原因失败时会重新打开。',
   'cases.next.resolved': '无需再处理。',
   'cases.meaning': '这是什么意思？',
   'cases.same_cause': '原因相同的全部异常项',
