@@ -110,4 +110,8 @@ test('a deletion that waits for a decision, or was rejected or ignored, is not s
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')
+  // A single department cannot be asked for by name.
+  const { body: run } = await mapped.browse('viewer', 'GET', '/runs/12')
+  expect(run).toContain('They are not deleted until HR changes them again.')
+  expect(run).not.toContain('Sync now')
 })

@@ -90,7 +90,8 @@ export function heldBackShown(
             [t('plan.held_back.since'), since && { since, exact: true }],
           ],
         },
-        { text: { soft: t('plan.held_back.until') } },
+        // No one can ask for a single department.
+        { text: { soft: t(employees > 0 ? 'plan.held_back.until' : 'plan.held_back.until_hr') } },
       ],
     },
   ]

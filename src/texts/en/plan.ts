@@ -57,6 +57,7 @@ export const plan = {
   'plan.held_back.since': 'Different since',
   'plan.held_back.until':
     'They are not sent until HR changes them again, or a person starts “Sync now” for one of them.',
+  'plan.held_back.until_hr': 'They are not deleted until HR changes them again.',
   'plan.decided': 'Decided by {who},',
   'plan.is_part': 'This is the approved part of the plan of run {run}.',
   'plan.over': 'This plan can no longer be decided.',
