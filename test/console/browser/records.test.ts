@@ -78,7 +78,7 @@ async function loseRefund(i: number): Promise<void> {
     )
     expect(sent.state).toBe('unknown')
     await company.db.query(
-      `update dirsync.refund set next_settle_at = now() + interval '1 day' where state = 'unknown'`,
+      `update dirsync.refund set next_settle_at = now() + interval '10 minutes' where state = 'unknown'`,
     )
   } finally {
     await client.close()
