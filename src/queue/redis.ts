@@ -125,13 +125,13 @@ async function examine(url: string): Promise<QueueCheck[]> {
   } catch {
     return [{ ok: false, what: message('doctor.redis_silent'), remedy: message('doctor.start_redis') }]
   }
-  const { version, policy, appendOnly } = server
+  const { version, product, policy, appendOnly } = server
   const check = (ok: boolean, good: Message, bad: Message, remedy: Message): QueueCheck =>
     ok ? { ok, what: good } : { ok, what: bad, remedy }
   return [
     check(
       !isTooOld(version),
-      message('doctor.answers', { name: `Redis ${version}` }),
+      message('doctor.answers', { name: product }),
       message('doctor.redis_old', { version }),
       message('doctor.use_redis'),
     ),
@@ -157,7 +157,9 @@ async function examine(url: string): Promise<QueueCheck[]> {
 }
 
 interface RedisFacts {
+  /** Of Redis, or the one that a compatible server says it is like. */
   version: string
+  product: string
   policy: string
   appendOnly: boolean
 }
@@ -169,11 +171,11 @@ async function readServers(client: Client): Promise<RedisFacts> {
   const servers = await Promise.all(client.nodes('master').map(readServer))
   const [first] = servers
   if (first === undefined) throw new Error('the cluster names no master')
+  const oldest = servers.reduce((oldest, server) =>
+    isRedisVersionLowerThan(server.version, oldest.version, 'redis') ? server : oldest,
+  )
   return {
-    version: servers.reduce(
-      (lowest, { version }) => (isRedisVersionLowerThan(version, lowest, 'redis') ? version : lowest),
-      first.version,
-    ),
+    ...oldest,
     policy: servers.find(({ policy }) => policy !== 'noeviction')?.policy ?? first.policy,
     appendOnly: servers.every(({ appendOnly }) => appendOnly),
   }
@@ -183,8 +185,11 @@ async function readServers(client: Client): Promise<RedisFacts> {
 async function readServer(client: Redis): Promise<RedisFacts> {
   const info = await client.info()
   const fact = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
+  const version = fact('redis_version')
+  const valkey = fact('valkey_version')
   return {
-    version: fact('redis_version'),
+    version,
+    product: valkey === '' ? `Redis ${version}` : `Valkey ${valkey}`,
     policy: fact('maxmemory_policy'),
     appendOnly: fact('aof_enabled') === '1',
   }

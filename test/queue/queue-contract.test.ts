@@ -1,11 +1,14 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
 import { type DeliveredJob, MOST_KEYS_OF_JOB } from '../../src/queue/job.ts'
 import type { JobHandler } from '../../src/queue/job-worker.ts'
+import { createRedisStore } from '../../src/queue/redis.ts'
 import { describeBackends } from '../helpers/backends.ts'
+import { redisUrl } from '../helpers/redis.ts'
 import { worded } from '../texts/worded.ts'
 import { openPostgresStore, STORES, type TestStore } from './backends.ts'
 import { newKey, openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
@@ -355,6 +358,17 @@ describeBackends('the queue in', {}, ({ kind }) => {
     await queue.close()
     await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
   })
+})
+
+test('the server is called by its own name and version', { tags: 'redis' }, async () => {
+  const url = await redisUrl()
+  const redis = new Redis(url)
+  onTestFinished(() => redis.disconnect())
+  const info = await redis.info('server')
+  const [, valkey] = /^valkey_version:(\S+)/m.exec(info) ?? []
+  const [, version] = /^redis_version:(\S+)/m.exec(info) ?? []
+  const [first] = worded(await createRedisStore(url).doctor())
+  expect(first?.what).toBe(`${valkey ? `Valkey ${valkey}` : `Redis ${version}`} answers`)
 })
 
 test('the queue in PostgreSQL says that it is not migrated yet, and works as soon as it is', async () => {
