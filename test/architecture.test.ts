@@ -69,6 +69,18 @@ test('the application never imports tests, benchmarks or examples', () => {
   expect(strays).toEqual([])
 })
 
+test('dirsync/platform, which others use as a library, loads no package but undici and zod', () => {
+  const reached = new Set(['src/platform/index.ts'])
+  const packages = new Set<string>()
+  for (const file of reached) {
+    const text = production.find(each => each.file === file)?.text ?? ''
+    for (const { target, isType } of importsOf(file, text)) if (!isType) reached.add(target)
+    for (const [, name = ''] of text.matchAll(/^import (?!type\b).*from '([^.'][^']*)'/gm))
+      if (!name.startsWith('node:')) packages.add(name)
+  }
+  expect([...packages].sort()).toEqual(['undici', 'zod'])
+})
+
 test('no modules of src/ import each other in a circle, not even their types', () => {
   const left = new Map(
     production

@@ -1,4 +1,5 @@
-import { type ClientBase, onlyRow, type Pool, storableText } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { storableText } from '../lib/storable.ts'
 import type { Draft, Outlook } from './decide.ts'
 import type { ChannelMessage } from './message.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { message, SaidError } from '../texts/message.ts'
-import { storable } from './database.ts'
+import { storable } from './storable.ts'
 
 /** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
 

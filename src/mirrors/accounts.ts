@@ -1,5 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
-import { storableRows } from '../lib/database.ts'
+import { storableRows } from '../lib/storable.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorTask } from './mirror.ts'

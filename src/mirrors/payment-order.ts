@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, storableRows } from '../lib/database.ts'
+import { onlyRow } from '../lib/database.ts'
+import { storableRows } from '../lib/storable.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
 import { message, toStore } from '../texts/message.ts'

@@ -1,5 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
-import { storableRows } from '../lib/database.ts'
+import { storableRows } from '../lib/storable.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import { message } from '../texts/message.ts'

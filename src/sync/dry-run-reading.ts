@@ -7,14 +7,8 @@ import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, isOfHr, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
-import {
-  onlyRow,
-  type Pool,
-  type PoolClient,
-  rolledBack,
-  storableJson,
-  transaction,
-} from '../lib/database.ts'
+import { onlyRow, type Pool, type PoolClient, rolledBack, transaction } from '../lib/database.ts'
+import { storableJson } from '../lib/storable.ts'
 import { type Message, message, type Said, saidBy } from '../texts/message.ts'
 import {
   compareSides,

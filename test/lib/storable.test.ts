@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { storable, storableRows, storableText } from '../../src/lib/database.ts'
+import { storable, storableRows, storableText } from '../../src/lib/storable.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()

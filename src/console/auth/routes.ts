@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { storableText } from '../../lib/database.ts'
+import { storableText } from '../../lib/storable.ts'
 import { message, type Said } from '../../texts/message.ts'
 import { BusyError } from '../bounded-line.ts'
 import { admitAttempt, forgiveAttempt } from './attempts.ts'

@@ -7,7 +7,8 @@ import {
   type PageAsked,
   type Paged,
 } from '../../lib/cursor.ts'
-import { type Pool, storableText } from '../../lib/database.ts'
+import type { Pool } from '../../lib/database.ts'
+import { storableText } from '../../lib/storable.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
