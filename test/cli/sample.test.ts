@@ -282,7 +282,7 @@ describe('plan', () => {
     )
     expect(await departments()).toMatchObject({
       verdict: 'would do nothing',
-      message: expect.stringContaining('No department is deleted before'),
+      message: expect.stringContaining(`No department is deleted while run ${rows[0].id} is held`),
     })
     await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
   })

@@ -277,10 +277,17 @@ describe('a webhook', () => {
   })
 
   test('gets what docs/alerts.md shows', async () => {
-    const { content } = await sent('webhook', sampleMessages('en').one)
     const [documented] = blocksOf('docs/alerts.md').filter(({ language }) => language === 'json')
     const shown = JSON.parse(documented?.text ?? '')
-    content.data.alerts[0].facts = shown.data.alerts[0].facts
+    const { title, what, remedy, facts } = shown.data.alerts[0]
+    const { one } = sampleMessages('en')
+    const told = {
+      ...one,
+      title: shown.data.title,
+      alerts: one.alerts.map(alert => ({ ...alert, title, what, remedy })),
+    }
+    const { content } = await sent('webhook', told as ChannelMessage)
+    content.data.alerts[0].facts = facts
     expect(shown).toEqual(content)
   })
 
