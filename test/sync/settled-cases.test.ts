@@ -270,13 +270,14 @@ describe('a case that waits for another employee', () => {
     await work('e1')
     await work('e2')
     const [one, two] = [await begin(store, E1), await begin(store, E2)]
+    // Both executions have begun before either ends.
+    const refused = outcome(E1, one, { resolve: 'all' as const, failures: [waits()] })
+    const changed = outcome(E2, two, { resolve: 'all' as const, outcome: 'updated', fields: ['mobile'] })
     // Holds up the holder's outcome in the middle of its transaction, when it has looked for whom to release.
     const held = await store.pool.connect()
     await held.query('begin; lock table dirsync.field_block in exclusive mode')
-    const holder = settle(store.pool, [
-      outcome(E2, two, { resolve: 'all' as const, outcome: 'updated', fields: ['mobile'] }),
-    ])
-    const waiter = settle(store.pool, [outcome(E1, one, { resolve: 'all' as const, failures: [waits()] })])
+    const holder = settle(store.pool, [changed])
+    const waiter = settle(store.pool, [refused])
     await held.query('commit')
     held.release()
     await Promise.all([holder, waiter])
