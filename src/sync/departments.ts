@@ -12,7 +12,7 @@ import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
 import { beginRetry, unwantedDepartmentCases } from './retries.ts'
-import { type CheckedPlan, heldRuns, IN_PARTS, NOT_BEGUN, noWork, planFigures, runsInParts } from './run.ts'
+import { type CheckedPlan, heldRun, IN_PARTS, NOT_BEGUN, noWork, planFigures, runsInParts } from './run.ts'
 import { missingEmployees, type RunLimits, trips } from './safety.ts'
 
 /** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
@@ -208,9 +208,7 @@ async function doubtOf(
   const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
   if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
   if (last && (await lastPlanPassed(db, source.name))) return null
-  const held = (await heldRuns(db)).find(
-    run => run.source === source.name && (run.kind === 'changes' || run.kind === 'full'),
-  )
+  const held = await heldRun(db, ['changes', 'full'], source.name)
   return {
     isSuspect: false,
     message: held ? message('said.employees_held', { run: held.id }) : message('said.employees_unread'),

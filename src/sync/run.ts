@@ -409,7 +409,7 @@ export async function heldRun(
 /** The runs that wait for a decision, the oldest first. */
 export async function heldRuns(db: ClientBase | Pool): Promise<Run[]> {
   const { rows } = await db.query<Run>(
-    `select ${COLUMNS} from dirsync.sync_run where state = 'held' and finished_at is null order by id`,
+    `select ${COLUMNS} from dirsync.sync_run where id in (select held.id from ${HELD_RUNS} held) order by id`,
   )
   return rows
 }
