@@ -18,8 +18,6 @@ import { listSchedules } from '../console/schedules/query.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
 import { caseStatus } from '../console/ui/states.ts'
-import { openRefunds } from '../money/refund.ts'
-import { openTopUps } from '../money/top-up.ts'
 import { createQueueBackend } from '../queue/backend.ts'
 import { readDeployment } from '../sync/deployment.ts'
 import { timesLeft } from '../sync/time-left.ts'
@@ -61,18 +59,16 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, queue, withheld, refunds, topUps, alerts, schedules, setup] = await Promise.all([
+  const [now, queue, withheld, alerts, schedules, setup] = await Promise.all([
     readNow(pool, language),
     queueStatus(context),
     withheldFields(pool),
-    openRefunds(pool),
-    openTopUps(pool),
     firingAlerts(pool),
     listSchedules(pool),
     readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, left, queue, withheld, refunds, topUps, alerts, schedules, setup }
+  return { ...now, left, queue, withheld, alerts, schedules, setup }
 }
 
 /** For programs. */

@@ -104,6 +104,8 @@ interface Now {
   overview: Overview
   pace: Pace
   processes: Process[]
+  refunds: Awaited<ReturnType<typeof openRefunds>>
+  topUps: Awaited<ReturnType<typeof openTopUps>>
 }
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
@@ -130,9 +132,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
       // The platform cannot be asked about a top-up.
       money_for_person: { refunds: refunds.for_person, topups: topUps.unknown },
     },
-    overview,
-    pace,
-    processes,
+    ...{ overview, pace, processes, refunds, topUps },
   }
 }
 
