@@ -16,10 +16,11 @@ const LONG = [
 ]
 
 /**
- * Of these, those that have the machine to themselves, and each a process of its own: they hold us to seconds that are promised,
- * or take away what other tests need.
+ * Those that have the machine to themselves, and each a process of its own: they use all of it themselves, hold us to seconds
+ * that are promised, or take away what other tests need.
  */
-const ALONE = ['test/{e2e/outage,e2e/stop,queue/queue-kill,unit}.test.ts']
+const ALONE = ['test/{pacing/rate-learner,simulation/simulation}.test.ts']
+const LONG_ALONE = ['test/{e2e/outage,e2e/stop,queue/queue-kill,unit}.test.ts']
 
 /** Those that take or wait longest: they begin first, so that no long one is left alone at the end. */
 const FIRST = [
@@ -68,7 +69,7 @@ export default defineConfig({
           ...common,
           name: 'tests',
           include: ['test/**/*.test.ts'],
-          exclude: [...LONG, ...ALONE],
+          exclude: [...LONG, ...LONG_ALONE, ...ALONE],
           isolate: false,
           // Half of the time they wait for what happens.
           maxWorkers: 5,
@@ -79,16 +80,17 @@ export default defineConfig({
           ...common,
           name: 'long',
           include: LONG,
-          exclude: ALONE,
+          exclude: LONG_ALONE,
           isolate: false,
           maxWorkers: 4,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
-      // The last, one file after the other.
-      {
-        test: { ...common, name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 2 } },
-      },
+      // After the others, one file after the other.
+      ...[
+        { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } },
+        { name: 'long-alone', include: LONG_ALONE, sequence: { groupOrder: 3 } },
+      ].map(alone => ({ test: { ...common, ...alone, maxWorkers: 1 } })),
     ],
   },
 })
