@@ -584,7 +584,7 @@ where e.held_run is not null
        or exists (select from dirsync.planned_work w
                   where w.run_id = e.held_run and w.operation = 'update-employee'
                     and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid and not w.active));
-alter table dirsync.employee drop column status;
+alter table dirsync.employee rename column status to was;
 alter table dirsync.employee add column status text not null generated always as (
   case when held_run is not null and not rejected then 'held'
        when held_run is not null and not held_gone then 'rejected'
@@ -593,7 +593,8 @@ alter table dirsync.employee add column status text not null generated always as
        when not active or held_run is not null then 'left'
        when acknowledged_hash = source_hash then 'in_sync'
        when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-       when parked_hash = source_hash and accepted then 'accepted'
+       -- The case of a withheld field is the enterprise's, and accepted does not tell how that one stands.
+       when parked_hash = source_hash and accepted and withheld = '{}' then 'accepted'
        when parked_hash = source_hash then 'dead_lettered'
        else 'waiting' end) stored;
 comment on column dirsync.employee.status is
@@ -601,14 +602,15 @@ comment on column dirsync.employee.status is
   'decision about held_run; rejected: a person rejected it; vanished, left: as HR says, rejected or not; '
   'in_sync: the platform confirmed every field; awaiting_activation: not yet on the platform; accepted: it '
   'differs, and a person ignored that; dead_lettered: a field or the whole is in review; waiting: to be sent.';
-create index employee_status on dirsync.employee (status, enterprise_code, userid)
-  where status <> 'in_sync';
 -- No trigger sees that a generated value has changed.
 insert into dirsync.tally (source, enterprise_code, state, n)
 select 'employee', enterprise_code, change.state, count(*) * change.sign
-from dirsync.employee e cross join lateral (values ('rejected', -1), (e.status, 1)) change (state, sign)
-where e.held_run is not null and e.rejected and e.held_gone
+from dirsync.employee e cross join lateral (values (e.was, -1), (e.status, 1)) change (state, sign)
+where e.was <> e.status
 group by enterprise_code, change.state, change.sign;
+alter table dirsync.employee drop column was;
+create index employee_status on dirsync.employee (status, enterprise_code, userid)
+  where status <> 'in_sync';
 
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;

@@ -179,6 +179,18 @@ describe('a retry', () => {
   })
 })
 
+test('an employee whose own case is ignored stays in review while a field is withheld from them', async () => {
+  const row = hash()
+  await plant(store, 'employee', { userid: 'e1', source_hash: row, parked_hash: row, withheld: ['level'] })
+  const block = { entity: 'enterprise', entity_key: '(single enterprise)', field: 'level' }
+  await fail(store, { ...block, category: 'feature_disabled' })
+  const status = () => store.value('select status from dirsync.employee')
+  await store.pool.query(`select dirsync.ignore($1, 'known')`, [await fail(store)])
+  expect(await status()).toBe('dead_lettered')
+  await store.pool.query(`update dirsync.employee set withheld = '{}'`)
+  expect(await status()).toBe('accepted')
+})
+
 describe('rows without a user id', () => {
   const record = (rows: number) => transaction(store.pool, db => recordKeyless(db, 7, rows))
   const cases = () => store.rows<{ id: number }>('select * from dirsync.dead_letter order by id')
