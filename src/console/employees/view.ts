@@ -150,7 +150,10 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
     case 'accepted':
       return [chip, notice(ask, 'info', status)]
     case 'dead_lettered':
-      return [chip, ...(first ? ofCase : [notice(ask, 'warn', status)])]
+      if (first) return [chip, ...ofCase]
+      return employee.dead_letters.some(({ state }) => state === 'ignored')
+        ? [notice(ask, 'info', 'accepted')]
+        : [chip, notice(ask, 'warn', status)]
     case 'left':
     case 'vanished':
       if (record?.held) return [chip, rejectedNotice(ask, employee)]

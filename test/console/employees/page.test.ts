@@ -89,6 +89,18 @@ test('an employee is not called in sync when HR, read just now, has another row 
   }
 })
 
+test('nothing is to be reviewed where the case of the whole enterprise was ignored', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash, parked_hash, withheld)
+      select 'withheld', h, h, array['level'] from gen_random_uuid() as h;
+    insert into dirsync.field_block (enterprise_code, field) values ('', 'level');
+    insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, state, note)
+      values ('enterprise', '(single enterprise)', 'update-employee', 'level', 'feature_disabled', '[]', '[]', 'ignored', 'x')`)
+  const body = await pageOf('withheld')
+  expect(body).toContain('HR and the platform differ, and the case was ignored.')
+  expect(body).not.toContain('In review.')
+})
+
 test('a moment ends a sentence as the language ends it', async () => {
   await console.pool.query(`
     insert into dirsync.employee (userid, source_hash) values ('later', gen_random_uuid());
