@@ -152,7 +152,7 @@ async function approve(run: number, options: PartOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'approved' })
   else
     print(
-      isRest ? say('plan.rest_approved', { count: planned }) : say('shell.approved', { run: String(run) }),
+      isRest ? say('plan.rest_approved', { count: planned }) : say('plan.approved', { run }),
       say('shell.follow', { command: `${context.program} runs ${run}` }),
     )
   await warnOfMissingRoles(context)

@@ -367,8 +367,8 @@ describe('a part of a stored plan', () => {
     ],
     [
       'approve',
-      'The remaining 3 rows of the plan are approved and being sent.',
-      'Run \\d+ is approved: its stored plan is being sent.',
+      'The remaining 3 rows of the plan are approved and will be sent.',
+      'Run \\d+ is approved: its plan will be sent as it was stored.',
     ],
   ])('is not taken for all of it when a person decides to %s the rest', async (decision, ofRest, ofAll) => {
     const said = async (id: number) => {

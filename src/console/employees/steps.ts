@@ -27,6 +27,7 @@ export const STEP_TEXTS = [
   'checked_row_changed',
   'checked_not_yet',
   'checked_held',
+  'checked_approved',
   'checked_rejected',
   'checked_gave_up',
   'checked_unsettled',
@@ -63,6 +64,7 @@ export interface Step {
 
 type Attempt = EmployeeStory['attempts'][number]
 type Case = EmployeeStory['dead_letters'][number]
+type Held = NonNullable<NonNullable<EmployeeStory['record']>['held']>
 
 /** A step without its name and its time. */
 type Told = Omit<Step, 'step' | 'at'>
@@ -71,7 +73,7 @@ type Told = Omit<Step, 'step' | 'at'>
 export function stepsOf(story: EmployeeStory): Step[] {
   const attempt = story.attempts.find(({ operation }) => operation === 'update-employee') ?? story.attempts[0]
   const waits = story.record?.held
-  const said = waits ? ofHeld(story, waits.run) : attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
+  const said = waits ? ofHeld(story, waits) : attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
   return said.flatMap((one, i) => {
     const step = STEPS[i]
     return step ? [{ step, at: timeOf(step, one, attempt, story), ...one }] : []
@@ -102,10 +104,10 @@ const FOUR_NOT_REACHED = [NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED] as
 const LATER = say('waiting', 'not_reached')
 
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
-function ofHeld(story: EmployeeStory, run: number): Five {
+function ofHeld(story: EmployeeStory, { run, approved, decided_at }: Held): Five {
   const { status } = story.record ?? {}
-  if (status === 'held')
-    return [READ, scopeOfHeld(story), say('waiting', 'checked_held', { run }), LATER, LATER]
+  const waits = approved ? 'checked_approved' : decided_at ? 'checked_row_changed' : 'checked_held'
+  if (status === 'held') return [READ, scopeOfHeld(story), say('waiting', waits, { run }), LATER, LATER]
   const scope = status === 'rejected' ? IN_SCOPE : outOfScope(story)
   return [READ, scope, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
 }

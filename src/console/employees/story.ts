@@ -62,6 +62,7 @@ export const EmployeeStory = z.object({
           run: z.int(),
           decided_by: z.string().nullable(),
           decided_at: z.string().nullable(),
+          approved: z.boolean().describe('Approved, and the scheduler has yet to send it'),
           reason: z.string().nullable(),
           gone: z
             .enum(['left', 'vanished'])
@@ -133,6 +134,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 ${employeeStatus('e')} as status,
                 (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
                                            'decided_at', coalesce(d.decided_at, r.decided_at),
+                                           'approved', c.approved and c.state in ('requested', 'planning'),
                                            'reason', case when d.id is null then r.decision_reason else d.why end,
                                            'gone', case when not e.held_gone then null
                                                         when e.held_hash is null then 'vanished' else 'left' end)
@@ -140,6 +142,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                  left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
                    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
                  left join dirsync.plan_decision d on d.id = w.decision_id
+                 join dirsync.sync_run c on c.id = coalesce(d.part_run, r.id)
                  where r.id = e.held_run) as held
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),

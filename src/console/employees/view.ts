@@ -205,7 +205,8 @@ function todoOf({ t }: Ask, { hr }: EmployeeResult, status: 'held' | 'rejected')
 function heldNotice(ask: Ask, employee: EmployeeResult): Block {
   const { t } = ask
   const { record } = employee
-  const { run = 0, decided_at } = record?.held ?? {}
+  const { run = 0, decided_at, approved } = record?.held ?? {}
+  if (approved) return { notice: 'info', title: t('step.checked_approved', { run }), next: planLink(t, run) }
   if (decided_at)
     return { notice: 'info', title: t('employees.now.held.decided', { run }), next: planLink(t, run) }
   return {

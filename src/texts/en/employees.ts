@@ -186,6 +186,7 @@ export const employees = {
   'step.checked_passed': 'The row breaks no rule, and a plan has passed it.',
   'step.checked_rules_broken': 'The row breaks a rule: {message}',
   'step.checked_row_changed': 'HR has changed the row since the plan. The next plan checks it.',
+  'step.checked_approved': 'Run {run} is approved. The scheduler has yet to send its plan.',
   'step.checked_held': 'Waiting for the decision about run {run}.',
   'step.checked_rejected': 'Rejected with run {run}. Nothing is sent by itself until HR changes the row.',
   'step.checked_not_yet': 'No plan has passed the row yet. A run may be held.',

@@ -6,14 +6,14 @@ export const plan = {
     'Approving sends exactly this plan, as it was stored. What HR has changed since waits for the next plan.',
   'plan.approve': 'Approve this plan',
   'plan.approve_hint': 'Optional; recorded in the audit with your name.',
-  'plan.approved': 'Run {run} is approved: its stored plan is being sent.',
+  'plan.approved': 'Run {run} is approved: its plan will be sent as it was stored.',
   'plan.reject': 'Reject',
   'plan.reject_hint': 'What you reject is not sent. The reason is recorded in the audit with your name.',
   'plan.rejected': 'Run {run} is rejected: nothing of its plan is sent.',
   'plan.approve_rest': 'Approve the rest',
   'plan.reject_rest': 'Reject the rest',
   'plan.rest_approved':
-    'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} approved and being sent.',
+    'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} approved and will be sent.',
   'plan.rest_rejected':
     'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} rejected and not sent.',
   'plan.part_approved':

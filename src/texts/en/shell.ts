@@ -56,7 +56,6 @@ export const shell = {
   'shell.at_rate': ' at {rate}',
   'shell.with_figures': '{left} ({figures})',
   'shell.per_second': '{rate}/s',
-  'shell.approved': 'Run {run} is approved: its plan is sent as it was stored.',
   'shell.follow': 'Follow it with: {command}',
   'shell.rejected': 'Run {run} is rejected: nothing was sent. The next run looks at HR again.',
   'shell.cancelled':

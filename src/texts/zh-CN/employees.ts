@@ -179,6 +179,7 @@ export const employees = {
   'step.checked_passed': '数据符合全部规则，且已通过计划检查。',
   'step.checked_rules_broken': '数据不符合规则：{message}',
   'step.checked_row_changed': '计划之后人事数据又有变更，由下一个计划检查。',
+  'step.checked_approved': '运行 {run} 已批准，尚待调度进程发送其计划。',
   'step.checked_held': '等待运行 {run} 的审批。',
   'step.checked_rejected': '已在运行 {run} 中驳回：在 HR 修改该行之前不会自动发送。',
   'step.checked_not_yet': '数据还没有通过计划检查，可能有同步任务待审批。',

@@ -58,7 +58,6 @@ export const shell = {
   'shell.at_rate': '，{rate}',
   'shell.with_figures': '{left}（{figures}）',
   'shell.per_second': '{rate} 次/秒',
-  'shell.approved': '同步任务 {run} 已批准：将按已保存的计划发送。',
   'shell.follow': '查看进展：{command}',
   'shell.rejected': '同步任务 {run} 已驳回：未发送任何内容。下一次同步会重新读取人事数据。',
   'shell.cancelled': '同步任务 {run} 已取消：撤回待发送内容，正在进行的调用会完成。下一次同步会重新计划。',

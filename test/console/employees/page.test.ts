@@ -61,6 +61,18 @@ test('one who has left by a held plan is not said to be active', async () => {
   expect(await pageOf('lost')).not.toContain('HR has the employee as active')
 })
 
+test('one in an approved plan that no scheduler has begun to send waits for that, not for another plan', async () => {
+  await console.pool.query('select dirsync.approve(8)')
+  const body = await pageOf('lost')
+  expect(body.match(/Run 8 is approved\. The scheduler has yet to send its plan\./g)).toHaveLength(2)
+  expect(body).not.toContain('HR has changed since run 8 was held')
+  expect(body).not.toContain('Waiting for the decision about run 8')
+  await console.pool.query(`update dirsync.sync_run set state = 'done', finished_at = now() where id = 8`)
+  const later = await pageOf('lost')
+  expect(later).toContain('HR has changed since run 8 was held. The next plan checks it.')
+  expect(later).toContain('HR has changed the row since the plan. The next plan checks it.')
+})
+
 test('an employee is not called in sync when HR, read just now, has another row or none', async () => {
   const columns = ['enterprise_code', 'userid', 'active', 'name']
   await console.pool.query(`

@@ -29,7 +29,7 @@ const heldBy = (
 ) => ({
   ...RECORD,
   status,
-  held: { run: 7, decided_by: null, decided_at: null, reason: null, gone },
+  held: { run: 7, decided_by: null, decided_at: null, approved: false, reason: null, gone },
 })
 
 function story(differs: Partial<EmployeeStory>): EmployeeStory {
@@ -331,6 +331,11 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     'in a plan that is held',
     story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'waiting checked_held', LATER, LATER],
+  ],
+  [
+    'in a held plan that is approved',
+    story({ record: { ...heldBy('held'), held: { ...heldBy('held').held, approved: true } } }),
+    [READ, SCOPE, 'waiting checked_approved', LATER, LATER],
   ],
   [
     'in a plan that is held, by which they have left',
