@@ -15,6 +15,10 @@ export const EMPLOYEE_STATUSES = [
   'vanished', // HR no longer has a row
 ] as const
 
+/** SQL: whether an HR source has the enterprise of a row; where there is only one HR system, it has all. */
+export const hasSource = (row: string) => `(not exists (select from dirsync.hr_source)
+  or exists (select from dirsync.hr_source h where ${row}.enterprise_code = any (h.enterprise_codes)))`
+
 /** Employees known by these names: a user id, or `enterprise/userid`. */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
   const candidates = keysOf(names, await enterpriseCodes(db, ''))

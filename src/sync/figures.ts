@@ -1,22 +1,23 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
-import { EMPLOYEE_STATUSES } from './employee.ts'
+import { EMPLOYEE_STATUSES, hasSource } from './employee.ts'
 import { ALIVE, type Role } from './process.ts'
 import { PRESENT_KINDS, type RunKind, type RunState } from './run.ts'
 
 /**
- * SQL: how employees stand, for everything that shows or counts them: those that wait while a halt is in force are halted, the
- * others are as `employee.status` has them.
+ * SQL: how employees stand, for everything that shows or counts them: those that wait while a halt is in force are halted, those
+ * whose enterprise no HR source has any more wait for nothing, and the others are as `employee.status` has them.
  * @param row of `dirsync.employee`, or of `dirsync.tally`
  */
 export function employeeStatus(row: string, column: 'status' | 'state' = 'status'): string {
-  return `case when ${row}.${column} = 'waiting'
+  return `case when ${row}.${column} = 'waiting' and not ${hasSource(row)} then 'no_source'
+    when ${row}.${column} = 'waiting'
     and exists (select from dirsync.halt h where h.scope in ('*', ${row}.enterprise_code))
     then 'halted' else ${row}.${column} end`
 }
 
-/** As in `employee.status`, plus `halted` for waiting employees while work is halted. */
-export const SHOWN_EMPLOYEE_STATUSES = [...EMPLOYEE_STATUSES, 'halted'] as const
+/** As in `employee.status`; `halted` and `no_source` are waiting employees while work is halted, or without an HR source. */
+export const SHOWN_EMPLOYEE_STATUSES = [...EMPLOYEE_STATUSES, 'halted', 'no_source'] as const
 export type ShownEmployeeStatus = (typeof SHOWN_EMPLOYEE_STATUSES)[number]
 
 /** Statuses of employees who are not in service according to HR; all others are in scope. */

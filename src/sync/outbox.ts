@@ -3,6 +3,7 @@ import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
 import type { ClaimKey } from './claim.ts'
+import { hasSource } from './employee.ts'
 
 /**
  * The outbox (`dirsync.pending`): every entity with work, one row for each operation on it. Its rows are locked first, in the
@@ -125,8 +126,7 @@ const UNBOUND = `
                       -- A person's ignored case is retried when the HR row has changed.
                       and not (d.state = 'ignored' and d.source_hash is distinct from e.source_hash))
     -- Without an HR source for the enterprise, it is unknown who is in service.
-    and (not exists (select from dirsync.hr_source)
-         or exists (select from dirsync.hr_source h where e.enterprise_code = any (h.enterprise_codes)))`
+    and ${hasSource('e')}`
 
 /** The number of missing open ids. @param codes of these enterprises; null: all */
 export async function countUnbound(

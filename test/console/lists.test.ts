@@ -204,7 +204,7 @@ test.each([
   ['/cases?entity=dog', 'entity should be one of employee, department, mirror, enterprise'],
   ['/cases.csv?states=unheard_of'],
   ['/employees?status=nonsense'],
-  ['/employees?status=in_sync', expect.stringMatching(/^status should be one of waiting, .*, halted$/)],
+  ['/employees?status=in_sync', expect.stringMatching(/^status should be one of waiting, .*, no_source$/)],
   ['/employees?q=e1&status=waiting', 'give either q or status, not both'],
   ['/employees?q=e1&department=D1', 'give either q or department, not both'],
   ['/mirrors/accounts?cursor=WyJhIl0'],

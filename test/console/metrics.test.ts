@@ -106,6 +106,7 @@ test('the metrics show the state in the database', async () => {
   expect(of('dirsync_halts')).toEqual({ 'dirsync_halts{category="enterprise_code",scope="enterprise"}': 2 })
   expect(of('dirsync_employees')).toEqual({
     'dirsync_employees{status="in_sync"}': 1,
+    'dirsync_employees{status="no_source"}': 0,
     'dirsync_employees{status="awaiting_activation"}': 1,
     'dirsync_employees{status="accepted"}': 0,
     'dirsync_employees{status="dead_lettered"}': 1,

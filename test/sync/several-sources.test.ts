@@ -5,8 +5,9 @@ import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { previewDeletions } from '../../src/console/departments/page.ts'
+import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { previewRun } from '../../src/console/employees/preview.ts'
-import { readOverview } from '../../src/console/overview/read.ts'
+import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
@@ -464,6 +465,12 @@ describe('the sources change', () => {
       { status: 'in_sync', n: 10 },
       { status: 'waiting', n: 10 },
     ])
+    // Nothing goes on with them by itself, and no figure says so.
+    expect(await syncSummary(store.pool, 1, new Date())).toMatchObject({
+      employees: { in_sync: 10, no_source: 10, waiting: 0 },
+    })
+    expect(await countStatuses(store.pool)).toMatchObject({ no_source: 10, waiting: 0 })
+    expect((await listEmployees(store.pool, { status: 'no_source' }, { limit: 20 })).items).toHaveLength(10)
     expect(await readRun(store.pool, waiting)).toMatchObject({ state: 'cancelled' })
     await finishRuns(store.pool)
     expect(await readRun(store.pool, running.id)).toMatchObject({ state: 'cancelled' })

@@ -29,6 +29,7 @@ export const EMPLOYEE_STATUS_TONES: Record<string, Tone> = {
   in_sync: 'ok',
   waiting: 'busy',
   halted: 'bad',
+  no_source: 'warn',
   dead_lettered: 'warn',
   accepted: 'off',
   held: 'warn',

@@ -15,7 +15,7 @@ export const ListedEmployee = z.object({
   status: z
     .string()
     .describe(
-      'halted: waiting, while work stands still; unknown: a case names them, and no run has seen them',
+      'halted: waiting, while work stands still; no_source: waiting, but no HR source has the enterprise; unknown: a case names them, and no run has seen them',
     ),
   department: z.string().nullable(),
   acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),

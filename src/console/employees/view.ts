@@ -149,6 +149,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
       return [chip, rejectedNotice(ask, employee)]
     case 'accepted':
       return [chip, notice(ask, 'info', status)]
+    case 'no_source':
+      return [chip, notice(ask, 'warn', status)]
     case 'dead_lettered':
       if (first) return [chip, ...ofCase]
       return employee.dead_letters.some(({ state }) => state === 'ignored')
@@ -184,6 +186,7 @@ function newsOf(ask: Ask, employee: EmployeeResult): Block | null {
 
 type Noticed =
   | 'accepted'
+  | 'no_source'
   | 'dead_lettered'
   | 'left'
   | 'vanished'

@@ -177,7 +177,7 @@ export type Todo =
   | { what: 'no_worker' | 'no_scheduler' }
   | { what: 'halt'; halt: OverviewResult['halts'][number] }
   | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
-  | { what: 'doubted'; count: number }
+  | { what: 'doubted' | 'no_source'; count: number }
   | { what: 'unknown'; people: UnknownPeople }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
@@ -193,6 +193,7 @@ const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspe
 export function todosOf(overview: OverviewResult): Todo[] {
   const { halts, held_runs, latest_runs, open_cases, roles_alive, pace } = overview
   const { paused_until, pause_reason } = pace
+  const { no_source = 0 } = overview.employees
   const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
   const critical = others.filter(({ severity }) => severity === 'critical')
   const lesser = others.filter(({ severity }) => severity !== 'critical')
@@ -211,6 +212,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
     ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
+    ...(no_source > 0 ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...latest_runs

@@ -96,6 +96,7 @@ export const EMPLOYEE_STATUSES_AFTER_SYNC = [
   'held',
   'rejected',
   'halted',
+  'no_source',
   'waiting',
 ] as const
 

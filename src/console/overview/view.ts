@@ -236,6 +236,13 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
         what: t('overview.doubted.why'),
         todo: { to: '/runs', text: t('overview.doubted.remedy') },
       }
+    case 'no_source':
+      return {
+        notice: 'info',
+        title: t('overview.no_source', { count: todo.count }),
+        todo: t('employees.now.no_source.remedy'),
+        next: { to: '/employees?status=no_source', text: t('common.details') },
+      }
     case 'unknown':
       return unknownNotice(ask, todo.people, (employees.in_sync ?? 0) > 0)
     case 'held':
@@ -304,6 +311,7 @@ function commandsOf(todo: Todo): string[] {
     case 'halt':
       return todo.halt.category === 'paused' ? ['resume'] : ['doctor']
     case 'holdoff':
+    case 'no_source':
       return []
     case 'money':
       return [`${todo.kind === 'refunds' ? 'refund' : 'topup'} list --state unknown`]

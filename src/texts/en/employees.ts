@@ -73,6 +73,9 @@ export const employees = {
     'Nothing is sent until HR changes the row again. “Sync now” sends it anyway.',
   'employees.now.accepted': 'HR and the platform differ, and the case was ignored.',
   'employees.now.accepted.remedy': 'Nothing is tried until HR changes the row or someone retries the case.',
+  'employees.now.no_source': 'No HR source has this employee’s enterprise, so no run looks at them.',
+  'employees.now.no_source.remedy':
+    'Name the enterprise in the file of HR_SOURCES again. If it is gone for good, there is nothing to do.',
   'employees.now.left': 'HR says that the employee has left.',
   'employees.now.left.remedy':
     'Nothing is sent about leavers. “Sync now” asks the platform; if it still has the employee in service, that becomes a case.',

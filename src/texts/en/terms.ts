@@ -217,6 +217,7 @@ export const terms = {
   'status.held': 'waiting for a decision',
   'status.rejected': 'change rejected',
   'status.halted': 'halted',
+  'status.no_source': 'without HR source',
   'status.waiting': 'waiting',
   'status.left': 'left',
   'status.vanished': 'gone from HR',

@@ -68,6 +68,9 @@ export const employees = {
   'employees.now.rejected.remedy': '人事数据再次变更之前不会发送。“立即同步”仍会发送。',
   'employees.now.accepted': '人事系统与平台不一致，异常项已由人工忽略。',
   'employees.now.accepted.remedy': '人事数据变更或重试该异常项之前不再尝试。',
+  'employees.now.no_source': '没有任何人事数据源包含该员工所属的企业，因此不会处理该员工。',
+  'employees.now.no_source.remedy':
+    '请在 HR_SOURCES 文件中重新列出该企业；如果不再需要同步该企业，则无需处理。',
   'employees.now.left': '人事系统显示该员工已离职。',
   'employees.now.left.remedy':
     '离职员工的数据不会发送。“立即同步”只查询平台；如平台仍显示在职，则转为异常项。',

@@ -202,6 +202,7 @@ export const terms = {
   'status.held': '待审批',
   'status.rejected': '变更已驳回',
   'status.halted': '已停止',
+  'status.no_source': '无人事数据源',
   'status.waiting': '待发送',
   'status.left': '已离职',
   'status.vanished': '人事系统中已不存在',

@@ -49,6 +49,7 @@ test('each status lists the employees that the tally counts, page by page, each 
     left: 30,
     vanished: 30,
     halted: 0,
+    no_source: 0,
   })
   for (const status of LISTED) {
     const found = await everybody({ status })
