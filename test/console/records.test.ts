@@ -180,6 +180,17 @@ describe('mirrors', () => {
     expect((await api('POST', '/mirrors/employees/read')).status).toBe(404)
   })
 
+  test('that had no rows are said to have had none, instead of leaving it open', async () => {
+    await console.pool.query(
+      `insert into dirsync.sync_run (kind, state, requested_by, finished_at, result)
+       values ('taxpayers', 'done', 'cron', now(), '{"outcomes": {"in_sync": 1}}')`,
+    )
+    const [, , status] = (await api('GET', '/mirrors', { as: 'viewer' })).json.items
+    expect(status.last).toMatchObject({ state: 'done', rows_read: 0, rows_changed: 0 })
+    const { body } = await console.browse('viewer', 'GET', '/mirrors')
+    expect(body.match(/data-label="Rows (read|changed)">0</g)).toHaveLength(2)
+  })
+
   test('have the days of the platform, GMT+8', async () => {
     const numbers = async (query: string) => {
       const { json } = await api('GET', `/mirrors/orders?${query}`)

@@ -24,8 +24,8 @@ const Run = z.object({
   message: SaidText.nullable(),
   parts: z.int().nullable().describe('How many parts it has to read'),
   left: z.int().describe('How many of them are still to be read'),
-  rows_read: z.int().nullable(),
-  rows_changed: z.int().nullable(),
+  rows_read: z.int(),
+  rows_changed: z.int(),
 })
 
 const MirrorStatus = z.object({
@@ -75,7 +75,8 @@ const RUN = `
     'id', r.id, 'state', r.state, 'requested_at', r.requested_at, 'finished_at', r.finished_at,
     'message', r.message, 'parts', r.planned,
     'left', (select count(*) from (select from dirsync.mirror_task k where k.run_id = r.id limit 100000) few),
-    'rows_read', r.result #> '{rows,read}', 'rows_changed', r.result #> '{rows,changed}') as run
+    'rows_read', coalesce(r.result #> '{rows,read}', '0'),
+    'rows_changed', coalesce(r.result #> '{rows,changed}', '0')) as run
   from dirsync.sync_run r`
 
 /** Turns the texts that JSON has for moments into dates. */

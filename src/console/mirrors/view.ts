@@ -53,12 +53,12 @@ export function mirrorsBody(ask: Ask, statuses: MirrorStatus[]): SafeHtml {
         {
           title: t('mirrors.read'),
           kind: 'number',
-          cell: ({ last }) => (last?.rows_read == null ? null : figure(ask, last.rows_read)),
+          cell: ({ last }) => last && figure(ask, last.rows_read),
         },
         {
           title: t('mirrors.changed'),
           kind: 'number',
-          cell: ({ last }) => (last?.rows_changed == null ? null : figure(ask, last.rows_changed)),
+          cell: ({ last }) => last && figure(ask, last.rows_changed),
         },
         { title: t('mirrors.next'), cell: status => nextRead(ask, status) },
         { title: t('mirrors.now'), cell: ({ present }) => present && presentRun(ask, present) },
