@@ -81,6 +81,7 @@ export async function startConsole(options: {
     onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),
   })
   const live = new Live(pool, TOPICS)
+  let port = config.CONSOLE_PORT
   const app = buildApp({
     version,
     roles,
@@ -92,7 +93,10 @@ export async function startConsole(options: {
     readiness,
     metrics: [metrics, databaseMetrics],
     services: {
-      config,
+      // With the port that was free, once it is known.
+      get config() {
+        return { ...config, CONSOLE_PORT: port }
+      },
       pool,
       hr: options.hr,
       people: new People(options.hr, logger),
@@ -118,7 +122,8 @@ export async function startConsole(options: {
     await close()
     throw listenError(config.CONSOLE_HOST, config.CONSOLE_PORT, error)
   }
-  const url = listeningUrl(config.CONSOLE_HOST, (app.server.address() as AddressInfo).port)
+  ;({ port } = app.server.address() as AddressInfo)
+  const url = listeningUrl(config.CONSOLE_HOST, port)
   logger.info({ url }, 'console listens')
   return {
     url,

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { Agent, fetch, request } from 'undici'
 import { expect, test } from 'vitest'
+import type { Config } from '../../src/config.ts'
 import { connectHr } from '../../src/connections.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { startConsole } from '../../src/console/server.ts'
@@ -12,11 +13,7 @@ import { consoleConfig, recordLog, silent } from './console-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 
-async function startOn(
-  databaseUrl: string,
-  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number },
-  logger: typeof silent,
-) {
+async function startOn(databaseUrl: string, settings: Partial<Config>, logger: typeof silent) {
   const config = { ...consoleConfig(databaseUrl), ...settings }
   return startConsole({
     config,
@@ -35,10 +32,7 @@ async function startOn(
   })
 }
 
-async function start(
-  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number } = {},
-  logger: typeof silent = silent,
-) {
+async function start(settings: Partial<Config> = {}, logger: typeof silent = silent) {
   const console = await startOn(database.url, settings, logger)
   return Object.assign(console, { [Symbol.asyncDispose]: () => console.close() })
 }
@@ -59,6 +53,19 @@ test('listening on every address, it names one that a person can open', async ()
   await using console = await start({ CONSOLE_HOST: '0.0.0.0' })
   expect(console.url).toMatch(/^http:\/\/localhost:\d+$/)
   expect((await fetch(`${console.url}/healthz`)).status).toBe(200)
+})
+
+test('in a trial, the settings tell the port that was free', async () => {
+  await using console = await start({ embedded: true })
+  const expiresAt = new Date(Date.now() + 3_600_000)
+  const token = await addToken(database.pool, 'test', { name: 'settings', role: 'admin', expiresAt })
+  const answer = await fetch(`${console.url}/api/v1/settings?q=CONSOLE_PORT`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const { port } = new URL(console.url)
+  expect(await answer.json()).toMatchObject({
+    settings: [{ name: 'CONSOLE_PORT', value: port, line: `CONSOLE_PORT=${port}` }],
+  })
 })
 
 test('a taken port stops the start with one sentence that names the setting', async () => {
