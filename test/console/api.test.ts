@@ -10,6 +10,7 @@ import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES } from '../../src/console/auth/viewer.ts'
 import { PROBLEMS } from '../../src/console/problem.ts'
 import { employeePath } from '../../src/console/ui/paths.ts'
+import { operationSummaries } from '../../src/texts/zh-CN/operations.ts'
 import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
 
 /* What a program is answered, whatever it asks for. What each operation does is in the tests of its screen. */
@@ -25,6 +26,22 @@ async function plantCase(key: string): Promise<{ id: number; version: number }> 
   )
   return rows[0]
 }
+
+test('what an operation does is told in Chinese in the Chinese console', async () => {
+  const { paths } = (await console.ask('viewer', 'GET', '/api/v1/openapi.json')).json()
+  const operations = Object.values<Record<string, { operationId: string; summary: string }>>(paths).flatMap(
+    Object.values,
+  )
+  expect(new Set(operations.map(({ summary }) => summary))).toEqual(new Set(Object.keys(operationSummaries)))
+  const read = async (url: string) =>
+    (await console.browse('viewer', 'GET', url, undefined, { 'accept-language': 'zh-CN' })).body
+  const all = await read('/api')
+  const one = await read('/api?operation=getMe')
+  for (const page of [all, one]) {
+    expect(page).toContain('您是谁，以及您可以做什么')
+    expect(page).not.toContain('Who you are')
+  }
+})
 
 describe('a refused request', () => {
   test.each([
