@@ -40,6 +40,24 @@ async function row(id: number) {
   return rows[0]
 }
 
+test.each([
+  ['left', 'active = false', 'They are not in service according to HR'],
+  ['gone from HR', 'vanished_at = now()', 'They are not in service according to HR'],
+  ['in review', 'parked_hash = source_hash', 'They are not in sync either: <span class="state warn">'],
+  ['waiting', 'active = true', 'HR’s row for them is still to be sent.'],
+  ['in sync', 'acknowledged_hash = source_hash', 'That employee is in sync'],
+])('a holder who is %s is not said to have another value to be sent', async (_, stands, said) => {
+  const id = await plant('e1', { category: 'duplicate_mobile', state: 'blocked' })
+  await console.pool.query(`update dirsync.dead_letter set blocked_by = 'holder' where id = $1`, [id])
+  await console.pool.query(`
+    delete from dirsync.employee where userid = 'holder';
+    insert into dirsync.employee (userid, source_hash) values ('holder', gen_random_uuid());
+    update dirsync.employee set ${stands} where userid = 'holder'`)
+  const { body } = await console.browse('reviewer', 'GET', `/cases/${id}`)
+  expect(body).toContain(said)
+  expect(body).not.toContain('HR has another value for them')
+})
+
 describe('an unknown filter', () => {
   test.each([
     { action: 'ignore', reason: 'why', filter: { category: 'duplicate_mobile' } },

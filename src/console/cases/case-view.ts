@@ -7,6 +7,7 @@ import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
@@ -309,11 +310,30 @@ function meaningOf(ask: Ask, story: CaseStory): SafeHtml {
     <p><a href="${sameCause(story)}">${t('cases.same_cause')}</a></p></details>`
 }
 
+/** How the holder of a value stands, and so what becomes of it. */
+function holderStands({ t }: Ask, holder: NonNullable<CaseStory['blocker']>['employee']): Words {
+  const status = holder?.status
+  switch (status) {
+    case undefined:
+      return t('cases.blocker_unknown')
+    case 'in_sync':
+      return t('cases.blocker_in_sync')
+    case 'left':
+    case 'vanished':
+      return t('cases.blocker_gone')
+    case 'waiting':
+      return t('cases.blocker_waits')
+    default: {
+      const tone = EMPLOYEE_STATUS_TONES[status] ?? 'off'
+      return [t('cases.blocker_not_in_sync'), ' ', { tone, text: term('status', status) }]
+    }
+  }
+}
+
 function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   if (blocker === null || state === 'resolved') return []
   const { t } = ask
   const { userid, enterprise_code: enterpriseCode, employee } = blocker
-  const status = employee === null ? 'unknown' : employee.in_sync ? 'in_sync' : 'waits'
   const who = {
     to: employeePath({ enterpriseCode, userid }),
     text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
@@ -322,7 +342,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
     {
       section: t('cases.blocker'),
       blocks: [
-        { text: [who, ' ', t('cases.blocker_is'), ' ', t(`cases.blocker_${status}`)] },
+        { text: [who, ' ', t('cases.blocker_is'), ' ', holderStands(ask, employee)] },
         blocker.cases.length === 0
           ? { text: { soft: t('cases.blocker_no_cases') } }
           : lines(ask, t('cases.blocker_cases'), blocker.cases),

@@ -20,6 +20,7 @@ import {
 } from '../../sync/case-filter.ts'
 import { openStates } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
+import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { HALT_KINDS, haltWhere } from '../../sync/halts.ts'
 import { Attempt } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
@@ -321,6 +322,7 @@ const Blocker = z.object({
     .object({
       active: z.boolean(),
       in_sync: z.boolean(),
+      status: z.enum(SHOWN_EMPLOYEE_STATUSES),
       platform_state: z.enum(['unknown', 'in_service', 'absent']),
       dept_code: z.string().nullable(),
       vanished_at: z.date().nullable(),
@@ -398,9 +400,9 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
   const { rows } = await db.query<NonNullable<Blocker['employee']>>(
-    `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
+    `select active, status = 'in_sync' as in_sync, ${employeeStatus('e')} as status, platform_state, dept_code,
             vanished_at
-     from dirsync.employee where enterprise_code = $1 and userid = $2`,
+     from dirsync.employee e where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],
   )
   const cases = await unresolvedCasesOf(db, {

@@ -171,7 +171,10 @@ export const cases = {
   'cases.blocker': 'Blocked by',
   'cases.blocker_is': 'holds the value that this employee should get.',
   'cases.blocker_in_sync': 'That employee is in sync: their HR row has this value, too.',
-  'cases.blocker_waits': 'HR has another value for them, which is still to be sent.',
+  'cases.blocker_waits': 'HR’s row for them is still to be sent.',
+  'cases.blocker_not_in_sync': 'They are not in sync either:',
+  'cases.blocker_gone':
+    'They are not in service according to HR, so nothing about them is sent: correct their record on the platform.',
   'cases.blocker_unknown': 'HR does not have them: correct their record on the platform.',
   'cases.blocker_no_cases': 'They have no case of their own.',
   'cases.blocker_cases': 'Their cases',
