@@ -88,7 +88,7 @@ describe('a list without cases', () => {
   const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
   afterEach(async () => {
     await console.pool.query(
-      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run',
+      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee',
     )
   })
 
@@ -129,6 +129,17 @@ describe('a list without cases', () => {
   test.each([
     ['', 'Everything that dirsync had to send has arrived.', '已全部送达'],
     [work, 'Changes still wait to be sent.', '等待发送'],
+    [
+      `insert into dirsync.employee (userid, source_hash) values ('cancelled', gen_random_uuid())`,
+      'Changes still wait to be sent.',
+      '等待发送',
+    ],
+    [
+      `insert into dirsync.employee (userid, source_hash, parked_hash, accepted)
+       select 'ignored', h, h, true from gen_random_uuid() h`,
+      'Everything has arrived but what a person has ignored or rejected.',
+      '除人工忽略或驳回的内容外',
+    ],
     [`update dirsync.sync_run set state = 'held'`, 'changes wait for a decision', '等待审批后发送'],
     [
       `insert into dirsync.halt (scope, category, message, remedy, raised_by) values ('*', 'paused', '[]', '[]', 'a test')`,

@@ -155,6 +155,17 @@ test('the overview asks for money whose outcome a person has to find out, alerts
     update dirsync.refund set next_settle_at = now(), left_to_person_at = null where state = 'unknown';
     delete from dirsync.topup`)
   const overview = async () => (await console.browse('viewer', 'GET', '/overview')).body
+  const others = `dirsync goes on by itself with whoever is not in sync, unless a person has decided otherwise.`
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash, parked_hash, platform_state, accepted)
+      select userid, h, h, state, accepted from gen_random_uuid() h,
+        (values ('e2', 'absent', false), ('e3', 'in_service', true)) x (userid, state, accepted)`)
+  expect(await overview()).toContain(others)
+  await console.pool.query(
+    `update dirsync.employee set platform_state = 'in_service', withheld = array['level'] where userid = 'e2'`,
+  )
+  expect(await overview()).toContain(others)
+  await console.pool.query(`delete from dirsync.employee where userid <> 'e1'`)
   // dirsync asks the order record by itself.
   expect(await overview()).toContain('All employees are in sync. There is nothing to do.')
   await console.pool.query(

@@ -92,7 +92,7 @@ export function todoBlocks(
         ? ['ok', 'all_well']
         : decided === in_scope
           ? ['off', 'decided']
-          : decided + awaiting_activation === in_scope
+          : in_sync + awaiting_activation === in_scope
             ? ['wait', 'awaiting']
             : ['busy', 'at_work']
   return [{ text: { tone, text: ask.t(`overview.${text}`) } }]

@@ -5,7 +5,8 @@ export const overview = {
   'overview.decided': 'There is nothing to do: whatever is not in sync was decided by a person.',
   'overview.awaiting':
     'There is nothing to do here: whoever is not in sync is not on the platform yet. dirsync tries again by itself.',
-  'overview.at_work': 'dirsync is bringing all employees in sync. There is nothing to do.',
+  'overview.at_work':
+    'There is nothing to do: dirsync goes on by itself with whoever is not in sync, unless a person has decided otherwise.',
   'overview.no_worker': 'No worker is running, so nothing is sent.',
   'overview.no_worker.remedy':
     'Start one with `dirsync start --roles worker`; waiting work is then sent by itself.',
