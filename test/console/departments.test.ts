@@ -115,3 +115,15 @@ test('a deletion that waits for a decision, or was rejected or ignored, is not s
   expect(run).toContain('They are not deleted until HR changes them again.')
   expect(run).not.toContain('Sync now')
 })
+
+test('a deletion is not said to come with the next run where no run reads the departments of its enterprise', async () => {
+  await unmapped.pool.query(
+    `insert into dirsync.department (dept_code, active, closed_at) values ('closed', false, '2026-11-20T10:00Z')`,
+  )
+  const { body } = await unmapped.browse('viewer', 'GET', '/departments')
+  expect(body).not.toContain('with the next run')
+  expect(body).toContain('kept: no run reads the departments of its enterprise')
+  const { candidates, items } = (await unmapped.ask('viewer', 'GET', '/api/v1/departments')).json()
+  for (const found of [candidates, items])
+    expect(found).toMatchObject([{ dept_code: 'closed', deletable_at: null }])
+})

@@ -74,14 +74,18 @@ export async function readDepartmentPage(
   ])
   if (under !== undefined && way.length === 0)
     throw new Problem('not_found', message('said.no_department_of_code'))
+  // What no run reads, none deletes.
+  const asRead = (row: Department): Department =>
+    hr.of(row.enterprise_code)?.hr.hasDepartments ? row : { ...row, deletable_at: null }
   return {
     has_mapping: hr.hasDepartments,
     enterprise,
     enterprises,
     grace_hours: graceHours,
     way,
-    candidates,
-    ...level,
+    candidates: candidates.map(asRead),
+    items: level.items.map(asRead),
+    next: level.next,
   }
 }
 

@@ -27,7 +27,7 @@ export const Department = z.object({
     .date()
     .nullable()
     .describe(
-      'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it',
+      'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it; null: no run reads those of its enterprise',
     ),
 })
 export type Department = z.infer<typeof Department>

@@ -163,7 +163,8 @@ function timeLeft(ask: Ask, row: Department): Part {
   if (row.rejected_run !== null)
     return decided(ask, row.rejected_run, state('off', t('departments.rejected')))
   if (row.held_run !== null) return decided(ask, row.held_run, state('warn', t('departments.held')))
-  if (row.deletable_at !== null && row.deletable_at > ask.now)
+  if (row.deletable_at === null) return state('off', t('departments.kept_unread'))
+  if (row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
   if (row.children > 0) return state('wait', t('departments.kept_by_children'))

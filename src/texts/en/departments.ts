@@ -31,6 +31,7 @@ export const departments = {
     'Departments are not mapped, so dirsync does not know what HR has closed.',
   'departments.time_left': 'Goes',
   'departments.refused': 'refused',
+  'departments.kept_unread': 'kept: no run reads the departments of its enterprise',
   'departments.kept_by_employees': 'kept while it has employees',
   'departments.kept_by_children': 'kept while it has departments below it',
   'departments.held': 'waiting for a decision',

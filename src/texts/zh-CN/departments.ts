@@ -30,6 +30,7 @@ export const departments = {
   'departments.no_candidates.unmapped': '未配置部门映射，因此不知道人事系统撤销了哪些部门。',
   'departments.time_left': '删除时间',
   'departments.refused': '平台拒绝',
+  'departments.kept_unread': '保留：没有同步任务读取其企业的部门',
   'departments.kept_by_employees': '部门内还有员工，暂不删除',
   'departments.kept_by_children': '还有下级部门，暂不删除',
   'departments.held': '待审批',
