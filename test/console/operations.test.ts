@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { heartbeat } from '../../src/sync/process.ts'
+import { HrChanges } from '../../src/sync/run-requests.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { until } from '../helpers/company.ts'
+import { ConsoleUnderTest, silent } from './console-under-test.ts'
 
 /* Platform, schedules, halts and settings by their routes; test/console/browser/operations.test.ts has the pages. */
 
@@ -142,6 +145,30 @@ describe('schedules and halts', () => {
     expect(run.statusCode).toBe(422)
     expect(run.json().detail).toContain('mirror-orders is switched off')
     await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
+  })
+
+  test('while changes are paused, what HR tells by itself is planned all the same, and the page says so', async () => {
+    await console.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', '* * * * *', now())`,
+    )
+    const told = new HrChanges({
+      ...{ pool: console.pool, scope: WHOLE, by: 'trigger', logger: silent },
+      limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, breaker: { count: 50, percent: 10 } },
+    })
+    const paused = await console.ask('operator', 'POST', '/api/v1/schedules/sync-changes/pause', {
+      reason: 'why',
+    })
+    expect(paused.statusCode).toBe(200)
+    told.changed(['e1'])
+    await until(
+      async () =>
+        (await console.pool.query(`select from dirsync.sync_run where requested_by = 'trigger'`)).rowCount ===
+        1,
+    )
+    await told.stop()
+    const { body } = await console.browse('viewer', 'GET', '/schedules?job=sync-changes')
+    expect(body).toContain('or sooner where a trigger in HR or HR_POLL_SECONDS notices it')
+    await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.sync_run')
   })
 
   test('roles without a process are named, until a process has them', async () => {

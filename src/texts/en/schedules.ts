@@ -52,7 +52,8 @@ export const schedules = {
   'schedules.is_paused': 'Paused by {by}',
   'schedules.pause.none': 'Employees stay in sync without it.',
   'schedules.pause.stalls': 'Employees may stay out of sync until it is resumed.',
-  'schedules.pause.sync-changes': 'Until it is resumed, only the full run sends what HR changes.',
+  'schedules.pause.sync-changes':
+    'Until it is resumed, what HR changes is sent by the full run, or sooner where a trigger in HR or HR_POLL_SECONDS notices it.',
   'schedules.pause.full-resync': 'Until it is resumed, changes made on the platform itself are not noticed.',
   'schedules.pause.retry-due':
     'Until it is resumed, cases that are due or no longer snoozed are not retried.',

@@ -54,7 +54,8 @@ export const schedules = {
   'schedules.is_paused': '已被 {by} 暂停',
   'schedules.pause.none': '暂停它不影响员工数据同步。',
   'schedules.pause.stalls': '恢复之前，员工数据可能无法同步。',
-  'schedules.pause.sync-changes': '恢复之前，人事系统的变更只能由全量同步发送。',
+  'schedules.pause.sync-changes':
+    '恢复之前，人事系统的变更由全量同步发送；人事系统中的触发器或 HR_POLL_SECONDS 发现的变更会更早发送。',
   'schedules.pause.full-resync': '恢复之前，无法发现平台一侧的改动。',
   'schedules.pause.retry-due': '恢复之前，到期或暂缓结束的异常项不会自动重试。',
   'schedules.pause.refused': '不可暂停：否则队列丢失的数据将永远不会发送。如需停止全部调用，请在概览页暂停。',
