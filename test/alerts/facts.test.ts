@@ -140,6 +140,11 @@ describe('held runs', () => {
       { rule: 'held_run', subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
     ])
     expect(await found()).toHaveLength(1)
+    await sql(`select dirsync.approve_part(${held.id}, '{"keys": ["e1"]}')`)
+    const [rest] = await found()
+    expect(rest && alertText('en', rest).what).toBe(
+      '2 entries of its plan are not sent before a person decides.',
+    )
     await sql(`select dirsync.reject(${held.id}, 'not now')`)
     expect(await found()).toEqual([])
   })

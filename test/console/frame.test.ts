@@ -93,7 +93,7 @@ describe('the bar', () => {
     expect(bar).toMatch(/Enterprise E1 is halted: .*What to do.*Enterprise E2.*Enterprise E3.*and 2 more/)
     expect(bar).not.toContain('E4')
     expect(bar).toMatch(/The platform asked dirsync to wait\. HTTP 429 Calls continue by themselves in/)
-    expect(bar).toMatch(/Run \d+ is held: its plan has 70 entries\. Look at its plan/)
+    expect(bar).toMatch(/Run \d+ is held: 70 entries of its plan wait for a decision\. Look at its plan/)
     expect(body).toMatch(/<a href="\/runs\/\d+\/plan">/)
     expect(barOf(await see('viewer', '/audit'))).toMatch(/See its plan/)
   })

@@ -47,7 +47,7 @@ export const RUNS = {
       expr: 'max by (job) (dirsync_runs{state="held"}) > 0',
       summary: "{{ $value }} run(s) of dirsync wait for a person's word",
       description:
-        'The plan would change more than a breaker allows. Look at it, then approve or reject it. Nothing is sent meanwhile.',
+        'The plan would change more than a breaker allows. Look at it, then approve or reject it. What no person has approved is not sent.',
     },
   },
 

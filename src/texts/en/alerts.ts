@@ -14,7 +14,7 @@ export const alerts = {
   'alert.paused.over': 'The calls were resumed.',
   'alert.held_run.title': 'Run {run} ({kind}) is waiting for a decision',
   'alert.held_run.what':
-    'Its plan has {planned, plural, one {# entry} other {# entries}}, which is more than the breakers permit, so none of it is sent before a person decides.',
+    '{planned, plural, one {# entry of its plan is} other {# entries of its plan are}} not sent before a person decides.',
   'alert.held_run.remedy':
     'Look at its plan in the console or with `dirsync plan {run}`, then `dirsync approve {run}` or `dirsync reject {run} --reason R`.',
   'alert.held_run.over': 'It was decided, or a later run took its place.',
@@ -198,7 +198,7 @@ export const alerts = {
   'runbook.paused':
     'A person has paused all calls, and they are still paused. The alert says who and why.\nAsk that person whether the reason still holds.\nResume with `dirsync resume`, or on the console’s overview. Waiting work is then sent at the permitted rate.\nIf the pause has to last, mute this rule for that time.',
   'runbook.held_run':
-    'A run would change or delete more than the breakers permit, so none of it is sent before a person decides. Other work continues.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, for example in a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong, fix it. The run is then checked again and superseded by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask the people responsible for HR’s data. Waiting does no harm except for the delay.\nIf such plans are normal here, raise the BREAKER_… settings.',
+    'A run would change or delete more than the breakers permit, so what no person has approved of it is not sent. Other work continues.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, for example in a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong, fix it. The run is then checked again and superseded by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask the people responsible for HR’s data. Waiting does no harm except for the delay.\nIf such plans are normal here, raise the BREAKER_… settings.',
   'runbook.source_suspect':
     'HR’s data looked so wrong that nothing was planned: no rows, far fewer than before, a column that became empty, or duplicate keys.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query in HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nFix HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, for example after many employees have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf you do not run HR’s database, call its administrators: employees do not change on the platform until this is fixed.',
   'runbook.run_overdue':

@@ -12,7 +12,8 @@ export const overview = {
     'Start one with `dirsync start --roles worker`; waiting work is then sent by itself.',
   'overview.no_scheduler': 'No scheduler is running, so HR is not read.',
   'overview.no_scheduler.remedy': 'Start one with `dirsync start --roles scheduler`.',
-  'overview.held': 'Run {run} is held: its plan has {planned, plural, one {# entry} other {# entries}}.',
+  'overview.held':
+    'Run {run} is held: {planned, plural, one {# entry of its plan waits} other {# entries of its plan wait}} for a decision.',
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.no_source':
     'No HR source has the enterprise of {count, plural, one {# employee who was} other {# employees who were}} to be sent.',

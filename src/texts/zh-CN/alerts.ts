@@ -11,8 +11,7 @@ export const alerts = {
   'alert.paused.remedy': '请在控制台恢复，或运行 `dirsync resume`；也可先询问暂停的人。',
   'alert.paused.over': '调用已恢复。',
   'alert.held_run.title': '第 {run} 号同步任务（{kind}）待审批',
-  'alert.held_run.what':
-    '该任务的计划涉及 {planned, plural, other {# 项}}，超过安全阈值，因此尚未发送任何内容。',
+  'alert.held_run.what': '计划中有 {planned, plural, other {# 项}}待审批，审批之前不会发送。',
   'alert.held_run.remedy':
     '请在控制台或用 `dirsync plan {run}` 查看计划，再运行 `dirsync approve {run}` 批准，或 `dirsync reject {run} --reason R` 驳回。',
   'alert.held_run.over': '已作出决定，或已被之后的同步任务取代。',
@@ -183,7 +182,7 @@ export const alerts = {
   'runbook.paused':
     '有人暂停了全部调用，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认暂停的原因是否仍然存在。\n运行 `dirsync resume`，或在控制台概览中恢复；积压的数据随后会按允许速率发送。\n如需继续暂停，可在此期间静默本规则。',
   'runbook.held_run':
-    '某个同步任务要变更或删除的数量超过安全阈值，在有人审批之前不会发送其中任何内容，其他工作不受影响。\n请在控制台的“同步任务”页面查看计划，或运行 `dirsync plan RUN`：其中有按原因、列、部门的统计和示例。\n如果人事系统确实有这么多变动（例如组织调整），请运行 `dirsync approve RUN` 批准；只会发送已保存的计划。\n如果人事数据或字段映射有误，请先更正：dirsync 会重新检查并自动取代该任务；也可运行 `dirsync reject RUN --reason R` 驳回。\n如无法判断，请询问人事数据的负责人；等待只会推迟同步，没有其他影响。\n如果这样的变动在贵公司属于常态，请调高 BREAKER_ 开头的各项设置。',
+    '某个同步任务要变更或删除的数量超过安全阈值，其中未经批准的内容不会发送，其他工作不受影响。\n请在控制台的“同步任务”页面查看计划，或运行 `dirsync plan RUN`：其中有按原因、列、部门的统计和示例。\n如果人事系统确实有这么多变动（例如组织调整），请运行 `dirsync approve RUN` 批准；只会发送已保存的计划。\n如果人事数据或字段映射有误，请先更正：dirsync 会重新检查并自动取代该任务；也可运行 `dirsync reject RUN --reason R` 驳回。\n如无法判断，请询问人事数据的负责人；等待只会推迟同步，没有其他影响。\n如果这样的变动在贵公司属于常态，请调高 BREAKER_ 开头的各项设置。',
   'runbook.source_suspect':
     '人事系统返回的数据明显异常，因此未制定计划：没有数据、行数大幅减少、某列变为空值，或键值重复。\n该任务的信息会说明是哪一种：见控制台的“同步任务”页面，或运行 `dirsync runs RUN`。\n请在人事系统中自行执行映射查询；`dirsync plan` 会显示同步将做什么，不写入任何内容。常见原因：人事系统导入中断、视图被修改、权限丢失。\n更正人事数据或字段映射后，下一次同步会自动通过；也可运行 `dirsync resync`（全量用 `dirsync resync --full`）立即同步。\n如果人事数据属实（例如大批员工离职），请临时调高 GATE_MAX_FEWER_ROWS 或 GATE_MAX_EMPTIED。\n如果人事数据库由他人管理，请联系其管理员：问题解决之前，平台上的员工不会更新。',
   'runbook.run_overdue':

@@ -11,7 +11,7 @@ export const overview = {
   'overview.no_worker.remedy': '请运行 `dirsync start --roles worker`；待发送的数据会自动发送。',
   'overview.no_scheduler': '没有运行中的调度进程，无法读取人事系统。',
   'overview.no_scheduler.remedy': '请运行 `dirsync start --roles scheduler`。',
-  'overview.held': '同步任务 {run} 待审批：计划涉及 {planned, number} 条数据。',
+  'overview.held': '同步任务 {run} 待审批：计划中有 {planned, number} 条数据等待决定。',
   'overview.held.remedy': '查看计划后批准或驳回',
   'overview.no_source': '没有任何人事数据源包含 {count, number} 名待发送员工所属的企业。',
   'overview.doubted':

@@ -264,7 +264,7 @@ test('filtered, ticked and approved in part, with old values from the platform; 
     .getByText('1', { exact: true })
     .waitFor()
   expect(await listed(page)).toHaveLength(9)
-  await page.getByText('its plan has 9 entries').waitFor()
+  await page.getByText('9 entries of its plan wait').waitFor()
   await until(async () => (await sentSince(before, 'parts.example')).length === 1 || null)
   expect(await sentSince(before, 'parts.example')).toEqual(['e0003'])
 
