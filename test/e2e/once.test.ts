@@ -50,6 +50,19 @@ test('--once fails while a run is held, also when the rest of its plan passes th
   expect(read.stdout).toMatch(new RegExp(`Run ${run}: held\n.*12 of 30 employees.*\n.*dirsync plan ${run}`))
 })
 
+test('--once tells of an employee in review what it has sent itself, not what could ever be sent', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const once = async () => (await dirsync(['start', '--once'], company.settings)).stdout
+  await once()
+  await company.hr.query(`
+    update person set name = 'Changed', mobile = (select mobile from person where userid = 'e0002')
+    where userid = 'e0001'`)
+  expect(await once()).toMatch(/partly updated +1 {2}all but the fields in review\n/)
+  const again = await once()
+  expect(again).toMatch(/dead lettered +1 {2}in review; nothing was sent this time\n/)
+  expect(again).not.toContain('could be sent')
+})
+
 test('a trial whose output goes to a file logs no key to sign in with', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }
