@@ -187,7 +187,7 @@ test('a case that is to be retried waits, and says so, while calls are paused or
   const halt = async () => (await get(`/api/v1/cases/${id}`)).json().halt
   await raise('E9', 'enterprise_code')
   expect(await halt()).toBe(null)
-  expect(await see(`/cases/${id}`)).toContain('It is being retried now.')
+  expect(await see(`/cases/${id}`)).toContain('Its retry is under way, or waits for its turn.')
   await raise('', 'enterprise_code')
   expect(await halt()).toBe('halted')
   expect(await see(`/cases/${id}`)).toContain(
@@ -198,8 +198,8 @@ test('a case that is to be retried waits, and says so, while calls are paused or
   expect(await see(`/cases/${id}`)).toContain(
     'It is retried once someone resumes all calls. <a href="/halts">',
   )
-  expect(await see(`/cases/${id}`)).not.toContain('being retried now')
-  expect(await see(`/cases/${id}`, 'zh-CN')).not.toContain('正在重试。')
+  expect(await see(`/cases/${id}`)).not.toContain('waits for its turn')
+  expect(await see(`/cases/${id}`, 'zh-CN')).not.toContain('重试正在进行')
   await console.pool.query('delete from dirsync.halt')
 })
 
@@ -246,7 +246,7 @@ test('a case that is to be retried waits, and says so, for the decision about th
     insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', '', 'held', 3)`)
   // It may be about to be sent: a person named the employee.
   expect(await run()).toBe(null)
-  expect(await see(`/cases/${id}`)).toContain('It is being retried now.')
+  expect(await see(`/cases/${id}`)).toContain('Its retry is under way, or waits for its turn.')
   await console.pool.query(
     `update dirsync.pending set replan_at = now(), not_before = 'infinity' where entity_key = 'held'`,
   )
@@ -254,8 +254,11 @@ test('a case that is to be retried waits, and says so, for the decision about th
   expect(await see(`/cases/${id}`)).toContain(
     'HR has changed the employee. It is retried once run 77 is decided. <a href="/runs/77/plan">',
   )
-  expect(await see(`/cases/${id}`)).not.toContain('being retried now')
-  await console.pool.query(`delete from dirsync.sync_run where id = 77`)
+  expect(await see(`/cases/${id}`)).not.toContain('waits for its turn')
+  await console.pool.query('select dirsync.approve(77)')
+  expect(await run()).toBe(null)
+  expect(await see(`/cases/${id}`)).toContain('Its retry is under way, or waits for its turn.')
+  await console.pool.query(`delete from dirsync.sync_run where id >= 77`)
 })
 
 test('the page of bulk actions says first how one begins, to those who may', async () => {

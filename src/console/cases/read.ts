@@ -389,7 +389,12 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
         `select e.held_run from dirsync.employee e
        join dirsync.pending p on p.operation = $3 and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid
        where $3 = 'update-employee' and e.enterprise_code = $1 and e.userid = $2 and e.status = 'held'
-         and p.replan_at is not null`,
+         and p.replan_at is not null
+         and not exists (select from dirsync.sync_run r
+                         left join dirsync.planned_work w on w.run_id = r.id and w.operation = $3
+                           and w.enterprise_code = $1 and w.entity_key = $2
+                         where r.id = e.held_run
+                           and (w.decision_id is not null or r.decided_at is not null))`,
         [enterpriseCode, entity_key, operation],
       ),
     ])
