@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
@@ -13,7 +12,17 @@ import { startOtlpReceiver } from '../helpers/otlp-receiver.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { aboutProcesses, databaseText, everyAnswer, everyPage, signIn } from './places.ts'
+import {
+  aboutProcesses,
+  databaseText,
+  everyAnswer,
+  everyPage,
+  mailChannel,
+  mailText,
+  monitor,
+  redisText,
+  signIn,
+} from './places.ts'
 import { findPlanted, markOf, plantedRow, type Row, SHOWN, type Sort } from './planted.ts'
 
 /*
@@ -69,8 +78,7 @@ describeBackends('the queue in', { timeout: 400_000 }, ({ kind }) => {
         ...{ BREAKER_EMPLOYEES: '2', BREAKER_EMPLOYEES_PERCENT: '1', HR_POLL_SECONDS: '1' },
         ...{ ALERT_CHANNEL_CHAT: `${chat.origin}/alerts`, ALERT_CHANNEL_CHAT_LEAST: 'info' },
         ...{ ALERT_CHANNEL_TICKETS: `${chat.origin}/events`, ALERT_CHANNEL_TICKETS_EVENTS: '*' },
-        ...{ ALERT_CHANNEL_MAIL: `smtp://127.0.0.1:${mail.port}?tls=off`, ALERT_CHANNEL_MAIL_LEAST: 'info' },
-        ...{ ALERT_CHANNEL_MAIL_FROM: 'dirsync@example.com', ALERT_CHANNEL_MAIL_TO: 'ops@example.com' },
+        ...mailChannel(mail),
         ...{ CONSOLE_PORT: new URL(consoleUrl).port, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
       },
     })
@@ -169,7 +177,7 @@ describeBackends('the queue in', { timeout: 400_000 }, ({ kind }) => {
     places.webhooks = chat.arrivals
       .map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`)
       .join('\n')
-    places.mail = mail.arrivals.map(({ raw, mail: { text, html } }) => `${raw}\n${text}\n${html}`).join('\n')
+    places.mail = mailText(mail)
     places.traces = Buffer.concat(collector.bodies).toString('latin1')
 
     for (const [place, text] of Object.entries(places))
@@ -279,36 +287,3 @@ const ended = (db: pg.Pool, id: number) =>
     )
     return rows[0] ?? null
   })
-
-/** How to read all that a key has, by its type. */
-const READS: Record<string, [command: string, ...more: string[]]> = {
-  string: ['get'],
-  hash: ['hgetall'],
-  list: ['lrange', '0', '-1'],
-  set: ['smembers'],
-  zset: ['zrange', '0', '-1', 'withscores'],
-  stream: ['xrange', '-', '+'],
-}
-
-async function redisText(url: string): Promise<string> {
-  const client = new Redis(url)
-  try {
-    const texts: string[] = []
-    for (const key of await client.keys('*')) {
-      const [command, ...more] =
-        READS[await client.type(key)] ?? expect.unreachable(`a type that is not read: ${key}`)
-      texts.push(key, JSON.stringify(await client.call(command, key, ...more)))
-    }
-    return texts.join('\n')
-  } finally {
-    client.disconnect()
-  }
-}
-
-/** Whatever is written to Redis from now on. */
-async function monitor(url: string): Promise<{ client: Redis; lines: string[] }> {
-  const lines: string[] = []
-  const client = await new Redis(url).monitor()
-  client.on('monitor', (_time: string, args: string[]) => lines.push(args.join(' ')))
-  return { client, lines }
-}

@@ -1,13 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { MailServer } from '../alerts/channels/mail-server.ts'
 import { Receiver } from '../alerts/channels/receiver.ts'
+import { describeBackends } from '../helpers/backends.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { startOtlpReceiver } from '../helpers/otlp-receiver.ts'
 import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
+import { startRedis } from '../helpers/redis.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { aboutProcesses, databaseText, everyAnswer, everyPage, signIn } from './places.ts'
+import {
+  aboutProcesses,
+  databaseText,
+  everyAnswer,
+  everyPage,
+  mailChannel,
+  mailText,
+  monitor,
+  redisText,
+  signIn,
+} from './places.ts'
 import { findPlanted, plantedMoney, type Sort } from './planted.ts'
 
 /*
@@ -18,142 +31,154 @@ import { findPlanted, plantedMoney, type Sort } from './planted.ts'
 const APP = 'test-application'
 const TIME = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
 
-test('what money and mirrors know of people is found only where the table says', {
-  timeout: 300_000,
-}, async () => {
-  await using collector = await startOtlpReceiver()
-  await using chat = await Receiver.start(() => [200, 'ok'])
-  const [consolePort, port] = [await freePort(), await freePort()]
-  const consoleUrl = `http://127.0.0.1:${consolePort}`
-  const planted = plantedMoney()
-  await using company = await createCompany({
-    employees: 3,
-    settings: {
-      ...{
-        MIRRORS: 'orders,accounts,taxpayers',
-        TAXPAYER_IDENTIFIERS: planted.identifier,
-        PAYMENT_ORDER_DAYS: '2',
+describeBackends('the queue in', { timeout: 300_000 }, ({ kind }) => {
+  test('what money and mirrors know of people is found only where the table says', async () => {
+    const redis = kind === 'redis' ? await startRedis() : null
+    if (redis) onTestFinished(() => redis.stop())
+    await using mail = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+    await using collector = await startOtlpReceiver()
+    await using chat = await Receiver.start(() => [200, 'ok'])
+    const [consolePort, port] = [await freePort(), await freePort()]
+    const consoleUrl = `http://127.0.0.1:${consolePort}`
+    const planted = plantedMoney()
+    await using company = await createCompany({
+      employees: 3,
+      ...(redis ? { redisUrl: redis.url } : {}),
+      settings: {
+        ...mailChannel(mail),
+        ...{
+          MIRRORS: 'orders,accounts,taxpayers',
+          TAXPAYER_IDENTIFIERS: planted.identifier,
+          PAYMENT_ORDER_DAYS: '2',
+        },
+        ...{
+          LOG_LEVEL: 'trace',
+          CONSOLE_PORT: String(consolePort),
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        },
+        ...{
+          NOTIFICATION_PORT: String(port),
+          NOTIFICATION_URL: `http://127.0.0.1:${port}/notifications/refund`,
+        },
+        ...{ ALERT_CHANNEL_CHAT: `${chat.origin}/alerts`, ALERT_CHANNEL_CHAT_LEAST: 'info' },
+        ...{ ALERT_CHANNEL_TICKETS: `${chat.origin}/events`, ALERT_CHANNEL_TICKETS_EVENTS: '*' },
       },
-      ...{
-        LOG_LEVEL: 'trace',
-        CONSOLE_PORT: String(consolePort),
-        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      },
-      ...{
-        NOTIFICATION_PORT: String(port),
-        NOTIFICATION_URL: `http://127.0.0.1:${port}/notifications/refund`,
-      },
-      ...{ ALERT_CHANNEL_CHAT: `${chat.origin}/alerts`, ALERT_CHANNEL_CHAT_LEAST: 'info' },
-      ...{ ALERT_CHANNEL_TICKETS: `${chat.origin}/events`, ALERT_CHANNEL_TICKETS_EVENTS: '*' },
-    },
-  })
-  const { control, db } = company
-  await control('POST', 'state', stateOf(planted))
-  const places: Record<string, string> = {}
-  const processes: DirsyncProcess[] = []
-  for (const roles of ['scheduler,worker', 'console,notifications']) {
-    const started = spawnDirsync(['start', '--roles', roles], { env: company.settings })
-    processes.push(started)
-    onTestFinished(async () => void (await started.kill('SIGKILL')))
-    await started.waitForLine(/Running/)
-  }
-  const shell = async (place: string, ...args: string[]) => {
-    await using command = spawnDirsync(args, { env: company.settings })
-    await command.exited
-    places[place] = `${places[place] ?? ''}${command.stdout}${command.stderr}`
-  }
-  /** The platform refuses in the words that it was told. */
-  const quoting = (operation: string, told: object, fault: object = {}) =>
-    control('POST', 'faults', {
-      operation,
-      code: 1000220002,
-      message: JSON.stringify(told),
-      times: 1,
-      ...fault,
     })
-
-  // Mirrors: read, and refused with everything quoted.
-  for (const [mirror, operation] of [
-    ['orders', 'enterprise/consume/list'],
-    ['accounts', 'assets/limit/enterprise/get'],
-    ['taxpayers', 'taxpayer/findList'],
-  ] as const) {
-    expect((await company.run(mirror)).state).toBe('done')
-    await quoting(operation, [planted.identifier], { times: 2 })
-    await company.run(mirror)
-    await control('DELETE', 'faults')
-  }
-
-  // Refunds and top-ups: accepted, refused, unknown, without an answer, and refused before they are sent.
-  const folder = await temporaryFolder()
-  const send = async (what: 'refund' | 'topup', number: number, change: object = {}) => {
-    const file = join(folder, `${what}-${number}.json`)
-    const request = what === 'refund' ? refundOf(planted, number) : topUpOf(planted, number)
-    await writeFile(file, JSON.stringify({ ...request, ...change }))
-    await shell('the shell', what, 'send', '--json', file, '--yes')
-  }
-  const faults = {
-    refund: [
-      {},
-      { code: 7 },
-      { loseAnswer: true, code: undefined },
-      { httpStatus: 500, body: JSON.stringify(planted) },
-    ],
-    // Another one of the account waits for a person, once one is unknown.
-    topup: [{}, { code: 7 }],
-  }
-  for (const what of ['refund', 'topup'] as const) {
-    await send(what, 1)
-    for (const [place, fault] of faults[what].entries()) {
-      if (what === 'refund') await quoting('seller/v3/pay/syncRefund', refundOf(planted, 0), fault)
-      else await quoting('enterprise/account/applyCharge', topUpOf(planted, 0), fault)
-      await send(what, 2 + place)
+    const { control, db } = company
+    await control('POST', 'state', stateOf(planted))
+    const monitored = redis ? await monitor(redis.url) : null
+    const places: Record<string, string> = {}
+    const processes: DirsyncProcess[] = []
+    for (const roles of ['scheduler,worker', 'console,notifications']) {
+      const started = spawnDirsync(['start', '--roles', roles], { env: company.settings })
+      processes.push(started)
+      onTestFinished(async () => void (await started.kill('SIGKILL')))
+      await started.waitForLine(/Running/)
     }
-    await send(what, 6, { reason: planted.reason.repeat(30), remark: planted.note.repeat(30) })
-  }
-  // The first, and the one whose answer was lost.
-  await until(
-    async () => (await db.query(`select from dirsync.refund where state = 'notified'`)).rowCount === 2,
-  )
-  const counts = await db.query<{ states: string }>(
-    `select string_agg(distinct state, ' ' order by state) as states from (select state from dirsync.refund union all select state from dirsync.topup) s`,
-  )
-  expect(counts.rows[0]?.states).toBe('accepted notified rejected unknown')
-  for (const args of [
-    ['refund', 'list'],
-    ['refund', 'show', refundOf(planted, 2).outerRefundNo],
-    ['topup', 'show', topUpOf(planted, 2).external_code],
-    ['cases', 'export', '--csv'],
-  ])
-    await shell('the shell', ...args)
-  for (const args of [['orders', 'show', 'T1'], ['accounts'], ['taxpayers', planted.identifier]])
-    await shell('the shell, asking the platform', ...args)
+    const shell = async (place: string, ...args: string[]) => {
+      await using command = spawnDirsync(args, { env: company.settings })
+      await command.exited
+      places[place] = `${places[place] ?? ''}${command.stdout}${command.stderr}`
+    }
+    /** The platform refuses in the words that it was told. */
+    const quoting = (operation: string, told: object, fault: object = {}) =>
+      control('POST', 'faults', {
+        operation,
+        code: 1000220002,
+        message: JSON.stringify(told),
+        times: 1,
+        ...fault,
+      })
 
-  places['pages of a viewer'] = await everyPage(await signIn(db, consoleUrl, 'viewer'))
-  places['pages of an operator'] = await everyPage(await signIn(db, consoleUrl, 'operator'))
-  places['the API for a viewer'] = await everyAnswer(db, consoleUrl)
-  places.metrics = await (await signIn(db, consoleUrl, 'admin'))('GET', '/metrics')
-  places['arguments and environment'] = await aboutProcesses(processes)
-  places.database = await databaseText(db)
-  await until(async () => chat.arrivals.some(({ url }) => url.pathname === '/alerts'))
-  for (const { kill } of processes) await kill()
-  places.log = processes.map(({ stdout, stderr }) => stdout + stderr).join('\n')
-  places.webhooks = chat.arrivals
-    .map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`)
-    .join('\n')
-  places.traces = Buffer.concat(collector.bodies).toString('latin1')
+    // Mirrors: read, and refused with everything quoted.
+    for (const [mirror, operation] of [
+      ['orders', 'enterprise/consume/list'],
+      ['accounts', 'assets/limit/enterprise/get'],
+      ['taxpayers', 'taxpayer/findList'],
+    ] as const) {
+      expect((await company.run(mirror)).state).toBe('done')
+      await quoting(operation, [planted.identifier], { times: 2 })
+      await company.run(mirror)
+      await control('DELETE', 'faults')
+    }
 
-  for (const [place, text] of Object.entries(places))
-    expect(text.length, `what ${place} has`).toBeGreaterThan(100)
-  const found = Object.entries(places).map(([place, text]) => [
-    place,
-    [...findPlanted(text)].filter(([sort]) => !ALLOWED[place]?.includes(sort)),
-  ])
-  expect(Object.fromEntries(found.filter(([, sorts]) => sorts?.length !== 0))).toEqual({})
-  // It would be found if it were there.
-  expect([...findPlanted(places['the shell, asking the platform'] ?? '').keys()]).toEqual(
-    expect.arrayContaining(['payer', 'recipientPhone', 'taxpayer']),
-  )
+    // Refunds and top-ups: accepted, refused, unknown, without an answer, and refused before they are sent.
+    const folder = await temporaryFolder()
+    const send = async (what: 'refund' | 'topup', number: number, change: object = {}) => {
+      const file = join(folder, `${what}-${number}.json`)
+      const request = what === 'refund' ? refundOf(planted, number) : topUpOf(planted, number)
+      await writeFile(file, JSON.stringify({ ...request, ...change }))
+      await shell('the shell', what, 'send', '--json', file, '--yes')
+    }
+    const faults = {
+      refund: [
+        {},
+        { code: 7 },
+        { loseAnswer: true, code: undefined },
+        { httpStatus: 500, body: JSON.stringify(planted) },
+      ],
+      // Another one of the account waits for a person, once one is unknown.
+      topup: [{}, { code: 7 }],
+    }
+    for (const what of ['refund', 'topup'] as const) {
+      await send(what, 1)
+      for (const [place, fault] of faults[what].entries()) {
+        if (what === 'refund') await quoting('seller/v3/pay/syncRefund', refundOf(planted, 0), fault)
+        else await quoting('enterprise/account/applyCharge', topUpOf(planted, 0), fault)
+        await send(what, 2 + place)
+      }
+      await send(what, 6, { reason: planted.reason.repeat(30), remark: planted.note.repeat(30) })
+    }
+    // The first, and the one whose answer was lost.
+    await until(
+      async () => (await db.query(`select from dirsync.refund where state = 'notified'`)).rowCount === 2,
+    )
+    const counts = await db.query<{ states: string }>(
+      `select string_agg(distinct state, ' ' order by state) as states from (select state from dirsync.refund union all select state from dirsync.topup) s`,
+    )
+    expect(counts.rows[0]?.states).toBe('accepted notified rejected unknown')
+    for (const args of [
+      ['refund', 'list'],
+      ['refund', 'show', refundOf(planted, 2).outerRefundNo],
+      ['topup', 'show', topUpOf(planted, 2).external_code],
+      ['cases', 'export', '--csv'],
+    ])
+      await shell('the shell', ...args)
+    for (const args of [['orders', 'show', 'T1'], ['accounts'], ['taxpayers', planted.identifier]])
+      await shell('the shell, asking the platform', ...args)
+
+    places['pages of a viewer'] = await everyPage(await signIn(db, consoleUrl, 'viewer'))
+    places['pages of an operator'] = await everyPage(await signIn(db, consoleUrl, 'operator'))
+    places['the API for a viewer'] = await everyAnswer(db, consoleUrl)
+    places.metrics = await (await signIn(db, consoleUrl, 'admin'))('GET', '/metrics')
+    places['arguments and environment'] = await aboutProcesses(processes)
+    places.database = await databaseText(db)
+    if (redis) places['Redis, at rest'] = await redisText(redis.url)
+    await until(
+      async () => mail.arrivals.length > 0 && chat.arrivals.some(({ url }) => url.pathname === '/alerts'),
+    )
+    for (const { kill } of processes) await kill()
+    monitored?.client.disconnect()
+    if (monitored) places['Redis, every command'] = monitored.lines.join('\n')
+    places.log = processes.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+    places.webhooks = chat.arrivals
+      .map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`)
+      .join('\n')
+    places.mail = mailText(mail)
+    places.traces = Buffer.concat(collector.bodies).toString('latin1')
+
+    for (const [place, text] of Object.entries(places))
+      expect(text.length, `what ${place} has`).toBeGreaterThan(100)
+    const found = Object.entries(places).map(([place, text]) => [
+      place,
+      [...findPlanted(text)].filter(([sort]) => !ALLOWED[place]?.includes(sort)),
+    ])
+    expect(Object.fromEntries(found.filter(([, sorts]) => sorts?.length !== 0))).toEqual({})
+    // It would be found if it were there.
+    expect([...findPlanted(places['the shell, asking the platform'] ?? '').keys()]).toEqual(
+      expect.arrayContaining(['payer', 'recipientPhone', 'taxpayer']),
+    )
+  })
 })
 
 /** docs/reliability.md has it in words. What TAXPAYER_IDENTIFIERS names is a key, like a user id. */

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { openSession } from '../../src/console/auth/sessions.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import type { MailServer } from '../alerts/channels/mail-server.ts'
 import { plantUser } from '../console/console-under-test.ts'
 import type { DirsyncProcess } from '../helpers/process.ts'
 
@@ -28,6 +30,54 @@ export async function databaseText(db: pg.Pool): Promise<string> {
   for (const { sql } of tables)
     for (const { row } of (await db.query<{ row: string }>(sql)).rows) texts.push(row)
   return texts.join('\n')
+}
+
+/** How to read all that a key has, by its type. */
+const READS: Record<string, [command: string, ...more: string[]]> = {
+  string: ['get'],
+  hash: ['hgetall'],
+  list: ['lrange', '0', '-1'],
+  set: ['smembers'],
+  zset: ['zrange', '0', '-1', 'withscores'],
+  stream: ['xrange', '-', '+'],
+}
+
+/** Every key of a Redis with all that it has. */
+export async function redisText(url: string): Promise<string> {
+  const client = new Redis(url)
+  try {
+    const texts: string[] = []
+    for (const key of await client.keys('*')) {
+      const read = READS[await client.type(key)]
+      if (read === undefined) throw new Error(`a type that is not read: ${key}`)
+      const [command, ...more] = read
+      texts.push(key, JSON.stringify(await client.call(command, key, ...more)))
+    }
+    return texts.join('\n')
+  } finally {
+    client.disconnect()
+  }
+}
+
+/** Whatever is written to Redis from now on. */
+export async function monitor(url: string): Promise<{ client: Redis; lines: string[] }> {
+  const lines: string[] = []
+  const client = await new Redis(url).monitor()
+  client.on('monitor', (_time: string, args: string[]) => lines.push(args.join(' ')))
+  return { client, lines }
+}
+
+/** Settings of a channel that mails everything to the server. */
+export function mailChannel({ port }: MailServer): Record<string, string> {
+  return {
+    ...{ ALERT_CHANNEL_MAIL: `smtp://127.0.0.1:${port}?tls=off`, ALERT_CHANNEL_MAIL_LEAST: 'info' },
+    ...{ ALERT_CHANNEL_MAIL_FROM: 'dirsync@example.com', ALERT_CHANNEL_MAIL_TO: 'ops@example.com' },
+  }
+}
+
+/** The mails as they arrived, and as they are read. */
+export function mailText({ arrivals }: MailServer): string {
+  return arrivals.map(({ raw, mail: { text, html } }) => `${raw}\n${text}\n${html}`).join('\n')
 }
 
 export type Browser = (method: 'GET' | 'POST', path: string, form?: Record<string, string>) => Promise<string>
