@@ -13,6 +13,8 @@ import { applySeed } from './seed.ts'
 
 /** Longer than clients keep an idle connection, so that it is never the emulator that closes one under a call. */
 const KEEP_ALIVE_MS = 120_000
+/** Far more than a seed of the largest size takes on the same machine. */
+const TIMEOUT_MS = 30_000
 
 export interface EmulatorOptions extends PlatformSettings {
   /** Default 0: a free one. */
@@ -21,6 +23,8 @@ export interface EmulatorOptions extends PlatformSettings {
   host?: string | undefined
   /** What an empty platform holds at first, see `applySeed`; left alone when `data` holds anything already. */
   seed?: object | undefined
+  /** How soon a request has to arrive, headers and body, and an answer has to be read. Default 30,000. */
+  timeoutMs?: number | undefined
 }
 
 export interface Emulator {
@@ -44,7 +48,13 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   const calls = new CallHandler(platform, faults, log, stats)
   const control = new Control(platform, faults, log, stats)
   const closing = new AbortController()
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS })
+  const { timeoutMs = TIMEOUT_MS } = options
+  const server = createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: timeoutMs,
+    requestTimeout: timeoutMs,
+    connectionsCheckingInterval: timeoutMs / 10,
+  }).setTimeout(timeoutMs)
   server.on('request', requestListener(platform, calls, control, closing.signal))
   const host = options.host ?? '127.0.0.1'
   try {
@@ -96,6 +106,10 @@ function requestListener(
 
   return async (request, response) => {
     response.sendDate = false
+    // Called as well during a planted latency, which may be longer.
+    response.on('timeout', socket => {
+      if (socket.writableLength > 0) socket.destroy()
+    })
     const traceId = newTraceId()
     const send = (
       status: number,

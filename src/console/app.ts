@@ -44,6 +44,8 @@ const MAX_BODY_BYTES = 256 * 1024
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 10_000
 const LOOK_FOR_SLOW_MS = 1_000
+/** How long a caller may leave unread what was sent to it. Event streams are written to more often. */
+const UNREAD_TIMEOUT_MS = 30_000
 /** Concurrent connections, including the event streams of open pages. */
 const MAX_CONNECTIONS = 2_000
 /** A user id may be long, and more so once it is encoded. */
@@ -79,6 +81,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: UNREAD_TIMEOUT_MS,
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_MS },
     forceCloseConnections: 'idle',
     // Sent to the caller of a failed request, and unique across processes.
@@ -89,6 +92,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (request, reply) => {
+    // Called as well while the answer is still being made, which may take longer.
+    reply.raw.on('timeout', socket => {
+      if (socket.writableLength > 0) socket.destroy()
+    })
     reply.headers(headers).header('x-request-id', request.id)
   })
   app.addHook('onResponse', async (request, reply) => {
