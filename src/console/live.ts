@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { onlyRow, type Pool } from '../lib/database.ts'
-import { Problem } from './problem.ts'
-import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from './stream.ts'
+import { dropStream, KEEP_ALIVE, KEEP_ALIVE_MS, openStream, Streams, writeStream } from './stream.ts'
 
 /*
  * Live updates by server-sent events. While a browser watches, each process checks a few figures once a second, and
@@ -12,23 +11,15 @@ import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from '.
 const LOOK_MS = 1000
 /** The longest time between making a page and its stream being open. */
 const RECENT_MS = 5000
-/** More streams than this are refused. A browser opens one per visible page. */
-const MOST_STREAMS = 1000
-/** Streams that one user may hold, so that one cannot take them all. */
-const MOST_OF_ONE = 100
+/** A browser opens one per visible page. */
+const LIMITS = { most: 1000, ofOne: 100 }
 
 type Topics = Readonly<Record<string, string>>
-
-/** An open stream. */
-interface Watcher {
-  name: string
-  since: number
-}
 
 export class Live {
   readonly #pool: Pool
   readonly #topics: Topics
-  readonly #streams = new Map<FastifyReply, Watcher>()
+  readonly #streams: Streams<object>
   readonly #marks = new Map<string, string>()
   /** When each topic changed last. */
   readonly #moved = new Map<string, number>()
@@ -42,13 +33,13 @@ export class Live {
   constructor(pool: Pool, topics: Topics) {
     this.#pool = pool
     this.#topics = topics
+    this.#streams = new Streams(pool, LIMITS)
     this.#timer = setInterval(() => this.wake(), LOOK_MS).unref()
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    for (const { raw } of this.#streams.keys()) raw.end()
-    this.#streams.clear()
+    this.#streams.close()
     await this.#looking
   }
 
@@ -59,18 +50,13 @@ export class Live {
       '/events',
       { schema: { hide: true }, config: { access: 'viewer', streams: true }, exposeHeadRoute: false },
       (request, reply) => {
-        const name = request.viewer?.name ?? ''
-        const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
-        if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
-          throw new Problem('too_many', '', { retryAfter: 30 })
+        if (this.#streams.enter(request, reply, {}) === null) return dropStream(reply)
         openStream(reply)
         // Send what changed after the page was made and before its stream was open.
         const recent = Object.keys(this.#topics).filter(
           topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS,
         )
         if (recent.length > 0) reply.raw.write(movedEvent(recent))
-        this.#streams.set(reply, { name, since: Date.now() })
-        request.raw.on('close', () => this.#streams.delete(reply))
         this.wake()
         return undefined
       },
@@ -79,7 +65,6 @@ export class Live {
 
   /** Checks now, or once more after the check that is running. */
   wake(): void {
-    this.#endOld()
     if (this.#streams.size === 0) return
     this.#isWoken = true
     this.#looking ??= this.#look().finally(() => {
@@ -91,6 +76,7 @@ export class Live {
     while (this.#isWoken && this.#streams.size > 0) {
       this.#isWoken = false
       const marks = await readMarks(this.#pool, this.#topics).catch(() => null)
+      await this.#streams.endOver()
       const moved =
         marks === null
           ? []
@@ -111,18 +97,9 @@ export class Live {
     return true
   }
 
-  /** Ends the streams of users who have been disabled or have signed out. */
-  #endOld(): void {
-    for (const [reply, { since }] of this.#streams) {
-      if (Date.now() - since <= STREAM_MS) continue
-      this.#streams.delete(reply)
-      reply.raw.end()
-    }
-  }
-
   #tell(text: string): void {
     this.#keptAlive = Date.now()
-    for (const reply of this.#streams.keys()) writeStream(reply, text)
+    for (const [reply] of this.#streams) writeStream(reply, text)
   }
 }
 

@@ -30,6 +30,8 @@ declare module 'fastify' {
     viewer: Viewer | null
     /** Identifies the session without revealing its secret; null without a session. */
     sessionId: string | null
+    /** The hash of the session's or token's secret, in hexadecimal; null without a viewer. */
+    credential: string | null
   }
 }
 
@@ -47,6 +49,7 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
 
   app.decorateRequest('viewer', null)
   app.decorateRequest('sessionId', null)
+  app.decorateRequest('credential', null)
   app.addHook('onRequest', async (request, reply) => {
     const secure = isSecure(request, publicUrl)
     if (secure) reply.header('strict-transport-security', `max-age=${ONE_YEAR_S}`)
@@ -54,12 +57,13 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
     const token = bearerToken(request)
     if (token !== undefined) {
       request.viewer = token === null ? null : await viewerOfToken(pool, token)
+      if (token !== null && request.viewer) request.credential = hashOf(token).toString('hex')
       return
     }
     const secret = readCookie(request, 'session', secure)
     if (secret === null) return
     request.viewer = await viewerOfSession(pool, secret)
-    if (request.viewer) request.sessionId = hashOf(secret).toString('hex')
+    if (request.viewer) request.sessionId = request.credential = hashOf(secret).toString('hex')
   })
 
   const provider = oidc && publicUrl !== null ? new IdentityProvider(pool, oidc, publicUrl, logger) : null

@@ -13,6 +13,7 @@ import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
+import { IS_GOOD_TOKEN } from './tokens.ts'
 import { endSessions } from './users.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
@@ -89,6 +90,9 @@ export async function openSession(
   })
 }
 
+/** Of a session `s` of a user `u`. */
+const IS_GOOD = 's.revoked_at is null and s.expires_at > now() and u.disabled_at is null'
+
 /** The user of a session, with the role that they have now; null if the session has ended. */
 export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewer | null> {
   const { rows } = await pool.query<{
@@ -99,7 +103,7 @@ export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewe
     `with good as (
        select s.id_hash, s.via, s.last_seen_at, u.name, u.role
        from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
-       where s.id_hash = $1 and s.revoked_at is null and s.expires_at > now() and u.disabled_at is null
+       where s.id_hash = $1 and ${IS_GOOD}
      ), seen as (
        update dirsync.console_session s set last_seen_at = now() from good
        where s.id_hash = good.id_hash and good.last_seen_at < now() - interval '1 minute'
@@ -108,6 +112,21 @@ export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewe
     [hashOf(secret)],
   )
   return rows[0] ?? null
+}
+
+/** Of sessions and tokens, by their hashes in hexadecimal, those that callers may still come in with. */
+export async function goodCredentials(pool: Pool, hashes: readonly string[]): Promise<Set<string>> {
+  const { rows } = await pool.query<{ hash: string }>({
+    name: 'good credentials',
+    text: `
+      with asked as materialized (select distinct decode(hash, 'hex') as hash from unnest($1::text[]) hash)
+      select encode(asked.hash, 'hex') as hash from asked
+      where exists (select from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
+                    where s.id_hash = asked.hash and ${IS_GOOD})
+         or exists (select from dirsync.api_token t where t.hash = asked.hash and ${IS_GOOD_TOKEN})`,
+    values: [hashes],
+  })
+  return new Set(rows.map(({ hash }) => hash))
 }
 
 /**
@@ -163,7 +182,7 @@ export async function listSessions(
     `select encode(s.id_hash, 'hex') as id, s.user_name as user, s.via, s.created_at, s.last_seen_at, s.expires_at,
             s.address, s.user_agent, ${momentKey('s.created_at')} as cursor_moment
      from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
-     where s.revoked_at is null and s.expires_at > now() and u.disabled_at is null
+     where ${IS_GOOD}
        and ($2::text is null or s.user_name = $2)
        and ($3::bigint is null or (s.created_at, s.id_hash) < (${momentOfKey('$3')}, decode($4, 'hex')))
      order by s.created_at desc, s.id_hash desc limit $1`,

@@ -93,13 +93,16 @@ export async function revokeToken(pool: Pool, by: By, name: string): Promise<voi
   })
 }
 
+/** Of a token `t`. */
+export const IS_GOOD_TOKEN = 't.revoked_at is null and t.expires_at > now()'
+
 /** The holder of a token; null if the token is unknown, expired or revoked. */
 export async function viewerOfToken(pool: Pool, token: string): Promise<Viewer | null> {
   if (!FORMAT.test(token)) return null
   const { rows } = await pool.query<{ name: string; role: AccessRole; scopes: Scope[] | null }>(
     `with good as (
-       select id, name, role, scopes, last_used_at from dirsync.api_token
-       where hash = $1 and revoked_at is null and expires_at > now()
+       select id, name, role, scopes, last_used_at from dirsync.api_token t
+       where hash = $1 and ${IS_GOOD_TOKEN}
      ), used as (
        update dirsync.api_token t set last_used_at = now() from good
        where t.id = good.id

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { pause } from '../../lib/waiting.ts'
@@ -7,7 +7,7 @@ import { message } from '../../texts/message.ts'
 import { permits } from '../auth/scope.ts'
 import { API, operation } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
-import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from '../stream.ts'
+import { dropStream, KEEP_ALIVE, KEEP_ALIVE_MS, openStream, Streams, writeStream } from '../stream.ts'
 
 /*
  * The events of runs and cases for programs, as server-sent events. While a program listens, each process looks once a second,
@@ -17,14 +17,11 @@ import { KEEP_ALIVE, KEEP_ALIVE_MS, openStream, STREAM_MS, writeStream } from '.
 const LOOK_MS = 1000
 /** How many events are read at a time. One who has been away catches up in several reads. */
 const AT_A_TIME = 200
-const MOST_STREAMS = 200
-const MOST_OF_ONE = 5
+const LIMITS = { most: 200, ofOne: 5 }
 
 interface Listener {
-  name: string
   /** False for a token that is limited to runs. */
   seesCases: boolean
-  since: number
   /** Up to which it was told what happened; null: it is being opened, which only takes a place of its user. */
   place: number | null
   toldAt: number
@@ -32,16 +29,16 @@ interface Listener {
 
 export class EventStreams {
   readonly #pool: Pool
-  readonly #listeners = new Map<FastifyReply, Listener>()
+  readonly #listeners: Streams<Listener>
   #isLooking = false
 
   constructor(pool: Pool) {
     this.#pool = pool
+    this.#listeners = new Streams(pool, LIMITS)
   }
 
   close(): void {
-    for (const [{ raw }, { place }] of this.#listeners) if (place !== null) raw.end()
-    this.#listeners.clear()
+    this.#listeners.close()
   }
 
   register(app: FastifyInstance): void {
@@ -65,18 +62,17 @@ export class EventStreams {
       },
       async (request, reply) => {
         const seen = placeOf(request.headers['last-event-id'])
-        const listener = this.#reserve(reply, {
-          name: request.viewer?.name ?? '',
+        const listener = this.#listeners.enter(request, reply, {
           seesCases: permits(request.viewer?.scopes, 'cases', true),
+          place: null,
+          toldAt: Date.now(),
         })
+        if (listener === null) return dropStream(reply)
         // An id that has not been given is of a database before its backup was restored: it begins anew.
         const latest = await latestPlace(this.#pool)
         const place = Math.min(seen ?? latest, latest)
         // The caller has gone, or the console closes.
-        if (!this.#listeners.has(reply)) {
-          reply.hijack().raw.destroy()
-          return
-        }
+        if (!this.#listeners.has(reply)) return dropStream(reply)
         listener.place = place
         openStream(reply)
         writeStream(reply, placeText(place))
@@ -85,36 +81,21 @@ export class EventStreams {
     )
   }
 
-  /**
-   * Takes a place of the user, until the connection closes.
-   * @throws Problem `too_many`
-   */
-  #reserve(reply: FastifyReply, { name, seesCases }: Pick<Listener, 'name' | 'seesCases'>): Listener {
-    const own = [...this.#listeners.values()].filter(listener => listener.name === name)
-    if (this.#listeners.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
-      throw new Problem('too_many', '', { retryAfter: 30 })
-    const now = Date.now()
-    const listener: Listener = { name, seesCases, place: null, since: now, toldAt: now }
-    if (reply.raw.destroyed) return listener
-    this.#listeners.set(reply, listener)
-    reply.raw.once('close', () => this.#listeners.delete(reply))
-    return listener
-  }
-
   async #look(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
     while (this.#listeners.size > 0) {
-      this.#endOld()
       // Nearly all are at the same place.
-      const places = new Set([...this.#listeners.values()].map(({ place }) => place))
+      const places = new Set([...this.#listeners].map(([, { place }]) => place))
       let isBehind = false
       for (const place of places) {
         if (place === null) continue
         // While the database is away, nothing happens; it is told afterwards.
         const read = await readEvents(this.#pool, place, AT_A_TIME).catch(() => null)
-        this.#tell(place, read?.events ?? [], read?.place ?? place)
-        isBehind ||= read?.isBehind ?? false
+        // Afterwards: nobody is told what happened since their access ended.
+        const told = (await this.#listeners.endOver()) ? read : null
+        this.#tell(place, told?.events ?? [], told?.place ?? place)
+        isBehind ||= told?.isBehind ?? false
       }
       if (!isBehind) await pause(LOOK_MS, new Promise(() => {}))
     }
@@ -136,15 +117,6 @@ export class EventStreams {
       if (text === '' && !isQuiet) continue
       listener.toldAt = Date.now()
       writeStream(reply, text || KEEP_ALIVE)
-    }
-  }
-
-  /** Ends the streams of users who have been disabled, and of tokens that were revoked. */
-  #endOld(): void {
-    for (const [reply, { since }] of this.#listeners) {
-      if (Date.now() - since <= STREAM_MS) continue
-      this.#listeners.delete(reply)
-      reply.raw.end()
     }
   }
 }
