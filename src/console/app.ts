@@ -181,6 +181,9 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       throw new Problem('misdirected', '', { values: { host: shortened(request.host, 100) } })
     // An unknown address gets the same answer whether the caller is signed in or not.
     if (url === undefined) return undefined
+    const isWithin = refusals.has(String(request.headers[REFUSED]))
+    // What never ends is no page whose form can be shown again.
+    if (config.streams && isWithin) throw new Problem('not_found')
     const { access = 'admin', tag } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
     if (access !== 'open' && !request.viewer) return signInFirst(request, reply)
@@ -193,7 +196,9 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
         values: { scopes: scopesFor(tag ?? '', !isChange(request)).join(', ') },
       })
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
-    if (access !== 'open' && request.viewer && !config.streams) await shares.admit(request.viewer.name, reply)
+    // The request that was refused has a place already, and gives it back only after this one.
+    if (access !== 'open' && request.viewer && !config.streams && !isWithin)
+      await shares.admit(request.viewer.name, reply)
     return undefined
   })
   app.setNotFoundHandler((request, reply) => {
@@ -472,7 +477,8 @@ async function formAgain(request: FastifyRequest, { errors }: Problem): Promise<
   const { headers, server, socket } = request
   const isFilter = !isChange(request)
   const page = isFilter ? withoutErrors(request, errors) : cameFrom(request)
-  if (page === null || !request.viewer || headers[REFUSED] !== undefined) return undefined
+  if (page === null || isApi({ url: page }) || !request.viewer || headers[REFUSED] !== undefined)
+    return undefined
   const id = randomUUID()
   const [to = ''] = request.url.split('?')
   refusals.set(id, { isFilter, to, values: Object(isFilter ? request.query : request.body), errors })
@@ -485,7 +491,8 @@ async function formAgain(request: FastifyRequest, { errors }: Problem): Promise<
       ...(socket.remoteAddress ? { remoteAddress: socket.remoteAddress } : {}),
       headers: { ...Object.fromEntries(passed), [REFUSED]: id },
     })
-    return answer.statusCode === 200 ? answer.body : undefined
+    const isPage = answer.headers['content-type']?.toString().startsWith('text/html')
+    return answer.statusCode === 200 && isPage ? answer.body : undefined
   } finally {
     refusals.delete(id)
   }

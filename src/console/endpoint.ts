@@ -22,7 +22,7 @@ import { fromPath } from './ui/paths.ts'
 export const API = '/api/v1'
 
 /** Whether the caller is a program rather than a page. */
-export function isApi({ url }: FastifyRequest): boolean {
+export function isApi({ url }: Pick<FastifyRequest, 'url'>): boolean {
   return url === API || url.startsWith(`${API}/`) || url.startsWith(`${API}?`)
 }
 

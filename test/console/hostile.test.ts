@@ -110,6 +110,31 @@ describe('a change that another site requests in the name of a signed-in user', 
   })
 })
 
+describe('a refused form', () => {
+  const refused = async (from: string) => {
+    const { statusCode, body, headers } = await console.app.inject({
+      method: 'POST',
+      url: '/pause',
+      headers: {
+        ...{ cookie, 'sec-fetch-site': 'same-origin', accept: 'text/html', host: 'localhost' },
+        ...{ referer: `http://localhost${from}`, 'content-type': 'application/x-www-form-urlencoded' },
+      },
+      payload: '',
+    })
+    expect([statusCode, headers['content-type']]).toEqual([422, 'text/html; charset=utf-8'])
+    expect(body).toMatch(/^<!doctype html>/i)
+  }
+
+  test('is answered, however many of one user there are at once', async () => {
+    await Promise.all(Array.from({ length: 10 }, () => refused('/overview')))
+  })
+
+  test.each(['/events', '/api/v1/events', '/api/v1/runs', '/cases.csv', '/assets/console.js'])(
+    'is answered with a page, also where it says to come from %s',
+    refused,
+  )
+})
+
 test('a read-only console refuses every change, of an administrator too', async () => {
   await using readOnly = await openApp(database.url, { readOnly: true })
   const own = await signInAs(readOnly, 'admin')
