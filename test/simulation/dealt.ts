@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Fault } from './platform.ts'
-import { crowd, episodes, one, type Turn } from './play.ts'
+import { CALLS, crowd, episodes, one, type Turn } from './play.ts'
 import type { Activity } from './process.ts'
 import type { Stage } from './stage.ts'
 
@@ -25,8 +25,8 @@ export type Happening =
   | { what: 'approve-part' | 'reject-part'; which: number; employee: number }
   | { what: 'pause' | 'resume' }
   | { what: 'fault'; fault: Fault }
-  | { what: 'kill' | 'drop-locks' | 'cut-off'; process: number }
-  | { what: 'stand-still'; process: number; steps: number }
+  | { what: 'kill' | 'drop-locks'; process: number }
+  | { what: 'stand-still' | 'cut-off'; process: number; steps: number }
   | { what: 'slow'; steps: number }
   | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
   | { what: 'time'; seconds: number }
@@ -129,7 +129,11 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   refused: fault('reset', 'unavailable', 'not_json', 'wrong_secret'),
   killed: fc.record({ what: fc.constant('kill' as const), process: processIndex }),
   unlocked: fc.record({ what: fc.constant('drop-locks' as const), process: processIndex }),
-  cutOff: fc.record({ what: fc.constant('cut-off' as const), process: processIndex }),
+  cutOff: fc.record({
+    what: fc.constant('cut-off' as const),
+    process: processIndex,
+    steps: fc.constantFrom(0, 0, 100, 300),
+  }),
   still: fc.record({
     what: fc.constant('stand-still' as const),
     process: processIndex,
@@ -200,6 +204,8 @@ const TOGETHER: Trouble[][] = [
   ['many', 'inPart', 'run'],
   ['cutOff', 'still'],
   ['cutOff', 'killed', 'lost'],
+  ['cutOff', 'changed'],
+  ['cutOff', 'changed', 'changed'],
   ['cutOff', 'still', 'named', 'lost'],
   ['many', 'decided', 'cancelled'],
   ['many', 'cancelled'],
@@ -233,6 +239,8 @@ const TOGETHER_IN_DEPARTMENTS: Trouble[][] = [
   ['cancelled', 'retried'],
 ]
 
+const MOMENTS = [...CALLS, 'an outcome', 'an outcome'] as const
+
 const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: number) => {
   const kinds = troubleOf(employee)
   return trouble.map(kind => ({ weight, arbitrary: kinds[kind] }))
@@ -245,6 +253,7 @@ const inEpisodes = (trouble: Trouble[]): fc.Arbitrary<Turn<Happening>[]> => {
     changeOf(FEW, fc.constant(true)),
     trouble.map(kind => kinds[kind]),
     changeOf(FEW, fc.boolean()),
+    MOMENTS,
   )
 }
 
@@ -265,7 +274,7 @@ export function happeningsOf({ sources, departmentsOf }: Stage): fc.Arbitrary<Tu
     fc
       .subarray(OF_ALL, { minLength: 3, maxLength: 12 })
       .chain(trouble =>
-        crowd(fc.oneof(...WORK, ...anyOf([...trouble, ...group, ...departments], SOME, 3)), 6, 30),
+        crowd(fc.oneof(...WORK, ...anyOf([...trouble, ...group, ...departments], SOME, 3)), 6, 30, MOMENTS),
       ),
     fc.constantFrom(...together).chain(after),
     fc.shuffledSubarray([...OF_ALL, ...group, ...departments], { minLength: 1, maxLength: 4 }).chain(after),

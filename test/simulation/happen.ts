@@ -130,26 +130,9 @@ export async function happen(
         next.which,
       )
       if (!held) return
-      const run = held.id
       const names = held.name === 'departments' ? departmentNames : world.stage.employees
       const key = 'employee' in next ? keyOf(names[next.employee] as string) : null
-      const decision = {
-        approve: 'approve($1)',
-        reject: "reject($1, 'why')",
-        'approve-part': "approve_part($1, $2, 'why')",
-        'reject-part': "reject_part($1, $2, 'why')",
-      }
-      const [undecided, were] = [await undecidedOf(world, run), new Map(known.rejected)]
-      if (next.what.startsWith('reject'))
-        for (const { name, hash } of undecided)
-          if (key === null || keyOf(name) === key) known.rejected.set(name, hash)
-      const isDecided = await person(
-        world,
-        `select dirsync.${decision[next.what]}`,
-        key === null ? [run] : [run, { keys: [key] }],
-      )
-      if (!isDecided) known.rejected = were
-      return
+      return decide(world, known, held.id, next.what, key)
     }
     case 'cancel': {
       const run = await pick(
@@ -188,12 +171,14 @@ export async function happen(
       world.platform.faults.push(next.fault)
       return
     case 'kill':
-      return world.kill(world.inMidCall(next.process))
+      return world.kill(world.inTheMiddle(next.process))
     case 'drop-locks':
-      return world.dropLocks(world.inMidCall(next.process))
+      return world.dropLocks(world.inTheMiddle(next.process))
     case 'cut-off': {
-      // Without its servers for a moment: they have ended what it held, and the queue gives its jobs to the other one.
-      const process = world.inMidCall(next.process)
+      // Without its servers for a moment: they have ended what it held, and the queue gives its jobs to the other one. It may
+      // have stood still itself, and not know yet.
+      const process = world.inTheMiddle(next.process)
+      world.standStill(process, next.steps)
       await world.dropLocks(process)
       world.queue.jobs.unshift(...world.queue.given)
       const other = world.processes.find(each => each !== process) as typeof process
@@ -201,7 +186,7 @@ export async function happen(
       return
     }
     case 'stand-still':
-      return world.standStill(world.inMidCall(next.process), next.steps)
+      return world.standStill(world.inTheMiddle(next.process), next.steps)
     case 'slow':
       return world.standStill(world.platform, next.steps)
     case 'queue': {
@@ -252,6 +237,36 @@ export async function writeHr(world: World, known: Known, name: string, row: Per
   known.rejected.delete(name)
   if (row === null) known.absent.add(name)
   else known.history.set(name, [...(known.history.get(name) ?? []), row])
+}
+
+const DECISIONS = {
+  approve: 'approve($1)',
+  reject: "reject($1, 'why')",
+  'approve-part': "approve_part($1, $2, 'why')",
+  'reject-part': "reject_part($1, $2, 'why')",
+}
+
+/** A person decides about a held run. @param key of the only employee or department that is meant; null: all that wait */
+export async function decide(
+  world: World,
+  known: Known,
+  run: number,
+  decision: keyof typeof DECISIONS,
+  key: string | null = null,
+): Promise<void> {
+  const [undecided, were] = [await undecidedOf(world, run), new Map(known.rejected)]
+  for (const { name, hash } of undecided) {
+    if (key !== null && keyOf(name) !== key) continue
+    if (decision.startsWith('reject')) known.rejected.set(name, hash)
+    // Whose mapping had other columns meanwhile is asked about again.
+    else known.rejected.delete(name)
+  }
+  const isDecided = await person(
+    world,
+    `select dirsync.${DECISIONS[decision]}`,
+    key === null ? [run] : [run, { keys: [key] }],
+  )
+  if (!isDecided) known.rejected = were
 }
 
 /** The rows that wait for a decision about a held run, and have not passed before. */

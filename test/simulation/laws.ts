@@ -2,7 +2,7 @@ import type { SourceScope } from '../../src/hr/sources.ts'
 import { breachesAtRest, differing, untrue } from './at-rest.ts'
 import type { Person } from './hr.ts'
 import type { Process } from './process.ts'
-import { nameIn } from './stage.ts'
+import { enterpriseOf, nameIn } from './stage.ts'
 import type { World } from './world.ts'
 
 /** What must hold, at any moment and at rest. */
@@ -145,6 +145,23 @@ export async function expectOthersInSync(
     departments: { hr: hr.departments, platform: platform.departments },
   })
   breaches.push(...found.map(what => `while ${away.name} is away: ${what}`))
+}
+
+/** Once all is done, nobody waits any longer for a value that no other employee has. */
+export async function expectReleased({ hr, platform, observer }: World, known: Known): Promise<void> {
+  const { rows } = await observer.query<{ name: string; by: string }>(
+    `select ${nameIn('d', 'entity_key')} as name, blocked_by as by from dirsync.dead_letter d
+     where state in ('open', 'blocked') and blocked_by is not null and field = 'mobile'`,
+  )
+  for (const { name, by } of rows) {
+    const wanted = hr.people.get(name)?.mobile
+    const isTaken = [...platform.employees].some(
+      ([other, held]) =>
+        other !== name && enterpriseOf(other) === enterpriseOf(name) && held.mobile === wanted,
+    )
+    if (!isTaken && known.touched.size === 0)
+      known.breaches.push(`${name} waits for ${by}, who has nothing of it`)
+  }
 }
 
 export async function expectAtRest(world: World, known: Known): Promise<void> {

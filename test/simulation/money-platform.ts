@@ -86,8 +86,8 @@ export class MoneyPlatform implements StandsStill {
       for (const { operation, fail, sends } of this.#waiting) fail(failed('lost', operation, sends))
   }
 
-  isCalled(call: OnItsWay): boolean {
-    return [...this.#waiting].some(({ sends }) => sends || call === 'a call')
+  isCalled(what: OnItsWay): boolean {
+    return [...this.#waiting].some(({ sends }) => sends || what === 'a call')
   }
 
   isOnItsWay({ fate, sentAt }: Sending): boolean {

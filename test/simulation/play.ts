@@ -7,10 +7,10 @@ import type { World } from './world.ts'
 /** How a scenario is played: happenings in their turn, among the steps of processes, in an order that a seed chooses. */
 
 export const CALLS = ['a call', 'an update'] as const
-/** A call to the platform that is on its way: any, or one that changes something. */
-export type OnItsWay = (typeof CALLS)[number]
+/** A call to the platform that is on its way: any, or one that changes something. Or an outcome that is about to be written. */
+export type OnItsWay = (typeof CALLS)[number] | 'an outcome'
 
-/** Comes once so many steps of others have had their turn, or a call is on its way; at the latest when no other is left. */
+/** Comes once so many steps of others have had their turn, or something is on its way; at the latest when no other is left. */
 export interface Turn<Happening = unknown> {
   after: number | OnItsWay
   next: Happening
@@ -26,7 +26,7 @@ export interface Scenario<Happening> {
 }
 
 interface Play<Happening> {
-  isOnItsWay(call: OnItsWay): boolean
+  isOnItsWay(what: OnItsWay): boolean
   /** @param acts receives what goes on from then on */
   happen(next: Happening, acts: Promise<void>[]): Promise<void>
   wake(process: number, acts: Promise<void>[]): Promise<void>
@@ -43,10 +43,11 @@ export const crowd = <Happening>(
   next: fc.Arbitrary<Happening>,
   minLength: number,
   maxLength: number,
+  moments: readonly OnItsWay[] = CALLS,
 ): fc.Arbitrary<Turn<Happening>[]> =>
   fc.array(
     fc.record({
-      after: fc.constantFrom(0, 3, 10, 30, ...CALLS),
+      after: fc.constantFrom(0, 3, 10, 30, ...moments),
       wakes: fc.constantFrom(0, 0, 1, 1, null),
       next,
     }),
@@ -58,6 +59,7 @@ export const episodes = <Happening>(
   change: fc.Arbitrary<Happening>,
   trouble: fc.Arbitrary<Happening>[],
   last: fc.Arbitrary<Happening>,
+  moments: readonly OnItsWay[] = CALLS,
 ): fc.Arbitrary<Turn<Happening>[]> => {
   const first = fc.record({
     after: fc.constantFrom(3, 60, 60),
@@ -67,7 +69,7 @@ export const episodes = <Happening>(
   const sometimes = (next: fc.Arbitrary<Happening>, freq: number) =>
     fc.option(
       fc.record({
-        after: fc.constantFrom(0, 3, 30, ...CALLS),
+        after: fc.constantFrom(0, 3, 30, ...moments),
         wakes: fc.constantFrom(0, 1, null),
         next,
       }),

@@ -1,16 +1,17 @@
 import type { SourceScope } from '../../src/hr/sources.ts'
 import { type Happening, happeningsOf } from './dealt.ts'
-import { happen, person, writeHr } from './happen.ts'
+import { decide, happen, person, writeHr } from './happen.ts'
 import {
   expectApart,
   expectAtRest,
   expectDue,
   expectOthersInSync,
   expectPassed,
+  expectReleased,
   expectTrue,
   type Known,
 } from './laws.ts'
-import { CALLS, type Scenario } from './play.ts'
+import type { Scenario } from './play.ts'
 import { enterpriseOf, stageOf } from './stage.ts'
 import { kindsOf, type RunOfAll, type World } from './world.ts'
 
@@ -33,7 +34,10 @@ export function employeesOf(seed: number): Scenario<Happening> {
       world.platform.onUpdate = (name, sent) => expectPassed(world, known, name, sent)
       world.platform.onDelete = (process, name) => expectDue(world, known, process, name)
       return {
-        isOnItsWay: call => world.platform.isCalled(call === CALLS[1]),
+        isOnItsWay: what =>
+          what === 'an outcome'
+            ? world.processes.some(process => world.isSettling(process))
+            : world.platform.isCalled(what === 'an update'),
         happen: (next, acts) => happen(world, known, next, acts),
         wake: (process, acts) => happen(world, known, { what: 'cycle', process }, acts),
         expectTrue: async () => {
@@ -55,13 +59,13 @@ async function rest(world: World, known: Known): Promise<string[]> {
   const away = world.stage.sources.find(({ name, codes }) => codes !== null && known.away.has(name))
   if (away) {
     world.hr.outages.set(away.name, Number.POSITIVE_INFINITY)
-    await settle(world, 'changes', away)
+    await settle(world, known, 'changes', away)
     await expectOthersInSync(world, known, away)
     world.hr.outages.clear()
   }
   const [changes, ...departments] = kindsOf(world.stage)
   // Departments are missed first, and deleted later.
-  for (const kind of [changes, ...departments, ...departments]) await settle(world, kind)
+  for (const kind of [changes, ...departments, ...departments]) await settle(world, known, kind)
   await expectApart(world, known)
   await expectAtRest(world, known)
   return [...known.breaches, ...world.platform.breaches, ...world.errors]
@@ -77,7 +81,12 @@ const ROUNDS = 8
  * Ends all trouble, decides what is held, and lets dirsync do its work: a run of a kind, without a full one.
  * @param away what it has to do with this source waits
  */
-async function settle(world: World, kind: RunOfAll, { name, codes }: SourceScope = NONE): Promise<void> {
+async function settle(
+  world: World,
+  known: Known,
+  kind: RunOfAll,
+  { name, codes }: SourceScope = NONE,
+): Promise<void> {
   await person(world, 'select dirsync.resume()')
   await world.pass(4000)
   // What a cancelled run had in hand is taken back when it returns; the next plan has it.
@@ -93,7 +102,8 @@ async function settle(world: World, kind: RunOfAll, { name, codes }: SourceScope
                 or exists (select from dirsync.dead_letter where state = 'retrying' and enterprise_code <> all ($1)) as busy`,
       [codes, name],
     )
-    for (const id of rows[0]?.held ?? []) await person(world, 'select dirsync.approve($1)', [id])
+    if (!rows[0]?.busy && !rows[0]?.held && name === NONE.name) await expectReleased(world, known)
+    for (const id of rows[0]?.held ?? []) await decide(world, known, id, 'approve')
     // Cases have had their slow probe by then.
     if (!rows[0]?.busy && round > 0) break
     // Work waits for an hour at most, also where a clock was put back.

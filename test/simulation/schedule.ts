@@ -73,6 +73,8 @@ const PATIENCE_MS = 5
 
 export class Schedule {
   readonly #scheduler: Scheduler
+  /** Steps that wait for their turn. */
+  readonly #due = new Set<{ process: SimulatedProcess; label: string }>()
   /** Statements that were sent and not answered, with the backend that executes them. */
   readonly #running = new Map<symbol, pg.Client | null>()
   /** Asks PostgreSQL which backends wait for a lock. */
@@ -111,9 +113,17 @@ export class Schedule {
 
   /** One step of a process: it begins when its turn comes. */
   async step<T>(process: SimulatedProcess, label: string, begin: () => Promise<T>): Promise<T> {
+    const mine = { process, label }
+    this.#due.add(mine)
     await this.#scheduler.schedule(Promise.resolve(), `${process.name}: ${label}`)
     while (process.still && !process.dead) await process.still
+    this.#due.delete(mine)
     return process.dead ? NEVER : begin()
+  }
+
+  /** Whether a step of a process that begins so waits for its turn. */
+  isDueOf(process: SimulatedProcess, beginning: string): boolean {
+    return [...this.#due].some(step => step.process === process && step.label.startsWith(beginning))
   }
 
   /** `SIGSTOP`, until so many steps have been released, or none is left. */

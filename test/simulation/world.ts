@@ -30,6 +30,9 @@ import { enterpriseOf, keyOf, nameIn, type Stage, stageOf } from './stage.ts'
 /** SQLSTATE of a lock that another transaction has. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
+/** How the statement begins that writes outcomes down. */
+const SETTLEMENT = 'with s as materialized ( select * from json_to_recordset'
+
 /** After so many, what they have left in the tables slows the next ones down. */
 const SEEDS_PER_VACUUM = 50
 
@@ -251,9 +254,22 @@ export class World {
     return this.processes[index % this.processes.length] as Process
   }
 
-  /** A process whose call is on its way: much depends on what becomes of that one. Without any, the one with this number. */
-  inMidCall(index: number): Process {
-    return this.processes.find(process => this.platform.isCalledBy(process)) ?? this.process(index)
+  /** Whether a process has an outcome to write down. */
+  isSettling(process: Process): boolean {
+    return this.#schedule?.isDueOf(process, SETTLEMENT) ?? false
+  }
+
+  /**
+   * A process that has an outcome to write down or a call on its way: much depends on what becomes of that one. Without any, the
+   * one with this number.
+   */
+  inTheMiddle(index: number): Process {
+    const { processes, platform } = this
+    return (
+      processes.find(process => this.isSettling(process)) ??
+      processes.find(process => platform.isCalledBy(process)) ??
+      this.process(index)
+    )
   }
 
   /** A process, or the platform: it answers nothing, and whatever is asked of it waits. */
