@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { registerChild } from './children.ts'
 import { program } from './programs.ts'
@@ -51,9 +51,12 @@ export const rowsRead = (database: string, table: string) =>
    where object_schema = '${database}' and object_name = '${table}'`
 export const FORGET_ROWS_READ = 'truncate table performance_schema.table_io_waits_summary_by_table'
 
+/** A server that starts deletes all temporary tables in its folder for them, also those of other servers. */
+const temporary = (folder: string) => `--tmpdir=${folder}`
+
 /** Makes an empty data folder. */
 export async function installMariadb(data: string): Promise<void> {
-  const common = ['--no-defaults', `--datadir=${data}`, ...OWN_SETTINGS, ...AS_ROOT]
+  const common = ['--no-defaults', `--datadir=${data}`, ...OWN_SETTINGS, ...AS_ROOT, temporary(dirname(data))]
   if (MYSQLD) await promisify(execFile)(MYSQLD, [...common, '--initialize-insecure'])
   else
     await promisify(execFile)(program('mariadb', 'mariadb-install-db'), [
@@ -77,13 +80,13 @@ export async function launchMariadb(options: {
 }): Promise<MariadbServer> {
   const { runFolder, data, port, settings = [], outlivesUs = false } = options
   // The path of a socket has 107 characters at most.
-  const sockets = await mkdtemp(join(runFolder, 'socket-'))
+  const own = await mkdtemp(join(runFolder, 'mariadb-'))
   const start = async () => {
     const child = spawn(
       MYSQLD ?? program('mariadb'),
       [
         ...['--no-defaults', ...AS_ROOT, `--datadir=${data}`, ...OWN_SETTINGS],
-        ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(sockets, 's')}`],
+        ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(own, 's')}`, temporary(own)],
         ...['--innodb-flush-log-at-trx-commit=2', ...settings],
       ],
       { stdio: ['ignore', 'ignore', 'pipe'], detached: outlivesUs },
@@ -110,13 +113,13 @@ export async function launchMariadb(options: {
       child.kill('SIGKILL')
       await exited
     }
-    await rm(sockets, { recursive: true, force: true })
+    await rm(own, { recursive: true, force: true })
   }
   return {
     url: database => mariadbUrl(port, database),
     async restart() {
       await stop()
-      await mkdir(sockets, { recursive: true })
+      await mkdir(own, { recursive: true })
       child = await start()
     },
     stop,
