@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES } from '../../src/console/auth/viewer.ts'
 import { PROBLEMS } from '../../src/console/problem.ts'
@@ -379,7 +378,7 @@ describe('the description', () => {
     )
 
   test('has nothing that the recommended rules of redocly warn of', async () => {
-    const file = join(await mkdtemp(join(tmpdir(), 'dirsync-api-')), 'openapi.json')
+    const file = join(inject('runFolder'), 'openapi.json')
     await writeFile(file, (await console.ask('viewer', 'GET', '/api/v1/openapi.json')).body)
     const redocly = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url))
     const { stdout } = await promisify(execFile)(process.execPath, [redocly, 'lint', file, '--format=json'], {
