@@ -4,7 +4,7 @@ import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
 import { FILES_DEFAULTS } from '../src/hr/files/settings.ts'
 import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
-import { createPool, transaction } from '../src/lib/database.ts'
+import { COPY_MS, createPool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { planEmployees } from '../src/sync/plan-employees.ts'
 import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
@@ -56,7 +56,8 @@ export async function fillDatabase(
 
 /** Creates dirsync's schema in a database, with everyone in HR known and nothing to do. */
 export async function knowEveryone(url: string, hr: HrSource, logger: Logger): Promise<void> {
-  const pool = createPool(url, { max: 2, name: 'bench', logger })
+  // Of ten million rows the update takes longer than any statement of dirsync's may.
+  const pool = createPool(url, { max: 2, name: 'bench', logger, timeoutMs: COPY_MS })
   try {
     await migrate(pool)
     const { rows } = await pool.query(
