@@ -59,8 +59,6 @@ export function planDeletions(departments: KnownDepartment[], now: Date, graceMs
   }
   /** The same, with its children's first. A cycle stays. It calls itself nowhere: HR's tree may be deeper than our stack. */
   const waveOf = (department: KnownDepartment): number | null => {
-    const known = waves.get(idOf(department))
-    if (known !== undefined) return known
     const open = [department]
     for (let at = open.at(-1); at; at = open.at(-1)) {
       const id = idOf(at)
@@ -70,7 +68,7 @@ export function planDeletions(departments: KnownDepartment[], now: Date, graceMs
         open.pop()
       } else {
         waves.set(id, null)
-        for (const child of below) if (!waves.has(idOf(child))) open.push(child)
+        for (const child of below) open.push(child)
       }
     }
     return waves.get(idOf(department)) ?? null

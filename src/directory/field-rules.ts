@@ -4,6 +4,7 @@ import {
   isCalendarDate,
   normaliseDate,
   normaliseMonthDay,
+  parsedJson,
   toHalfWidth,
   trimText,
   withoutBlanks,
@@ -45,8 +46,8 @@ export const FIELD_RULES: Readonly<Record<SingleField, Normalise>> = {
   dept_code: limitedText('dept_code', 50),
   level: normaliseLevel,
   category: normaliseCategory,
-  birth_day: text => dateOr(text, 'birth_day', normaliseMonthDay, 'said.date_forms'),
-  entry_day: text => dateOr(text, 'entry_day', () => null, 'said.date_form'),
+  birth_day: dated('birth_day', text => normaliseDate(text) ?? normaliseMonthDay(text), 'said.date_forms'),
+  entry_day: dated('entry_day', normaliseDate, 'said.date_form'),
   cost_center_id: normaliseCostCenter,
   employee_attribute: normaliseEmployeeAttribute,
 }
@@ -68,14 +69,13 @@ function pattern(allowed: RegExp, otherwise: RuleBreak): Normalise {
   }
 }
 
-function dateOr(
-  text: string,
+function dated(
   field: SingleField,
-  other: (text: string) => string | null,
+  read: (text: string) => string | null,
   key: 'said.date_form' | 'said.date_forms',
-): FieldValue | RuleBreak {
-  if (trimText(text) === '') return null
-  return normaliseDate(text) ?? other(text) ?? new RuleBreak('date', message(key, { field }))
+): Normalise {
+  const noDate = new RuleBreak('date', message(key, { field }))
+  return text => (trimText(text) === '' ? null : (read(text) ?? noDate))
 }
 
 const BAD_EMAIL = new RuleBreak('format', message('said.email_form'))
@@ -110,12 +110,7 @@ function normaliseCategory(text: string): FieldValue | RuleBreak {
 
 function categoryList(trimmed: string): string[] | RuleBreak {
   if (!trimmed.startsWith('[')) return trimmed.split(/[,\uff0c]/)
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(trimmed)
-  } catch {
-    return BAD_CATEGORY
-  }
+  const parsed = parsedJson(trimmed)
   // An escape may be half a character, which no request can carry.
   const isCategory = (item: unknown) =>
     typeof item === 'string' && item.isWellFormed() && !/[,\uff0c]/.test(item)
@@ -211,8 +206,8 @@ function mayBeIdentityNumber(text: string): boolean {
 }
 
 /** The 18th character of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
-export function identityCheckCharacter(digits: string): string {
-  const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(digits[index]), 0)
+export function identityCheckCharacter(number: string): string {
+  const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(number[index]), 0)
   return CHECK_CHARACTERS.charAt(sum % 11)
 }
 
@@ -229,7 +224,7 @@ export function identityNumberFault(text: string): 'format' | 'birth_date' | 'ch
   if (year < 1800 || year > 2199 || !isCalendarDate(year, Number(match[2]), Number(match[3]))) {
     return 'birth_date'
   }
-  if (long && identityCheckCharacter(text.slice(0, 17)) !== text[17]) return 'check_digit'
+  if (long && identityCheckCharacter(text) !== text[17]) return 'check_digit'
   return null
 }
 
@@ -336,13 +331,7 @@ const TWICE = new RuleBreak('duplicate', message('said.attribute_twice'))
 function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
   const trimmed = trimText(text)
   if (trimmed === '') return null
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(trimmed)
-  } catch {
-    return BAD_JSON
-  }
-  const pairs = pairsOf(parsed)
+  const pairs = pairsOf(parsedJson(trimmed))
   if (pairs instanceof RuleBreak) return pairs
   const attributes = new Map<string, string>()
   for (const [rawCode, rawValue] of pairs) {
@@ -378,8 +367,7 @@ function pairsOf(parsed: unknown): [string, unknown][] | RuleBreak {
   if (!Array.isArray(parsed)) return Object.entries(parsed)
   const pairs: [string, unknown][] = []
   for (const item of parsed as unknown[]) {
-    if (typeof item !== 'object' || item === null) return BAD_JSON
-    const { attributeCode, attributeValue, ...others } = item as Record<string, unknown>
+    const { attributeCode, attributeValue, ...others } = (item ?? {}) as Record<string, unknown>
     if (typeof attributeCode !== 'string' || Object.keys(others).length > 0) return BAD_JSON
     pairs.push([attributeCode, attributeValue])
   }

@@ -51,7 +51,6 @@ export class RowHasher {
   readonly #seed: Buffer
   readonly #columns: readonly string[]
   readonly #activeColumn: number
-  readonly #updatedColumn: number
   readonly #firstField: number
   readonly #empty: Float64Array
   #rest: Buffer = Buffer.alloc(0)
@@ -68,7 +67,6 @@ export class RowHasher {
     this.#columns = columns
     this.#now = now ? new Date(now.getTime() + CHINA_MS).toISOString().replace('T', ' ') : '~'
     this.#activeColumn = columns.indexOf('active')
-    this.#updatedColumn = columns.indexOf('updated_at')
     this.#firstField = columns.findIndex(column => FIELDS.has(column))
     this.#empty = new Float64Array(columns.length)
     this.#seed = Buffer.from(seedText(columns))
@@ -135,7 +133,7 @@ export class RowHasher {
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
       else if (column === this.#activeColumn) active = isInactive(input[begin]) ? 0x66 : 0x74
-      else if (column === this.#updatedColumn) this.#updated(input, begin, i)
+      else this.#updated(input, begin, i)
       column++
       begin = i + 1
       if (column === firstField) fields = begin
@@ -178,7 +176,8 @@ export const CHINA_MS = 8 * 3_600_000
 
 /** Whether a value of a COPY text line is empty, or null. */
 function isEmpty(input: Buffer, from: number, to: number): boolean {
-  return to <= from || (to - from === 2 && input[from] === BACKSLASH && input[from + 1] === LETTER_N)
+  // A backslash of the value itself would be written twice.
+  return to <= from || (input[from] === BACKSLASH && input[from + 1] === LETTER_N)
 }
 
 /** Bytes of the digest that are used, as many as a uuid has. */
@@ -220,7 +219,7 @@ export function isKeyless({ enterprise_code, userid }: Record<string, string | n
 
 /** Whether a row counts as active, as in the staging table. */
 export function rowIsActive(row: Record<string, string | null>): boolean {
-  return !isInactive((row.active ?? 't').charCodeAt(0))
+  return !isInactive(row.active?.charCodeAt(0))
 }
 
 function seedText(columns: readonly string[]): string {

@@ -158,3 +158,12 @@ export function likeText(text: string): string {
 export function likeBeginning(text: string): string {
   return `${likeText(text)}%`
 }
+
+/** What a JSON text says; undefined when it is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toDesired } from '../../src/directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
+import type { Message } from '../../src/texts/message.ts'
 
 type Row = Record<string, string | null>
 
@@ -90,6 +91,22 @@ describe('a row that is sound', () => {
     expect(fieldsOf({ card_no: 'USA110078010101' }).card_type).toBe('2')
   })
 
+  test('says where a passport is merely assumed, because HR has no document type', () => {
+    const assumes = (row: Row) => {
+      const result = toDesired({ userid: 'u1', ...row }, Object.keys(row))
+      return result.ok && result.desired
+    }
+    const key = { enterpriseCode: '', userid: 'u1' }
+    for (const row of [{ card_no: 'E1234567' }, { card_type: ' ', card_no: 'E1234567' }])
+      expect(assumes(row)).toMatchObject({ key, assumesPassport: true })
+    for (const row of [
+      { card_type: '2', card_no: 'E1234567' },
+      { card_no: '11010519491231002X' },
+      { card_type: null, card_no: null },
+    ])
+      expect(assumes(row)).not.toHaveProperty('assumesPassport')
+  })
+
   test('of a leaver has the fields that are sound, and none that is not', () => {
     const row = { active: 'f', name: 'n', mobile: '***', card_no: '1101**********002X', gender: '保密' }
     expect(fieldsOf(row)).toEqual({ name: 'n' })
@@ -130,9 +147,30 @@ describe('categories and extended fields', () => {
     ['[{"attributeCode":"b","attributeValue":" x "},{"attributeCode":"a","attributeValue":null}]', 'b', 'x'],
     ['{"k":"v","empty":""}', 'k', 'v'],
     ['{"k":9007199254740991}', 'k', '9007199254740991'],
+    ['[{"attributeCode":"b","attributeValue":"x"},{"attributeCode":"a"}]', 'b', 'x'],
   ])('employee_attribute %j keeps what has a value', (text, code, value) => {
     const wanted = JSON.stringify([{ attributeCode: code, attributeValue: value }])
     expect(fieldsOf({ employee_attribute: text })).toEqual({ employee_attribute: wanted })
+  })
+
+  test('extended fields come out the same in whatever order HR has them', () => {
+    const attributes = fc.uniqueArray(
+      fc.tuple(fc.stringMatching(/^[a-z甲]{1,3}$/), fc.stringMatching(/^[a-z]$/)),
+      {
+        selector: ([code]) => code,
+        minLength: 1,
+      },
+    )
+    const written = (pairs: [string, string][]) =>
+      fieldsOf({ employee_attribute: JSON.stringify(Object.fromEntries(pairs)) })
+    fc.assert(
+      fc.property(attributes, pairs => {
+        const { employee_attribute } = written(pairs)
+        expect(written(pairs.toReversed()).employee_attribute).toBe(employee_attribute)
+        const codes = JSON.parse(employee_attribute ?? '').map(({ attributeCode }: Row) => attributeCode)
+        expect(codes).toEqual(pairs.map(([code]) => code).sort())
+      }),
+    )
   })
 
   test.each(['null', '[]', '{}', '{"a":null}'])('employee_attribute %j is empty', text => {
@@ -143,6 +181,9 @@ describe('categories and extended fields', () => {
     ['{', 'format'],
     ['"a"', 'format'],
     ['[1]', 'format'],
+    ['["a"]', 'format'],
+    ['[null]', 'format'],
+    ['[{"attributeCode":1,"attributeValue":"1"}]', 'format'],
     ['[{"code":"a"}]', 'format'],
     ['[{"attributeCode":"a","attributeValue":"1","more":1}]', 'format'],
     ['{"a":9007199254740993}', 'format'],
@@ -207,6 +248,7 @@ describe('an invalid row', () => {
 
   test.each<[Row, string]>([
     [{ userid: null }, 'userid required'],
+    [{ enterprise_code: ' E1' }, 'enterprise_code format'],
     [{ userid: 'u'.repeat(101) }, 'userid too_long'],
     [{ corp_code: 'A'.repeat(21) }, 'corp_code format'],
     [{ corp_code: '工1' }, 'corp_code format'],
@@ -218,6 +260,7 @@ describe('an invalid row', () => {
     [{ card_no: '1101051949123102X' }, 'card_no format'],
     [{ card_no: '11010519491231O02X' }, 'card_no format'],
     [{ card_type: null, card_no: '123456789' }, 'card_no format'],
+    [{ card_no: 'A12345678901234' }, 'card_no format'],
     [{ active: 'f', userid: 'u'.repeat(101), mobile: '***' }, 'userid too_long'],
     [{ card_no: 'E'.repeat(21) }, 'card_no format'],
     [{ email: 'nobody' }, 'email format'],
@@ -228,6 +271,8 @@ describe('an invalid row', () => {
     [{ level: '#default#' }, 'level reserved'],
     [{ category: 'a,#default#' }, 'category reserved'],
     [{ category: '["a,b"]' }, 'category format'],
+    [{ category: '["a"' }, 'category format'],
+    [{ category: ',[a' }, 'category format'],
     [{ category: '["\\ud800"]' }, 'category format'],
     [{ birth_day: '02-30' }, 'birth_day date'],
     [{ cost_center_id: '0' }, 'cost_center_id range'],
@@ -235,6 +280,33 @@ describe('an invalid row', () => {
   ])('%j breaks %s', (row, problem) => {
     expect(problemsOf(row)).toEqual([problem])
   })
+
+  test.each<[Row, Message]>([
+    [{ userid: '' }, { key: 'said.not_empty', values: { field: 'userid' } }],
+    [{ userid: 'u'.repeat(101) }, { key: 'said.too_long', values: { field: 'userid', limit: 100 } }],
+    [
+      { enterprise_code: 'E'.repeat(21) },
+      { key: 'said.too_long', values: { field: 'enterprise_code', limit: 20 } },
+    ],
+    [{ enterprise_code: 'E1\u200b' }, { key: 'said.edges', values: { field: 'enterprise_code' } }],
+    [{ userid: ' u' }, { key: 'said.edges', values: { field: 'userid' } }],
+    [{ active: 'perhaps' }, { key: 'said.active_form' }],
+    [{ name: 'n'.repeat(51) }, { key: 'said.too_long', values: { field: 'name', limit: 50 } }],
+    [{ birth_day: 'soon' }, { key: 'said.date_forms', values: { field: 'birth_day' } }],
+    [{ entry_day: '05-17' }, { key: 'said.date_form', values: { field: 'entry_day' } }],
+  ])('%j is told as %j', (row, told) => {
+    const result = toDesired({ userid: 'u1', ...row }, Object.keys(row))
+    expect(result.ok || result.problems.map(({ message }) => message)).toEqual([told])
+  })
+})
+
+test.each<Row>([
+  { cost_center_id: '1' },
+  { cost_center_id: '2147483647' },
+  { card_no: '1A2345678' },
+  { card_no: 'A1234567890123' },
+])('%j is at the edge of what may be sent', row => {
+  expect(problemsOf(row)).toEqual([])
 })
 
 test.each<[EmployeeField, number]>([
@@ -304,7 +376,7 @@ describe('for any row at all', () => {
             expect(Object.keys(result.desired.fields).sort()).toEqual([...EMPLOYEE_FIELDS].sort())
           else if (!result.ok) {
             expect(result.problems.length).toBeGreaterThan(0)
-            for (const { message } of result.problems) expect(message).not.toContain('§7')
+            for (const { message } of result.problems) expect(JSON.stringify(message)).not.toContain('§7')
           }
         }
       }),

@@ -210,6 +210,17 @@ describe('the platform’s answer', () => {
       entry_day: 'soon',
     })
   })
+
+  test('is canonical however the platform writes it', () => {
+    expect(
+      toActual({ mobile_area: '+086', entry_day: '2020/2/29', card_no: 'e1', corp_code: '007' }),
+    ).toEqual({
+      mobile_area: '86',
+      entry_day: '2020-02-29',
+      card_no: 'E1',
+      corp_code: '007',
+    })
+  })
 })
 
 test('unitOf names the unit that a field travels with', () => {
@@ -220,6 +231,7 @@ test('unitOf names the unit that a field travels with', () => {
 
 test('field hashes are short, stable, and tell field, value and emptiness apart', () => {
   expect(fieldHash('name', 'a')).toBe('gU7A8eezBcRbU-OA')
+  expect(fieldHash('name', null)).toBe('GC2kuiG6GcM1OSbf')
   expect(fieldHash('name', 'a')).toMatch(/^[\w-]{16}$/)
   expect(
     new Set([

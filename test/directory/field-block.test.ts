@@ -67,6 +67,7 @@ describe('of attributes', () => {
   test('codes that PostgreSQL cannot store are made storable', () => {
     const value = JSON.stringify([{ attributeCode: 'a\0b\ud800', attributeValue: 'x' }])
     expect(codesOf('employee_attribute', value)).toEqual(['ab\ufffd'])
+    expect(codesOf('employee_attribute', null)).toEqual([])
   })
 
   test('a block is about values that have all codes of a list', () => {

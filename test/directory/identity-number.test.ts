@@ -57,6 +57,16 @@ describe('identity number', () => {
     expect(identityNumberFault('110101901301001')).toBe('birth_date')
   })
 
+  test.each([
+    [1799, 'birth_date'],
+    [1800, null],
+    [2199, null],
+    [2200, 'birth_date'],
+  ])('a birth in %i is %j: a year far from ours is a typing error', (year, fault) => {
+    const number = `110101${year}0101001`
+    expect(identityNumberFault(number + identityCheckCharacter(number))).toBe(fault)
+  })
+
   test('the fifteen places of the first generation are accepted, with a birth in the 1900s', () => {
     fc.assert(
       fc.property(
@@ -79,7 +89,17 @@ describe('identity number', () => {
 
   test('looking like one and being one are two things', () => {
     expect(looksLikeIdentityNumber('000000000000000000')).toBe(true)
-    expect(looksLikeIdentityNumber('E12345678')).toBe(false)
+    expect(looksLikeIdentityNumber('00000000000000000X')).toBe(true)
+    expect(looksLikeIdentityNumber('000000000000000')).toBe(true)
+    const others = [
+      'E12345678',
+      '1',
+      'A'.repeat(15),
+      `A${'1'.repeat(15)}`,
+      `${'1'.repeat(15)}A`,
+      `A${'1'.repeat(18)}`,
+    ]
+    for (const text of others) expect(looksLikeIdentityNumber(text), text).toBe(false)
   })
 })
 

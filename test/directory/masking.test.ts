@@ -15,6 +15,7 @@ test.each([
   ['甲乙丙', '字字字'],
   ['Ann.Lee＠example.com', 'Aaa.Aaa＠aaaaaaa.aaa'],
   ['１２\n三', '99 字'],
+  ['a\r\nb', 'a a'],
   ['2024-02-29 12:00:00.123', '9999-99-99 99:99:99.…'],
 ])('the form of %j is %j, whatever it says', (value, form) => {
   expect(formOf(value)).toBe(form)

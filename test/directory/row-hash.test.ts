@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
-import { copyText, isKeyless, RowHasher, rowHash } from '../../src/directory/hash.ts'
+import { copyText, isKeyless, RowHasher, rowHash, rowIsActive } from '../../src/directory/hash.ts'
 import { type StagedRow, stagedRows } from './staged-rows.ts'
 
 type Row = Record<string, string | null>
@@ -25,7 +25,23 @@ const plainHash = (columns: readonly string[], row: Row) => rowHash(columns, row
 /** Texts with what COPY escapes, what it does not, and characters of every length in UTF-8; no character 0, as in PostgreSQL. */
 const text = fc.oneof(
   fc.string({
-    unit: fc.constantFrom('a', ' ', '\t', '\n', '\r', '\\', '\b', '\f', '\v', 'N', '.', 'é', '\u4e2d', '😀'),
+    unit: fc.constantFrom(
+      'a',
+      ' ',
+      '\t',
+      '\n',
+      '\r',
+      '\\',
+      '\b',
+      '\f',
+      '\v',
+      '\u0001',
+      'N',
+      '.',
+      'é',
+      '\u4e2d',
+      '😀',
+    ),
   }),
   fc.string({ unit: 'grapheme' }).map(value => value.replaceAll('\0', '')),
   fc.constantFrom('', '\\N', '\\.', '\\\\N', 'f', 't'),
@@ -138,6 +154,20 @@ describe('the hash of a staged row', () => {
     expect(staged.map(line => line.hash)).toEqual(rows.map(one => plainHash(COLUMNS, one)))
   })
 
+  test('holds for a chunk of very many rows, whose keys are short or long', () => {
+    const columns = ['enterprise_code', 'userid', 'name']
+    for (const length of [1, 300]) {
+      const rows = Array.from({ length: 5000 }, (_, i) => ({
+        enterprise_code: '',
+        userid: String(i).padStart(length, 'x'),
+        name: 'n',
+      }))
+      const staged = stage(new RowHasher(columns), [copyLines(columns, rows)])
+      expect(staged.map(({ userid }) => userid)).toEqual(rows.map(({ userid }) => userid))
+      expect(new Set(staged.map(({ hash }) => hash))).toEqual(new Set([plainHash(columns, rows[0] as Row)]))
+    }
+  })
+
   test('is fixed: another value would have every employee of every installation looked at again', () => {
     const row: Row = {
       enterprise_code: 'E1',
@@ -216,6 +246,16 @@ describe('a staged row', () => {
     )
   })
 
+  test.each([
+    ...['f', 'false', 'F', 'FALSE', 'n', 'no', 'N', 'No', '0'].map(word => [word, false] as const),
+    ...['t', 'true', 'y', 'Yes', '1', '', null].map(word => [word, true] as const),
+  ])('whose column active holds %j is active: %s, to a worker too', (active, isActive) => {
+    const row = { enterprise_code: '', userid: 'e1', active, name: 'x' }
+    const columns = Object.keys(row)
+    expect(stage(new RowHasher(columns), [copyLines(columns, [row])])).toMatchObject([{ active: isActive }])
+    expect(rowIsActive(row)).toBe(isActive)
+  })
+
   test('is not made of a row whose user id is too long to be kept; such rows are counted', () => {
     const hasher = new RowHasher(['enterprise_code', 'userid', 'name'])
     const row = (userid: string) => ({ enterprise_code: 'E1', userid, name: 'x' })
@@ -283,12 +323,14 @@ test('statistics count empty values per field and keep the newest updated_at', (
 })
 
 test.each([
-  ['as long as it may be', 'x'.repeat(1999), 0],
-  ['a byte longer', 'x'.repeat(2000), 1],
-  ['too long for its escapes', '\v'.repeat(1100), 1],
-])('a key %s is as usable to a look-up as to a scan', (_, userid, keyless) => {
+  ['as long as it may be', '', 'x'.repeat(1999), 0],
+  ['a byte longer', '', 'x'.repeat(2000), 1],
+  ['as long as it may be with its enterprise', 'E1', 'x'.repeat(1997), 0],
+  ['a byte longer with its enterprise', 'E1', 'x'.repeat(1998), 1],
+  ['too long for its escapes', '', '\v'.repeat(1100), 1],
+])('a key %s is as usable to a look-up as to a scan', (_, enterprise, userid, keyless) => {
   const hasher = new RowHasher(['enterprise_code', 'userid', 'name'])
-  hasher.push(Buffer.from(`\t${copyText(userid)}\tAnn\n`))
+  hasher.push(Buffer.from(`${enterprise}\t${copyText(userid)}\tAnn\n`))
   expect(hasher.statistics.keyless).toBe(keyless)
-  expect(isKeyless({ enterprise_code: '', userid })).toBe(keyless === 1)
+  expect(isKeyless({ enterprise_code: enterprise, userid })).toBe(keyless === 1)
 })
