@@ -147,17 +147,19 @@ export interface Verdict {
 
 /** The verdict on any error thrown by an operation, including one of another operation that it needed. */
 export function dispositionOf(error: unknown, operation: string): Verdict {
-  if (error instanceof PlatformError)
-    return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
-  const { disposition, category, meaning, remedy } = CIRCUMSTANCES.internal
-  return { disposition, category, meaning, remedy, said: messagesOf(CIRCUMSTANCES.internal, true) }
+  if (!(error instanceof PlatformError)) return verdictBy(CIRCUMSTANCES.internal, {}, operation)
+  return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
 }
 
 /** Operations whose values come from HR. */
 const IS_ABOUT_HR = /^(?:employee|department)\//
 
 /** An entry's verdict for one operation, once the client has renewed the token or corrected its clock, and that did not help. */
-function verdictBy(entry: CatalogueEntry, failure: PlatformFailure, operation: string): Verdict {
+function verdictBy(
+  entry: CatalogueEntry,
+  failure: Pick<PlatformFailure, 'problems' | 'retryAfterMs'>,
+  operation: string,
+): Verdict {
   const isAboutHr = IS_ABOUT_HR.test(operation)
   const verdict: Verdict = {
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
@@ -194,7 +196,7 @@ function entryOf(failure: PlatformFailure): CatalogueEntry {
 }
 
 /** The unit of all problems of a request, if there is just one. */
-function onlyFieldOf(failure: PlatformFailure): HeldBackField | undefined {
+function onlyFieldOf(failure: Pick<PlatformFailure, 'problems'>): HeldBackField | undefined {
   const units = new Set(failure.problems?.map(problem => unitOfParameter(problem.field)))
   return units.size === 1 ? [...units][0] : undefined
 }

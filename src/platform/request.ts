@@ -29,11 +29,10 @@ export function checkedParameters(
 ): ParameterTexts {
   const values: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(params)) {
-    if (value === undefined || value === null) continue
-    const given = typeof value === 'string' ? trimText(value) : value
+    const given = withoutBlanks(value)
+    if (given === undefined || given === null) continue
     if (given === '' && !operation.clearedByEmpty.includes(name)) continue
-    if (typeof given === 'number' && !operation.decimals) values[name] = String(given)
-    else values[name] = typeof given === 'object' ? withoutBlanks(given) : given
+    values[name] = typeof given === 'number' && !operation.decimals ? String(given) : given
   }
   const checked = operation.request.safeParse(values)
   const problems = checked.success
@@ -48,8 +47,7 @@ export function checkedParameters(
     })
   }
   if (operation.encoding === 'json') return jsonTexts(operation, checked.data ?? {})
-  if (operation.decimals) for (const name in values) values[name] = String(values[name])
-  return values as ParameterTexts
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 }
 
 /** The body's text, and beside it the parameters of the query string. */
@@ -64,7 +62,7 @@ function jsonTexts(operation: Operation, request: Readonly<Record<string, unknow
   return texts
 }
 
-/** A structured value with its texts trimmed and without empty values; items of lists keep their places. */
+/** A text trimmed; a structure with its texts trimmed and without empty values. Items of lists keep their places. */
 function withoutBlanks(value: unknown): unknown {
   if (typeof value === 'string') return trimText(value)
   if (typeof value !== 'object' || value === null) return value

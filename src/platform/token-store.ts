@@ -44,7 +44,7 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   refresh(
-    usable: (token: PlatformToken | null) => boolean,
+    usable: (token: PlatformToken) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     return transaction(this.#pool, async client => {

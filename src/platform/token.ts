@@ -23,7 +23,7 @@ export interface TokenStore {
    * @throws TokenFuseError when the hour's creations are used up
    */
   refresh(
-    usable: (token: PlatformToken | null) => boolean,
+    usable: (token: PlatformToken) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken>
   /** Deletes exactly this token; does nothing when another one is stored by now. */
@@ -111,8 +111,8 @@ export class TokenKeeper {
   }
 
   async #load(): Promise<string> {
-    const usable = (token: PlatformToken | null): boolean =>
-      token !== null && token.accessToken !== this.#refused && this.#clock() < renewalTime(token)
+    const usable = (token: PlatformToken): boolean =>
+      token.accessToken !== this.#refused && this.#clock() < renewalTime(token)
     const stored = await this.#store.read()
     if (stored !== null && usable(stored)) return this.#hold(stored, renewalTime(stored))
     try {
@@ -155,7 +155,7 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   refresh(
-    usable: (token: PlatformToken | null) => boolean,
+    usable: (token: PlatformToken) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     const renewed = this.#turn.then(() => this.#refresh(usable, create))
@@ -168,7 +168,7 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   async #refresh(
-    usable: (token: PlatformToken | null) => boolean,
+    usable: (token: PlatformToken) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     if (this.#token !== null && usable(this.#token)) return this.#token

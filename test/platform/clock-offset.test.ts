@@ -30,6 +30,8 @@ test('each further answer narrows it down', () => {
   offset.observe(NOON, NOON_MS - 10_000, NOON_MS - 8000) // 8 to 10.999 s
   offset.observe('Sun, 01 Mar 2026 12:00:05 GMT', NOON_MS - 4100, NOON_MS - 4000) // 9 to 10.099 s
   expect(offset.measuredMs).toBe(9000)
+  offset.observe('Sun, 01 Mar 2026 12:00:09 GMT', NOON_MS - 3000, NOON_MS + 7000) // 2 to 12.999 s: a slow answer
+  expect(offset.measuredMs).toBe(9000)
 })
 
 test('without a header that can be read there is nothing to correct', () => {

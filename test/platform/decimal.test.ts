@@ -14,6 +14,9 @@ test.each([
   ['1e-3', '0.001'],
   ['-2.5e-1', '-0.25'],
   ['0e5', '0'],
+  ['12.5e0', '12.5'],
+  [`1${'0'.repeat(59)}`, `1${'0'.repeat(59)}`],
+  ['1e60', `1${'0'.repeat(60)}`],
 ])('%s is the decimal %s', (source, decimal) => {
   expect(plainDecimal(source)).toBe(decimal)
 })
@@ -28,6 +31,7 @@ test.each([
   'NaN',
   'Infinity',
   '1e999',
+  `${'1'.repeat(30)}.${'1'.repeat(31)}`,
   `1${'0'.repeat(60)}`,
   '1e99999999',
   '１',

@@ -1,6 +1,14 @@
-import { describe, expect, test } from 'vitest'
-import { entryOfCode, PLATFORM_CODES } from '../../src/platform/codes.ts'
-import { dispositionOf, PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { CIRCUMSTANCES, entryOfCode, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import {
+  dispositionOf,
+  OutcomeUnknownError,
+  PlatformError,
+  type PlatformFailure,
+} from '../../src/platform/errors.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
+
+const REFUND = 'seller/v3/pay/syncRefund'
 
 /** Section 7 of the specification, but for 0. */
 const SPECIFIED = [
@@ -129,6 +137,7 @@ describe('verdicts', () => {
     const problem = (field: string) => ({ field, rule: 'must have at most 20 characters' })
     const parked = (...fields: string[]) =>
       verdict({ kind: 'invalid_request', problems: fields.map(problem) })
+    expect(parked('code')).toMatchObject({ disposition: 'park', field: 'corp_code' })
     expect(parked('new_corp_code')).toMatchObject({ disposition: 'park', field: 'corp_code' })
     expect(parked('mobile', 'mobile_area')).toMatchObject({ category: 'invalid_parameter', field: 'mobile' })
     expect(parked('name', 'mobile')).not.toHaveProperty('field')
@@ -142,26 +151,71 @@ describe('verdicts', () => {
     })
   })
 
-  test('an error of our own is tried again', () => {
-    expect(dispositionOf(new Error('x'), 'employee/get')).toMatchObject({
+  test('an answer that asks to wait waits, whatever its code', () => {
+    expect(verdict({ platformCode: 42, retryAfterMs: 7000 })).toMatchObject({
+      disposition: 'wait',
+      category: 'rate_limited',
+      retryAfterMs: 7000,
+    })
+  })
+
+  test('an unknown outcome stays one for an operation that needed the call', () => {
+    const lost = new OutcomeUnknownError(new PlatformError(failure({ kind: 'timeout', operation: REFUND })))
+    for (const operation of [REFUND, 'employee/get'])
+      expect(dispositionOf(lost, operation)).toMatchObject({
+        disposition: 'park',
+        category: 'outcome_unknown',
+      })
+  })
+
+  test('an error of our own is tried again, and says no more than applies', () => {
+    expect(dispositionOf(new Error('x'), 'employee/get')).toStrictEqual({
       disposition: 'retry',
       category: 'internal_error',
+      meaning: expect.any(String),
+      remedy: expect.any(String),
+      said: {
+        meaning: { key: 'circumstance.internal.meaning' },
+        remedy: { key: 'circumstance.internal.remedy' },
+      },
+    })
+  })
+
+  test('the remedy of a value is in HR where it came from there, and says so in every language', () => {
+    const refused = { platformCode: 1000220002 }
+    const { remedy, remedyBesideHr } = PLATFORM_CODES[1000220002]
+    expect(verdict(refused)).toMatchObject({
+      remedy,
+      said: { meaning: { key: 'code.1000220002.meaning' }, remedy: { key: 'code.1000220002.remedy' } },
+    })
+    expect(verdict({ ...refused, operation: REFUND })).toMatchObject({
+      remedy: remedyBesideHr,
+      said: { remedy: { key: 'code.1000220002.remedy_beside_hr' } },
+    })
+    const unreachable = { kind: 'timeout', operation: REFUND } as const
+    expect(verdict(unreachable)).toMatchObject({
+      remedy: CIRCUMSTANCES.unavailable.remedy,
+      said: { remedy: { key: 'circumstance.unavailable.remedy' } },
     })
   })
 })
 
 describe('the error', () => {
-  const error = new PlatformError(
-    failure({
-      platformCode: 1002218007,
-      platformMessage: 'mobile 123456 already exists',
-      httpStatus: 200,
-      traceId: 'T1',
-    }),
-  )
+  let error: PlatformError
+  beforeEach(() => {
+    error = new PlatformError(
+      failure({
+        platformCode: 1002218007,
+        platformMessage: 'mobile 123456 already exists',
+        httpStatus: 200,
+        traceId: 'T1',
+      }),
+    )
+  })
 
   test('keeps the facts', () => {
     expect(error).toMatchObject({
+      name: 'PlatformError',
       code: 'PLATFORM_BUSINESS',
       kind: 'business',
       operation: 'employee/update',
@@ -187,5 +241,39 @@ describe('the error', () => {
   test("does not show the platform's own words by accident", () => {
     expect(error.message).toMatch(/^employee\/update failed \(business, code 1002218007, trace T1\): /)
     expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('123456')
+    expect(error.maskedMessage).toBe('mobile 12*** already exists')
+    expect(new PlatformError(failure({ kind: 'timeout' }))).not.toHaveProperty('maskedMessage')
+  })
+
+  test.each<[Partial<PlatformFailure>, string]>([
+    [{ kind: 'timeout' }, 'timeout'],
+    [{ kind: 'http', httpStatus: 503 }, 'http, HTTP 503'],
+    [{ kind: 'malformed', httpStatus: 200, traceId: 'T1' }, 'malformed, trace T1'],
+    [{ platformCode: 42, httpStatus: 400, traceId: 'T1' }, 'business, code 42, HTTP 400, trace T1'],
+  ])('of %j names the facts in brackets, for readers of every language', (facts, named) => {
+    const { message, said, verdict } = new PlatformError(failure(facts))
+    expect(message).toBe(`employee/update failed (${named}): ${verdict.meaning} ${verdict.remedy}`)
+    expect(said).toEqual({
+      key: 'said.call_failed',
+      values: { operation: 'employee/update', facts: named, ...verdict.said },
+    })
+    expect(inLanguage('en', said)).toBe(message)
+  })
+
+  test('about a request that was not sent names what is wrong with it', () => {
+    const problems = [
+      { field: 'mobile', rule: 'is required' },
+      { field: '', rule: 'needs one of a and b' },
+    ]
+    const { message, said, code } = new PlatformError(failure({ kind: 'invalid_request', problems }))
+    expect(code).toBe('PLATFORM_INVALID_REQUEST')
+    expect(message).toMatch(/^employee\/update was not sent \(mobile is required; needs one of a and b\): /)
+    expect(inLanguage('en', said)).toBe(message)
+  })
+
+  test('has a cause only where it was given one', () => {
+    const cause = new Error('socket hang up')
+    expect(new PlatformError(failure({ kind: 'connection' }), cause).cause).toBe(cause)
+    expect(error).not.toHaveProperty('cause')
   })
 })

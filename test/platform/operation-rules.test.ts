@@ -125,6 +125,9 @@ test('an amount is a text: a number has been through binary floating point', () 
   expect(
     problems('seller/v3/pay/syncRefund', { ...REQUESTS['seller/v3/pay/syncRefund'], refundAmount: 1.1 }),
   ).toEqual([`refundAmount: ${rule}`])
+  expect(
+    problems('seller/v3/pay/syncRefund', { ...REQUESTS['seller/v3/pay/syncRefund'], refundAmount: true }),
+  ).toEqual([`refundAmount: ${rule.replace(', not a number', '')}`])
   const [problem] = problems('enterprise/account/applyCharge', {
     ...REQUESTS['enterprise/account/applyCharge'],
     amount: 100,

@@ -7,6 +7,7 @@ import {
   employeeOpenid,
   employeeUpdate,
 } from '../../src/platform/operations/employee.ts'
+import { refundCreate, topUpApply } from '../../src/platform/operations/money.ts'
 import { checkedParameters } from '../../src/platform/request.ts'
 
 function problemsOf(operation: Operation, params: object): string[] {
@@ -30,7 +31,7 @@ test('texts are trimmed; absent, null and empty ones are left out', () => {
       email: undefined,
       level: 'A',
     }),
-  ).toEqual({ userid: 'u1', level: 'A' })
+  ).toStrictEqual({ userid: 'u1', level: 'A' })
 })
 
 test('the empty text clears remark, level and category', () => {
@@ -59,8 +60,54 @@ test('numbers are taken as their text', () => {
   expect(checkedParameters(employeeUpdate, { userid: 7, gender: 1 })).toEqual({ userid: '7', gender: '1' })
 })
 
+test.each<{ name: unknown }>([{ name: {} }, { name: { toString: 'x' } }, { name: ['n'] }, { name: true }])(
+  '%j is no text, and is not made one',
+  params => expect(update(params)).toEqual(['name']),
+)
+
+describe('a JSON body', () => {
+  const refund = {
+    outerTradeNo: 'mall0001-T1',
+    outerRefundNo: 'mall0001-R1',
+    reason: ' 商品损坏 ',
+    refundAmount: '100.00',
+    enterprise_code: ' E1 ',
+  }
+  const sent = (params: object) => checkedParameters(refundCreate, { ...refund, ...params })
+
+  test('has the decimals digit for digit, and beside it the parameters of the query string', () => {
+    expect(sent({ costAmount: '0.10', notifyUrl: '' })).toStrictEqual({
+      enterprise_code: 'E1',
+      _body:
+        '{"outerTradeNo":"mall0001-T1","outerRefundNo":"mall0001-R1","reason":"商品损坏","refundAmount":100.00,"costAmount":0.10}',
+    })
+  })
+
+  test('has no empty values within its structures; items of lists keep their places', () => {
+    const tradeInfo = {
+      ...{ shopName: ' A ', shopAddress: '', cityName: null, locationCode: undefined, shopPhone: '\u200b' },
+      goodsDetail: [{}, { skuName: ' cup ', skuCode: ' ', quantity: 2, price: '12.30' }],
+    }
+    const { _body: body = '' } = sent({ tradeInfo })
+    expect(body).toMatch(
+      /"tradeInfo":\{"shopName":"A","goodsDetail":\[\{\},\{"skuName":"cup","quantity":2,"price":12.30\}\]\}\}$/,
+    )
+  })
+})
+
+test('a form with decimals has every value as its text', () => {
+  const topUp = {
+    account_openid: 'a'.repeat(32),
+    amount: '100.00',
+    service_provider: 1,
+    external_code: 'mall0001'.padEnd(30, '7'),
+    taxpayer: 'Acme',
+  }
+  expect(checkedParameters(topUpApply, topUp)).toStrictEqual({ ...topUp, service_provider: '1' })
+})
+
 describe('limits of section 2.3 and 4.3', () => {
-  test.each([
+  test.each<[string, string, string]>([
     ['userid', 'x'.repeat(100), 'x'.repeat(101)],
     ['enterprise_code', 'x'.repeat(20), 'x'.repeat(21)],
     ['name', '字'.repeat(50), '字'.repeat(51)],
@@ -88,11 +135,21 @@ describe('limits of section 2.3 and 4.3', () => {
     ['third_type', '5', '6'],
     ['employee_attribute', '[{"attributeCode":"a","attributeValue":"b"}]', '{"a":"b"}'],
     ['employee_attribute', '[{"attributeCode":"a","attributeValue":"b"}]', 'a=b'],
-    [
+    ...[
+      '[]',
+      '"ab"',
+      '[null]',
+      '[1]',
+      '[{"attributeCode":"a"}]',
+      '[{"attributeValue":"b"}]',
+      '[{"attributeCode":"a","attributeValue":1}]',
+      '[{"attributeCode":"a","attributeValue":""}]',
+      '[{"attributeCode":"a","attributeValue":"b"},{"attributeCode":"","attributeValue":"b"}]',
+    ].map((bad): [string, string, string] => [
       'employee_attribute',
       '[{"attributeCode":"a","attributeValue":"b"}]',
-      '[{"attributeCode":"a","attributeValue":""}]',
-    ],
+      bad,
+    ]),
   ])('%s', (field, good, bad) => {
     expect(update({ [field]: good })).toEqual([])
     expect(update({ [field]: bad })).toEqual([field])
@@ -103,6 +160,21 @@ describe('limits of section 2.3 and 4.3', () => {
     expect(update({ card_type: '1', card_no: 'E1234567' })).toEqual(['card_no'])
     expect(update({ card_type: '2', card_no: 'E1234567' })).toEqual([])
     expect(update({ card_type: '2', card_no: 'E-1234567' })).toEqual(['card_no'])
+    for (const card_no of ['110101199003070', '110101199003070011', '11010119900307001x'])
+      expect(update({ card_type: '1', card_no }), card_no).toEqual([])
+    const wrong = [
+      '1',
+      'A'.repeat(15),
+      `A${'1'.repeat(15)}`,
+      `${'1'.repeat(15)}A`,
+      `${'1'.repeat(17)}A`,
+      `A${'1'.repeat(18)}`,
+    ]
+    for (const card_no of wrong) expect(update({ card_type: '1', card_no }), card_no).toEqual(['card_no'])
+  })
+
+  test('the type may change without the number', () => {
+    expect(update({ card_type: '1' })).toEqual([])
   })
 })
 
@@ -111,6 +183,8 @@ test('required parameters', () => {
   expect(problemsOf(employeeOpenid, {})).toEqual(['userid', 'seller_appid'])
   expect(problemsOf(departmentDelete, {})).toEqual(['dept_code'])
   expect(problemsOf(employeeGet, { mobile_area: '86' })).toEqual([''])
+  for (const query of [{ userid: 'u1' }, { mobile: '13800000000' }, { email: 'a@b' }])
+    expect(problemsOf(employeeGet, query)).toEqual([])
 })
 
 test('unknown parameters are named, all of them', () => {

@@ -72,6 +72,7 @@ describe('a refund whose answer was lost', () => {
     ['less refunded than the record shows', [{ status: 3 }]],
     ['refunded, and it does not say how much', [{ status: 6 }]],
     ['one of two is refunding', [{ status: 3, refund_amount: '1.00' }, { status: 5 }]],
+    ['the first of two is refunding', [{ status: 5 }, { status: 3, refund_amount: '1.00' }]],
   ])('is for a person when the payment order does not say so: %s', (_, paymentOrders) => {
     expect(settled('1.00', '1.00', DAY + 1, { paymentOrders })).toEqual({
       verdict: 'unknown',
@@ -83,6 +84,9 @@ describe('a refund whose answer was lost', () => {
     expect(settled('0', '0')).toMatchObject({ forPerson: false })
     expect(settled('0', null)).toMatchObject({ forPerson: false })
     expect(settled('0', null, DAY + 1)).toMatchObject({ forPerson: true })
+    expect(settled('0', '5.00')).toEqual({ verdict: 'carried_out', forPerson: false })
+    expect(settled('0', '0', DAY + 1)).toEqual({ verdict: 'not_carried_out', forPerson: false })
+    expect(settled('0', '0', DAY + 1, { refundAmount: 'x' })).toEqual({ verdict: 'unknown', forPerson: true })
     expect(settled('0', '3.00')).toMatchObject({ forPerson: true })
     expect(settled(null, '5.00')).toMatchObject({ forPerson: true })
   })

@@ -5,13 +5,16 @@ const NOW = Date.parse('2026-03-01T12:00:00Z')
 
 test('seconds', () => {
   expect(retryAfterMs('7', undefined, NOW)).toBe(7000)
-  expect(retryAfterMs(' 0 ', undefined, NOW)).toBe(0)
+  expect(retryAfterMs('0', undefined, NOW)).toBe(0)
+  expect(retryAfterMs(' 7 ', undefined, NOW)).toBe(7000)
 })
 
 test("a date is compared with the answer's own clock, else with ours", () => {
   const until = 'Sun, 01 Mar 2026 12:00:30 GMT'
   expect(retryAfterMs(until, 'Sun, 01 Mar 2026 12:00:10 GMT', NOW)).toBe(20_000)
   expect(retryAfterMs(until, undefined, NOW)).toBe(30_000)
+  expect(retryAfterMs('Sun, 01 Mar 2026 12:00:30 +0000', undefined, NOW)).toBe(30_000)
+  expect(retryAfterMs('2026-03-01T12:00:30Z', 'yesterday', NOW)).toBe(30_000)
   expect(retryAfterMs(until, 'Sun, 01 Mar 2026 12:01:00 GMT', NOW)).toBe(0)
 })
 

@@ -7,11 +7,11 @@ import {
 } from '../../src/platform/token.ts'
 
 /** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each. */
-function setUp() {
+function setUp(Store: typeof MemoryTokenStore = MemoryTokenStore) {
   const time = { now: 1_000_000 }
   const created: string[] = []
   const clock = () => time.now
-  const store = new MemoryTokenStore(clock)
+  const store = new Store(clock)
   const keeperOf = (create: () => Promise<void> = async () => undefined) =>
     new TokenKeeper({
       store,
@@ -43,9 +43,13 @@ describe('the keeper', () => {
     expect(keeper.current()).toBe('t1')
   })
 
-  test('takes over what another process has stored', async () => {
-    const { created, keeperOf } = setUp()
+  test('takes over what another process has stored, without waiting for its turn to create one', async () => {
+    const { created, store, keeperOf } = setUp()
     await keeperOf().current()
+    void store.refresh(
+      () => false,
+      () => new Promise(() => undefined),
+    )
     expect(await keeperOf().current()).toBe('t1')
     expect(created).toEqual(['t1'])
   })
@@ -66,10 +70,53 @@ describe('the keeper', () => {
     const keeper = keeperOf()
     await keeper.current()
     await keeper.refuse('something older')
-    expect(await keeper.current()).toBe('t1')
+    expect(keeper.current()).toBe('t1')
+    expect(await store.read()).toMatchObject({ accessToken: 't1' })
     await keeper.refuse('t1')
     expect(await store.read()).toBeNull()
     expect(await keeper.current()).toBe('t2')
+  })
+
+  test('drops a refused token once, however many calls had it, and although it holds none itself', async () => {
+    const dropped: string[] = []
+    class CountingStore extends MemoryTokenStore {
+      override async drop(accessToken: string) {
+        dropped.push(accessToken)
+        await super.drop(accessToken)
+      }
+    }
+    const { keeperOf } = setUp(CountingStore)
+    const keeper = keeperOf()
+    await Promise.all([keeper.refuse('t0'), keeper.refuse('t0')])
+    expect(dropped).toEqual(['t0'])
+    expect(await keeper.current()).toBe('t1')
+  })
+
+  test('a refused token is not used again, although the store could not drop it', async () => {
+    class StuckStore extends MemoryTokenStore {
+      override async drop() {
+        throw new Error('database away')
+      }
+    }
+    const { created, keeperOf } = setUp(StuckStore)
+    let failing = false
+    const keeper = keeperOf(async () => {
+      if (failing) throw new Error('away')
+    })
+    await keeper.current()
+    await expect(keeper.refuse('t1')).rejects.toThrow('database away')
+    failing = true
+    await expect(keeper.current()).rejects.toThrow('away')
+    failing = false
+    expect(await keeper.current()).toBe('t2')
+    expect(created).toEqual(['t1', 't2'])
+  })
+
+  test('the first token that cannot be created fails as its creation did', async () => {
+    const keeper = setUp().keeperOf(async () => {
+      throw new Error('away')
+    })
+    await expect(keeper.current()).rejects.toThrow('away')
   })
 
   test('a token that lives is used on when it cannot be renewed, and renewed a minute later', async () => {
@@ -88,7 +135,7 @@ describe('the keeper', () => {
     expect(await keeper.current()).toBe('t2')
   })
 
-  test('a token that is dead or refused is not used on', async () => {
+  test('a token that is dead is not used on', async () => {
     const { time, keeperOf } = setUp()
     let failing = false
     const keeper = keeperOf(async () => {
@@ -109,7 +156,7 @@ describe('the store in memory', () => {
     let creations = 0
     const renew = () =>
       store.refresh(
-        token => token !== null,
+        () => true,
         async () => {
           creations += 1
           return create()
@@ -132,6 +179,8 @@ describe('the store in memory', () => {
     }
     const fuse = await store.refresh(() => false, create).catch(error => error)
     expect(fuse).toBeInstanceOf(TokenFuseError)
+    expect(fuse).toMatchObject({ code: 'TOKEN_FUSE', name: 'TokenFuseError' })
+    expect(fuse.message).toMatch(/^50 access tokens .*same application id/)
     expect(fuse.retryAfterMs).toBe(CREATION_WINDOW_MS - 50_000)
     now = CREATION_WINDOW_MS
     expect((await store.refresh(() => false, create)).accessToken).toBe('t')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fits } from '../../lib/text.ts'
+import { fits, parsedJson } from '../../lib/text.ts'
 import {
   answerInteger,
   answerText,
@@ -88,18 +88,13 @@ function hasDocumentFormat(update: {
 }
 
 function isAttributeList(value: string): boolean {
-  let list: unknown
-  try {
-    list = JSON.parse(value)
-  } catch {
-    return false
-  }
+  const list = parsedJson(value)
   const isText = (item: unknown) =>
     typeof item === 'string' && item !== '' && item.isWellFormed() && fits(item, 100)
   return (
     Array.isArray(list) &&
     list.length > 0 &&
-    list.every(item => isText(item?.attributeCode) && isText(item?.attributeValue))
+    list.every(item => isText(item?.attributeCode) && isText(item.attributeValue))
   )
 }
 
