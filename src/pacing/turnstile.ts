@@ -46,7 +46,6 @@ export class Turnstile {
   readonly #line = new WaitingLine<Waiter>()
   #heldUntil = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | null = null
-  #timerAt = Number.POSITIVE_INFINITY
   #closed = false
 
   /** @param lateness determines the spacing of the owner's slots; all turnstiles of a process share one */
@@ -82,7 +81,7 @@ export class Turnstile {
     const { signal } = request
     if (signal?.aborted) return Promise.reject(signal.reason)
     const now = this.#clock.now()
-    if (this.#line.size === 0 && now >= this.#heldUntil) {
+    if (this.#line.size === 0) {
       this.#slots.expireBefore(now - GRAIN_MS)
       if (this.#slots.take(now) !== null) {
         this.#owner.wanting()
@@ -143,16 +142,14 @@ export class Turnstile {
   #release(): void {
     if (this.#line.size === 0) return
     const now = this.#clock.now()
-    if (now >= this.#heldUntil) {
-      // As it was when these slots were spaced.
-      const { allowedMs } = this.#lateness
-      this.#slots.expireBefore(now - STOPPED_MS)
-      while (this.#line.size > 0) {
-        const slot = this.#slots.take(now)
-        if (slot === null) break
-        this.#lateness.note(now - slot, now)
-        if (now - slot <= allowedMs) this.#line.shift()?.leave()
-      }
+    // As it was when these slots were spaced.
+    const { allowedMs } = this.#lateness
+    this.#slots.expireBefore(now - STOPPED_MS)
+    while (this.#line.size > 0) {
+      const slot = this.#slots.take(now)
+      if (slot === null) break
+      this.#lateness.note(now - slot, now)
+      if (now - slot <= allowedMs) this.#line.shift()?.leave()
     }
     if (this.#line.size === 0) this.#owner.idle()
     else {
@@ -161,12 +158,10 @@ export class Turnstile {
     }
   }
 
-  /** Sets the timer for the next slot. A timer that fires too early, because its slot expired, does no harm. */
+  /** Sets the timer for the next slot. One that is set is never too late: slots only come after those that were there. */
   #arm(now: number): void {
     const wakeAt = this.#slots.nextAt
-    if (wakeAt === Number.POSITIVE_INFINITY || (this.#cancelTimer !== null && this.#timerAt <= wakeAt)) return
-    this.#cancelTimer?.()
-    this.#timerAt = wakeAt
+    if (wakeAt === Number.POSITIVE_INFINITY || this.#cancelTimer !== null) return
     this.#cancelTimer = this.#clock.after(Math.max(0, wakeAt - now), () => {
       this.#cancelTimer = null
       this.#release()

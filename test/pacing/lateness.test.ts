@@ -23,6 +23,26 @@ test('where a third of the timers are late, so much is allowed and the spacing i
   expect(lateness.stretchAt(end)).toBeCloseTo(1.042)
 })
 
+test.each([
+  [14, 16],
+  [40, 40],
+  [41, 50],
+  [95, 100],
+])('where a third of the timers are late by %i ms, %i are allowed', (lateMs, allowed) => {
+  const lateness = new Lateness()
+  note(lateness, 0, 20, 3, lateMs)
+  expect(lateness.allowedMs).toBe(allowed)
+})
+
+test('a few slots say little: it takes more than three in a quarter of a second that are very late', () => {
+  const lateness = new Lateness()
+  lateness.note(0, 0)
+  note(lateness, 2000, 0.25, 9, 95)
+  expect(lateness.allowedMs).toBe(12)
+  note(lateness, 2250, 0.5, 2, 95)
+  expect(lateness.allowedMs).toBe(100)
+})
+
 test('what wider spacing would cost more than it saves is not allowed', () => {
   const lateness = new Lateness()
   note(lateness, 0, 20, 20, 95)

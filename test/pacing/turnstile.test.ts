@@ -16,6 +16,10 @@ class ManualClock implements TurnstileClock {
     return () => this.#timers.delete(timer)
   }
 
+  get timers(): number {
+    return this.#timers.size
+  }
+
   /** Lets time pass; `late` delays every timer, as a busy process does. */
   async pass(ms: number, late = 0): Promise<void> {
     await settled()
@@ -36,6 +40,7 @@ class ManualClock implements TurnstileClock {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 let clock: ManualClock
+let lateness: Lateness
 let turnstile: Turnstile
 let passed: { who: string; at: number }[]
 let wanted: number
@@ -45,7 +50,8 @@ beforeEach(() => {
   clock = new ManualClock()
   wanted = 0
   idle = 0
-  turnstile = new Turnstile(clock, new Lateness(), {
+  lateness = new Lateness()
+  turnstile = new Turnstile(clock, lateness, {
     wanting: () => {
       wanted += 1
     },
@@ -102,6 +108,54 @@ test('a timer that is very late gives no burst', async () => {
   for (let caller = 0; caller < 100; caller += 1) void come('x')
   await clock.pass(110, 100)
   expect(passed.length).toBeLessThanOrEqual(1 + 6 + 1)
+})
+
+test('how late timers are decides how late slots may be used', async () => {
+  turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
+  for (let caller = 0; caller < 500; caller += 1) void come('x')
+  await clock.pass(4000, 18)
+  expect(lateness.allowedMs).toBe(20)
+})
+
+test('a slot may be used just as late as is allowed, and not later', async () => {
+  for (const who of 'abc') void come(who)
+  await clock.pass(22)
+  turnstile.grant(9, 1, 3)
+  expect(turnstile.waiting).toBe(1)
+  expect(turnstile.slotsLeft).toBe(0)
+})
+
+test('slots that no one waits for are left for the next', async () => {
+  void come('a')
+  await clock.pass(11)
+  turnstile.grant(0, 10, 5)
+  expect(turnstile.slotsLeft).toBe(4)
+})
+
+test('who comes later does not overtake the line, although a slot is due', async () => {
+  turnstile.grant(10, 10, 2)
+  void come('a')
+  await clock.pass(15, 10)
+  void come('b')
+  await clock.pass(20)
+  expect(names()).toBe('ab')
+})
+
+test('there is a timer only while somebody waits for a known slot', async () => {
+  void come('a')
+  expect(clock.timers).toBe(0)
+  turnstile.grant(10, 10, 3)
+  for (const who of 'bc') void come(who)
+  expect(clock.timers).toBe(1)
+  await clock.pass(100)
+  expect(clock.timers).toBe(0)
+})
+
+test('tells how many slots are left, and when the turn of the last is over', () => {
+  expect([turnstile.slotsLeft, turnstile.slotsEnd]).toEqual([0, Number.NEGATIVE_INFINITY])
+  turnstile.grant(5, 10, 3)
+  turnstile.grant(0, 20, 2, 5)
+  expect([turnstile.slotsLeft, turnstile.slotsEnd]).toEqual([5, 35 + 20 + 5])
 })
 
 test('lower priority numbers first, then first come, first served', async () => {
@@ -164,6 +218,25 @@ describe('a hold-off', () => {
     await clock.pass(1000)
     expect(times()).toEqual([500])
   })
+
+  test('is never shortened for slots that come later, either', async () => {
+    turnstile.holdUntil(500)
+    turnstile.holdUntil(100)
+    expect(turnstile.heldUntil).toBe(500)
+    turnstile.grant(100, 10, 5)
+    expect(turnstile.slotsLeft).toBe(0)
+  })
+
+  test('is told to the granter where callers wait: their slots are gone', async () => {
+    turnstile.grant(10, 10, 5)
+    turnstile.holdUntil(20)
+    expect(wanted).toBe(0)
+    void come('a')
+    turnstile.holdUntil(500)
+    expect(wanted).toBe(2)
+    turnstile.holdUntil(500)
+    expect(wanted).toBe(2)
+  })
 })
 
 test('the granter is told of every caller, and again while some are left in line', async () => {
@@ -173,6 +246,11 @@ test('the granter is told of every caller, and again while some are left in line
   turnstile.grant(0, 10, 1)
   expect(wanted).toBe(3)
   expect(turnstile.waiting).toBe(1)
+  turnstile.grant(0, 10, 2)
+  await clock.pass(20)
+  const before = wanted
+  await come('c')
+  expect(wanted).toBe(before + 1)
 })
 
 test('the granter is told when the line is empty, whether the last caller passed or gave up', async () => {
@@ -185,9 +263,20 @@ test('the granter is told when the line is empty, whether the last caller passed
   expect(idle).toBe(1)
   const abort = new AbortController()
   const given = come('c', { signal: abort.signal }).catch(() => undefined)
+  const other = come('d', { signal: abort.signal }).catch(() => undefined)
+  void come('e')
   abort.abort(new Error('enough'))
   await given
+  await other
+  expect(idle).toBe(1)
+  turnstile.grant(30, 10, 1)
+  await clock.pass(20)
   expect(idle).toBe(2)
+  const last = new AbortController()
+  const gone = come('f', { signal: last.signal }).catch(() => undefined)
+  last.abort(new Error('enough'))
+  await gone
+  expect(idle).toBe(3)
 })
 
 test('slots granted later never overlap those granted before', async () => {
