@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SourceStatistics } from '../../src/directory/hash.ts'
-import { straying, suspicion, trips } from '../../src/sync/safety.ts'
+import { belowNotice, straying, suspicion, trips } from '../../src/sync/safety.ts'
 import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
@@ -110,6 +110,7 @@ describe('rows of other sources', () => {
     expect(straying(source(10_000, 2000), null, limits)).toBeNull()
     expect(straying(source(60, 50), null, limits)).toBeNull()
     expect(straying(hr(60), null, limits)).toBeNull()
+    expect(straying(hr(60, {}, 60), null, limits)).toBeNull()
   })
 
   test('are a mapping that broke when they are many, or all', () => {
@@ -117,6 +118,12 @@ describe('rows of other sources', () => {
       /^2001 of 10000 rows that HR delivers are of/,
     )
     expect(worded(straying(source(3, 3), null, limits))).toMatch(/^3 of 3 rows/)
+  })
+
+  test('are held against the rows that have a user id', () => {
+    const keyless = (stray: number) => ({ ...hr(1000, {}, 600), stray })
+    expect(straying(keyless(80), null, limits)).toBeNull()
+    expect(straying(keyless(81), null, limits)).not.toBeNull()
   })
 
   test('are held against all rows where only newer ones were read', () => {
@@ -148,6 +155,14 @@ describe('a breaker', () => {
   test('compares with a fraction of one entity where the percentage falls between two', () => {
     expect(trips({ count: 0, percent: 5 }, 1, 30)).toBe(false)
     expect(trips({ count: 0, percent: 5 }, 2, 30)).toBe(true)
+  })
+
+  test('is of no use where so few rows changed, or none at all', () => {
+    const limits = { gate: LIMITS, breaker: { count: 50, percent: 10 } }
+    expect(belowNotice(0, 0, limits)).toBe(true)
+    expect(belowNotice(20, 100, limits)).toBe(true)
+    expect(belowNotice(21, 100, limits)).toBe(false)
+    expect(belowNotice(101, 1000, limits)).toBe(false)
   })
 
   test('of nothing holds every change, and of everything none', () => {

@@ -40,6 +40,10 @@ describe('the time left', () => {
   test('leaves retries out that wait for their time', () => {
     expect(timeLeft({ ...demand, later: 3 }, supply)).toMatchObject({ seconds: 711.5, later: 3 })
     expect(timeLeft({ calls: 0, ahead: 0, later: 3 }, supply)).toMatchObject({ state: 'waiting_for_retries' })
+    expect(timeLeft({ calls: 0, ahead: 0, later: 0 }, supply)).toMatchObject({
+      state: 'estimated',
+      seconds: 0,
+    })
   })
 
   test.each([
