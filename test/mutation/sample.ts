@@ -7,7 +7,7 @@ import { Dice } from '../chaos/dice.ts'
 
 /**
  * How strong the tests on real servers are: of the mutants that no unit test kills, by Stryker's JSON report, a seed chooses some,
- * and each is tried by the tests of its folder. `node test/mutation/sample.ts REPORT --mutants 60 --seed 1`
+ * and each is tried by the tests of its folder. `npm run test:mutants -- REPORT --mutants 60 --seed 1`
  * Sources are changed in place and put back: use a clone.
  */
 
