@@ -7,6 +7,7 @@ import { askChild } from './child.ts'
 import type { Benchmark, PairBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL, writePeopleCsv } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
+import type { Planned } from './plan-first.ts'
 import type { PlanTask } from './plan-memory.ts'
 import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
@@ -68,7 +69,7 @@ export function planFilesMemory(workshop: Workshop, employees: number, logger: L
       const peak = async ({ folder, hr, url }: FilesPlace, count: number) => {
         const changed = await deliver(folder, count)
         const task = { url, hr, sql: FILES_EMPLOYEES_SQL, employees: count, changed }
-        const megabytes = await askChild<PlanTask, number>(workshop.folder, 'child-plan.ts', task)
+        const { megabytes } = await askChild<PlanTask, Planned>(workshop.folder, 'child-plan.ts', task)
         const pool = createPool(url, { max: 2, name: 'bench', logger })
         await acknowledgePlanned(pool)
         await pool.end()

@@ -4,6 +4,7 @@ import { askChild } from './child.ts'
 import type { PairBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL } from './people.ts'
 import { acknowledgePlanned, changeOnePercent } from './plan.ts'
+import type { Planned } from './plan-first.ts'
 
 const FEW = 10_000
 
@@ -27,7 +28,7 @@ export function planMemory(
         const changed = await changeOnePercent(pool)
         const url = String(pool.options.connectionString)
         const task = { url, hr: url, sql: EMPLOYEES_SQL, employees: count, changed }
-        const megabytes = await askChild<PlanTask, number>(runFolder, 'child-plan.ts', task)
+        const { megabytes } = await askChild<PlanTask, Planned>(runFolder, 'child-plan.ts', task)
         await acknowledgePlanned(pool)
         return megabytes
       }

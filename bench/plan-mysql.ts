@@ -8,6 +8,7 @@ import { askChild } from './child.ts'
 import type { Benchmark, PairBenchmark } from './figure.ts'
 import { createMysqlPeople, MYSQL_EMPLOYEES_SQL } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
+import type { Planned } from './plan-first.ts'
 import type { PlanTask } from './plan-memory.ts'
 import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
@@ -67,7 +68,7 @@ export function planMysqlMemory(workshop: Workshop, employees: number, logger: L
         const changed = await changeOnePercent(admin)
         await admin.end()
         const task = { url, hr, sql: MYSQL_EMPLOYEES_SQL, employees: count, changed }
-        const megabytes = await askChild<PlanTask, number>(workshop.folder, 'child-plan.ts', task)
+        const { megabytes } = await askChild<PlanTask, Planned>(workshop.folder, 'child-plan.ts', task)
         const pool = createPool(url, { max: 2, name: 'bench', logger })
         await acknowledgePlanned(pool)
         await pool.end()

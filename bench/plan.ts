@@ -20,7 +20,7 @@ export async function changeOnePercent(db: Pool): Promise<number> {
 
 /**
  * Plans a `changes` run like the scheduler: from the waiting request to the work in the outbox.
- * @throws Error unless the plan finds exactly so many changed employees
+ * @throws Error unless the plan finds exactly so many new or changed employees
  */
 export async function planChanges(
   db: Pool,
@@ -42,7 +42,7 @@ export async function planChanges(
   await planner.planNext(new AbortController().signal)
   const seconds = (performance.now() - startedAt) / 1000
   const { rows } = await db.query(
-    `select state, in_scope as employees, coalesce((plan -> 'reasons' ->> 'changed')::int, 0) as changed,
+    `select state, in_scope as employees, planned as changed,
        (select count(*)::int from dirsync.pending) as pending, message
      from dirsync.sync_run where id = $1`,
     [runId],
