@@ -15,6 +15,7 @@ import {
   databaseText,
   everyAnswer,
   everyPage,
+  expectOnlyAllowed,
   mailChannel,
   mailText,
   monitor,
@@ -167,13 +168,7 @@ describeBackends('the queue in', { timeout: 300_000 }, ({ kind }) => {
     places.mail = mailText(mail)
     places.traces = Buffer.concat(collector.bodies).toString('latin1')
 
-    for (const [place, text] of Object.entries(places))
-      expect(text.length, `what ${place} has`).toBeGreaterThan(100)
-    const found = Object.entries(places).map(([place, text]) => [
-      place,
-      [...findPlanted(text)].filter(([sort]) => !ALLOWED[place]?.includes(sort)),
-    ])
-    expect(Object.fromEntries(found.filter(([, sorts]) => sorts?.length !== 0))).toEqual({})
+    expectOnlyAllowed(places, ALLOWED)
     // It would be found if it were there.
     expect([...findPlanted(places['the shell, asking the platform'] ?? '').keys()]).toEqual(
       expect.arrayContaining(['payer', 'recipientPhone', 'taxpayer']),

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import type pg from 'pg'
+import { expect } from 'vitest'
 import { openSession } from '../../src/console/auth/sessions.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import type { MailServer } from '../alerts/channels/mail-server.ts'
 import { plantUser } from '../console/console-under-test.ts'
 import type { DirsyncProcess } from '../helpers/process.ts'
+import { findPlanted, type Sort } from './planted.ts'
 
 /* All that dirsync writes or shows, as text, place by place. */
 
@@ -171,4 +173,18 @@ export async function everyAnswer(db: pg.Pool, origin: string): Promise<string> 
       }
   }
   return texts.join('\n')
+}
+
+/** Each place has something, and of what was planted nothing but what it may have. */
+export function expectOnlyAllowed(
+  places: Record<string, string>,
+  allowed: Record<string, readonly Sort[]>,
+): void {
+  for (const [place, text] of Object.entries(places))
+    expect(text.length, `what ${place} has`).toBeGreaterThan(100)
+  const found = Object.entries(places).map(([place, text]) => [
+    place,
+    [...findPlanted(text)].filter(([sort]) => !allowed[place]?.includes(sort)),
+  ])
+  expect(Object.fromEntries(found.filter(([, sorts]) => sorts?.length !== 0))).toEqual({})
 }
