@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Dice } from '../chaos/dice.ts'
 
@@ -49,7 +49,7 @@ const report: Report = JSON.parse(readFileSync(path, 'utf8'))
 const left = Object.entries(report.files).flatMap(([file, { source, mutants }]) =>
   mutants
     .filter(({ status }) => status === 'NoCoverage' || status === 'Survived')
-    .map(mutant => ({ file: relative(ROOT, join(ROOT, file)), source, mutant })),
+    .map(mutant => ({ file, source, mutant })),
 )
 const dice = new Dice(Number(given.seed))
 const count = left.length
