@@ -191,6 +191,7 @@ const TOGETHER: Trouble[][] = [
   ['swap', 'retried', 'cancelled'],
   ['swap', 'unplanned', 'retried'],
   ['swap', 'lost', 'later'],
+  ['swap'],
   ['swap', 'swap'],
   ['still', 'changed'],
   ['slow', 'changed'],

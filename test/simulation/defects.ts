@@ -271,21 +271,23 @@ export const DEFECTS: readonly Defect[] = [
   },
 ]
 
-/** Has a file of `src/` read with its defect, in this process, before anything has been imported. */
-export function putBackInSource({ file, from, to }: Defect): void {
-  if (file === undefined) return
-  let isThere = false
+/** Has a file of `src/` read with other text, in this process, before anything has been imported. */
+export function readInstead({ file, from, to }: { file: string; from: string; to: string }): void {
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context)
       if (!url.endsWith(`/src/${file}`)) return loaded
       const source = String(loaded.source)
-      isThere = source.includes(from)
-      if (!isThere)
+      if (!source.includes(from))
         throw new Error(`src/${file} has no "${from}" any more: correct test/simulation/defects.ts`)
       return { ...loaded, source: source.replace(from, () => to) }
     },
   })
+}
+
+/** Puts back a defect of a file of `src/`. */
+export function putBackInSource({ file, from, to }: Defect): void {
+  if (file !== undefined) readInstead({ file, from, to })
 }
 
 /** The same for a function of the schema. */

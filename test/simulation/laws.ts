@@ -1,5 +1,5 @@
 import type { SourceScope } from '../../src/hr/sources.ts'
-import { breachesAtRest, differing, untrue } from './at-rest.ts'
+import { breachesAtRest, differing, unrecognisedSwaps, untrue } from './at-rest.ts'
 import type { Person } from './hr.ts'
 import type { Process } from './process.ts'
 import { enterpriseOf, nameIn } from './stage.ts'
@@ -147,7 +147,7 @@ export async function expectOthersInSync(
   breaches.push(...found.map(what => `while ${away.name} is away: ${what}`))
 }
 
-/** Once all is done, nobody waits any longer for a value that no other employee has. */
+/** Once all is done, and before cases are retried by themselves: none waits for a value that no other employee has, or in a circle. */
 export async function expectReleased({ hr, platform, observer }: World, known: Known): Promise<void> {
   const { rows } = await observer.query<{ name: string; by: string }>(
     `select ${nameIn('d', 'entity_key')} as name, blocked_by as by from dirsync.dead_letter d
@@ -162,6 +162,7 @@ export async function expectReleased({ hr, platform, observer }: World, known: K
     if (!isTaken && known.touched.size === 0)
       known.breaches.push(`${name} waits for ${by}, who has nothing of it`)
   }
+  known.breaches.push(...(await unrecognisedSwaps(observer)))
 }
 
 export async function expectAtRest(world: World, known: Known): Promise<void> {

@@ -14,8 +14,8 @@ export type OnItsWay = (typeof CALLS)[number] | 'an outcome'
 export interface Turn<Happening = unknown> {
   after: number | OnItsWay
   next: Happening
-  /** The process that takes notice of it, and does what there is to do. */
-  wakes: number | null
+  /** The processes that take notice of it, and do what there is to do. */
+  wakes: readonly number[]
 }
 
 export interface Scenario<Happening> {
@@ -36,6 +36,10 @@ interface Play<Happening> {
   rest(): Promise<string[]>
 }
 
+type Wakes = Turn['wakes']
+const BOTH: Wakes = [0, 1]
+const NONE: Wakes = []
+
 export const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
 
 /** Anything at any moment. */
@@ -48,7 +52,7 @@ export const crowd = <Happening>(
   fc.array(
     fc.record({
       after: fc.constantFrom(0, 3, 10, 30, ...moments),
-      wakes: fc.constantFrom(0, 0, 1, 1, null),
+      wakes: fc.constantFrom<Wakes>([0], [0], [1], [1], BOTH, NONE),
       next,
     }),
     { minLength, maxLength, size: 'max' },
@@ -63,14 +67,14 @@ export const episodes = <Happening>(
 ): fc.Arbitrary<Turn<Happening>[]> => {
   const first = fc.record({
     after: fc.constantFrom(3, 60, 60),
-    wakes: fc.nat(1),
+    wakes: fc.constantFrom<Wakes>([0], [1], BOTH),
     next: change,
   })
   const sometimes = (next: fc.Arbitrary<Happening>, freq: number) =>
     fc.option(
       fc.record({
         after: fc.constantFrom(0, 3, 30, ...moments),
-        wakes: fc.constantFrom(0, 1, null),
+        wakes: fc.constantFrom<Wakes>([0], [1], BOTH, NONE),
         next,
       }),
       { freq },
@@ -129,7 +133,7 @@ async function play<Happening>(
           await scheduler.schedule(Promise.resolve(), JSON.stringify(next))
           await scene.happen(next, acts)
           await scene.expectTrue()
-          if (wakes !== null) await scene.wake(wakes, acts)
+          for (const process of wakes) await scene.wake(process, acts)
         }
         await Promise.all(acts)
       })(),

@@ -10,6 +10,8 @@ export interface Stage {
   departmentsOf: readonly string[]
   /** One of the two processes was started before the settings were changed. */
   hasOlder?: boolean
+  /** Into how many jobs all work that is fed together is divided; default: one for each employee. */
+  jobs?: number
 }
 
 /** Few employees, so that much happens to each. */
@@ -29,9 +31,9 @@ const GROUP: Stage = {
 const STAGES: readonly Stage[] = [
   GROUP,
   ALONE,
-  { ...ALONE, departmentsOf: [''] },
-  ALONE,
-  { ...GROUP, departmentsOf: ['E1', 'E2'], hasOlder: true },
+  { ...ALONE, departmentsOf: [''], jobs: 1 },
+  { ...ALONE, jobs: 1 },
+  { ...GROUP, departmentsOf: ['E1', 'E2'], hasOlder: true, jobs: 2 },
   ALONE,
 ]
 

@@ -1,4 +1,4 @@
-import { DEFECTS, putBackInSchema, putBackInSource } from './defects.ts'
+import { DEFECTS, putBackInSchema, putBackInSource, readInstead } from './defects.ts'
 import type { Turn } from './play.ts'
 
 /** Plays the seeds that its parent sends it, in a process of its own, so that a defect is in nothing else. */
@@ -15,6 +15,8 @@ export interface Found {
 const [url = '', only, name] = process.argv.slice(2)
 const defect = DEFECTS.find(each => each.name === name)
 if (defect) putBackInSource(defect)
+// A stage has too few employees for jobs of several keys, so it says itself into how many its work is divided.
+readInstead({ file: 'sync/job-size.ts', from: 'keys / FEWEST_JOBS', to: 'keys / globalThis.fewestJobs' })
 const { openWorld } = await import('./world.ts')
 const { playSeed } = await import('./play.ts')
 const { employeesOf } = await import('./scenario.ts')

@@ -36,6 +36,11 @@ const SETTLEMENT = 'with s as materialized ( select * from json_to_recordset'
 /** After so many, what they have left in the tables slows the next ones down. */
 const SEEDS_PER_VACUUM = 50
 
+declare global {
+  /** What `src/sync/job-size.ts` reads in place of its own constant. */
+  var fewestJobs: number
+}
+
 /** A state to which simulations return. */
 interface Base {
   /** Statements that bring back what every table of dirsync holds. */
@@ -211,6 +216,7 @@ export class World {
   /** Back to the state after the first sync of a stage. */
   async reset(stage: Stage): Promise<void> {
     this.stage = stage
+    globalThis.fewestJobs = stage.jobs ?? stage.employees.length
     this.#versions = 0
     const base = this.#bases.get(stage) ?? (await this.#begin(stage))
     this.#bases.set(stage, base)

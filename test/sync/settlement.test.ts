@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { claim } from '../../src/sync/claim.ts'
+import type { Settlement } from '../../src/sync/outcome.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { worded } from '../texts/worded.ts'
@@ -314,4 +315,51 @@ test('a department is deleted, or its deletion parked', async () => {
     { deleted_at: expect.any(Date), parked_at: null },
     untouched,
   ])
+})
+
+test('two outcomes of one moment that make a swap together say so', async () => {
+  await work('e1')
+  await work('e2')
+  const swap = [
+    { key: E1, blockedBy: 'e2' },
+    { key: employee('e2'), blockedBy: 'e1' },
+  ]
+  const settlements: Settlement[] = []
+  for (const { key, blockedBy } of swap)
+    settlements.push(
+      outcome(key, await begin(store, key), {
+        outcome: 'parked',
+        employee: memory(),
+        failures: [refusal({ blockedBy })],
+      }),
+    )
+  // Neither is committed before both are written, or one waits for the other.
+  await store.pool.query(
+    `create function public.waits() returns trigger language plpgsql as
+       $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$;
+     create constraint trigger waits after insert on dirsync.dead_letter
+     deferrable initially deferred for each row execute function public.waits()`,
+  )
+  const doorkeeper = await store.pool.connect()
+  try {
+    await doorkeeper.query('select pg_advisory_lock(1)')
+    const settled = Promise.all(settlements.map(settlement => settle(store.pool, [settlement])))
+    await vi.waitUntil(
+      () =>
+        store.value<boolean>(
+          `select count(*) = 2 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        ),
+      { timeout: 20_000 },
+    )
+    await doorkeeper.query('select pg_advisory_unlock(1)')
+    await settled
+  } finally {
+    doorkeeper.release()
+    await store.pool.query('drop function public.waits() cascade')
+  }
+  const cases = await store.rows<{ id: number; swap_id: number }>(
+    'select id, swap_id from dirsync.dead_letter order by id',
+  )
+  const [oldest] = cases
+  expect(cases.map(({ swap_id }) => swap_id)).toEqual([oldest?.id, oldest?.id])
 })
