@@ -8,6 +8,17 @@ export class SimulatedQueue {
   /** The latest that workers were given. */
   given: QueuedJob[] = []
   readonly #inHand = new Map<QueuedJob, Process>()
+  #more = Promise.withResolvers<void>()
+
+  /** Resolves when workers have to look again. */
+  get more(): Promise<void> {
+    return this.#more.promise
+  }
+
+  wake(): void {
+    this.#more.resolve()
+    this.#more = Promise.withResolvers()
+  }
 
   take(process: Process): QueuedJob | undefined {
     const job = this.jobs.shift()
@@ -43,6 +54,7 @@ export class SimulatedQueue {
 
   async add(jobs: QueuedJob[]): Promise<void> {
     for (const job of jobs) if (!this.jobs.some(({ id }) => id === job.id)) this.jobs.push(job)
+    this.wake()
   }
 
   async counts(): Promise<{ total: number }> {

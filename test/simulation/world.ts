@@ -75,6 +75,8 @@ export class World {
   #versions = 0
   #started = 0
   #resets = 0
+  /** How many processes plan and feed. */
+  #planning = 0
   #schedule: Schedule | undefined
   #tables: string[] = []
   #empty: Base | undefined
@@ -229,6 +231,7 @@ export class World {
 
   async #restore({ tables, hr, platform }: Base): Promise<void> {
     this.queue.reset()
+    this.#planning = 0
     this.errors.length = 0
     for (const process of this.processes) process.restart()
     await this.observer.query(
@@ -298,18 +301,29 @@ export class World {
     })
   }
 
-  /** What a process does when it wakes up: it plans and feeds, and meanwhile executes jobs, two at a time. */
+  /**
+   * What a process does when it wakes up: it plans and feeds, and meanwhile executes jobs, two at a time. Its workers wait for
+   * more while any process plans.
+   */
   async cycle(process: Process): Promise<void> {
     this.queue.handOutAgain()
     const worker = async () => {
-      while (this.queue.jobs.length > 0 && !process.dead) await this.act(process, 'work')
+      for (;;) {
+        while (this.queue.jobs.length > 0 && !process.dead) await this.act(process, 'work')
+        if (process.dead || this.#planning === 0) return
+        await this.queue.more
+      }
     }
     const planner = async () => {
       await this.act(process, 'plan')
       await this.act(process, 'feed')
-      await worker()
     }
-    await Promise.all([worker(), planner()])
+    this.#planning += 1
+    const planned = Promise.race([planner(), process.died]).then(() => {
+      this.#planning -= 1
+      this.queue.wake()
+    })
+    await Promise.all([planned, worker(), worker()])
     await this.act(process, 'finish')
   }
 
