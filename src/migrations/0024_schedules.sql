@@ -1,3 +1,7 @@
+-- The last success of each source of HR is one look-up, also of a source that has had none among the runs of the others.
+drop index dirsync.sync_run_success;
+create index sync_run_success on dirsync.sync_run (kind, hr_source, finished_at) where state = 'done';
+
 -- No scheduler runs a job that is switched off: a request for it would wait for ever.
 create or replace function dirsync.run_schedule(job text) returns timestamptz
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
