@@ -49,7 +49,7 @@ export const alerts = {
   'alert.cases_jump.over': 'Their number has stopped rising; the last count was {count, number}.',
   'alert.out_of_sync.title': 'Only {share} of the employees are in sync',
   'alert.out_of_sync.what':
-    'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted.',
+    'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted, nor those without an HR source.',
   'alert.out_of_sync.remedy':
     'See on the overview what the others are waiting for: open cases, activation on the platform, or sending.',
   'alert.out_of_sync.over': 'Enough employees are in sync again.',

@@ -46,7 +46,7 @@ export const alerts = {
   'alert.cases_jump.over': '数量已不再增长，最近一次统计为 {count, number} 项。',
   'alert.out_of_sync.title': '员工同步率仅为 {share}',
   'alert.out_of_sync.what':
-    '不计变更待审批、已驳回或差异已接受的员工，共 {in_scope, number} 名，其中 {in_sync, number} 名已由平台确认与人事系统一致。',
+    '不计变更待审批、已驳回或差异已接受以及无人事数据源的员工，共 {in_scope, number} 名，其中 {in_sync, number} 名已由平台确认与人事系统一致。',
   'alert.out_of_sync.remedy': '请在概览中查看其余员工的状态：有异常项、等待激活，还是待发送。',
   'alert.out_of_sync.over': '同步率已恢复。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
