@@ -130,6 +130,15 @@ test('only one file reads the environment', () => {
   expect(readers.map(({ file }) => file)).toEqual(['src/lib/io.ts'])
 })
 
+test('the texts of one language are imported by src/texts, which picks the language, and by the help of the shell', () => {
+  const picking = production.filter(
+    ({ file, text }) =>
+      !file.startsWith('src/texts/') &&
+      importsOf(file, text).some(({ target }) => /^src\/texts\/(?:en|zh-CN)\//.test(target)),
+  )
+  expect(picking.map(({ file }) => file)).toEqual(['src/cli/help.ts'])
+})
+
 test('an error is logged under the key error, which alone keeps personal data out of a line', () => {
   const other = /\{ reason: (?:\(?error\b|sentenceOf|reasonOf|toHrError).* }, '|\blogger\.\w+\(\{[^}]*\berr: /
   expect(production.filter(({ text }) => other.test(text)).map(({ file }) => file)).toEqual([])

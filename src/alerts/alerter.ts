@@ -184,7 +184,10 @@ export class Alerter {
     const { drafts, withheld } = decide(outlook, settings, limits)
     const messages = drafts.map(draft => {
       const { language = 'en' } = settings.find(({ name }) => name === draft.channel) ?? {}
-      return { draft, message: compose(language, draft, { now, consoleUrl, deployment }, limits) }
+      return {
+        draft,
+        message: compose(language, draft, { now, stop: outlook.stop, consoleUrl, deployment }, limits),
+      }
     })
     await writeMessages(client, messages, outlook.waiting)
     await noteWithheld(client, withheld)

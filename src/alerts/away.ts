@@ -115,7 +115,7 @@ export class DatabaseAway {
     const message = compose(
       language,
       { kind: 'alerts', events, silentUntil: null },
-      { now, consoleUrl, deployment },
+      { now, stop: null, consoleUrl, deployment },
       limits,
     )
     try {

@@ -1,3 +1,4 @@
+import type { HaltKind } from '../sync/halts.ts'
 import {
   type Finding,
   inhibitorOf,
@@ -76,6 +77,8 @@ export interface Outlook {
   waiting: readonly { id: number; channel: string }[]
   mutes: readonly Mute[]
   isQuiet: boolean
+  /** What keeps all work back; null for nothing. */
+  stop: HaltKind | null
 }
 
 export interface Limits {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { minuteTime, zoneName } from '../lib/time-text.ts'
 import type { Event } from '../sync/events.ts'
+import type { HaltKind } from '../sync/halts.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { isSaid } from '../texts/message.ts'
@@ -88,12 +89,13 @@ export function deliveryId({ kind, alerts, url, at }: ChannelMessage, id: string
 
 /**
  * The message for a decision, in the language of its channel.
+ * @param at.stop what keeps all work back; null for nothing
  * @param at.consoleUrl base of the links; null for no links
  */
 export function compose(
   language: Language,
   { kind, events, silentUntil }: Pick<Draft, 'kind' | 'events' | 'silentUntil'>,
-  at: { now: Date; consoleUrl: string | null; deployment: Sender },
+  at: { now: Date; stop: HaltKind | null; consoleUrl: string | null; deployment: Sender },
   { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
 ): ChannelMessage {
   const t = translator(language)
@@ -140,10 +142,10 @@ function messageAlert(
   language: Language,
   alert: RaisedAlert,
   event: AlertEvent,
-  { now, consoleUrl }: { now: Date; consoleUrl: string | null },
+  { now, stop, consoleUrl }: { now: Date; stop: HaltKind | null; consoleUrl: string | null },
 ): MessageAlert {
   const { rule, subject, severity, since, endedAt, facts, returns } = alert
-  const { title, what, remedy, over } = alertText(language, { rule, subject, facts, returns })
+  const { title, what, remedy, over } = alertText(language, { rule, subject, facts, returns }, stop)
   return {
     key: subject === '' ? rule : `${rule}:${subject}`,
     ...{ rule, subject, severity, event, title, since, endedAt },
@@ -205,10 +207,12 @@ export interface AlertText {
 /**
  * The texts of an alert in a language. Facts that an earlier version did not record are left blank.
  * @param alert.returns how often it came back soon after it had ended
+ * @param stop what keeps all work back at the moment; null for nothing
  */
 export function alertText(
   language: Language,
   alert: Pick<Finding, 'rule' | 'subject' | 'facts'> & { returns?: number },
+  stop: HaltKind | null = null,
 ): AlertText {
   const t = translator(language)
   const facts = new FactReader(alert.facts)
@@ -220,7 +224,7 @@ export function alertText(
       ? t('alerts.message.flapping', { what, returns: alert.returns, minutes: CALM_MINUTES })
       : what,
     remedy: t(`alert.${alert.rule}.remedy`, values),
-    over: t(`alert.${alert.rule}.over`, values),
+    over: t(`alert.${alert.rule}.over`, { ...values, stop: stop ?? 'none' }),
   }
 }
 

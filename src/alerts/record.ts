@@ -1,5 +1,6 @@
 import { LOCKS } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { haltWhere } from '../sync/halts.ts'
 import { type Channel, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
@@ -217,8 +218,9 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
   const { rows: mutes } = await db.query<Outlook['mutes'][number]>(
     'select rule, subject, until from dirsync.alert_mute where until > now()',
   )
-  const { rows: moment } = await db.query<Pick<Outlook, 'now' | 'watchedSince' | 'isQuiet'>>(
-    `select now() as now, dirsync.is_quiet(now()) as "isQuiet", watched_since as "watchedSince"
+  const { rows: moment } = await db.query<Pick<Outlook, 'now' | 'watchedSince' | 'isQuiet' | 'stop'>>(
+    `select now() as now, dirsync.is_quiet(now()) as "isQuiet", watched_since as "watchedSince",
+            ${haltWhere(`h.scope = '*'`)} as stop
      from dirsync.alert_check`,
   )
   return {

@@ -139,8 +139,8 @@ function addFigures(add: AddMetric, figures: Figures): void {
   add(
     'dirsync_run_last_success_age_seconds',
     'Time since the last successful run ended, by kind; absent when there was none.',
-    ['kind'],
-    figures.lastSuccesses.map(({ kind, age }) => [{ kind }, age]),
+    ['kind', 'source'],
+    figures.lastSuccesses.map(({ kind, source, age }) => [ofSource({ kind }, source), age]),
   )
   add(
     'dirsync_halts',

@@ -22,6 +22,9 @@ create index dead_letter_open_next_try on dirsync.dead_letter
 create index dead_letter_event_words on dirsync.dead_letter_event (dead_letter_id)
   where event in ('commented', 'ignored', 'snoozed');
 
+-- A snooze that begins later than now was written before the clock was put back.
+create index dead_letter_event_snoozed on dirsync.dead_letter_event (at) where event = 'snoozed';
+
 -- Undo, and waking ------------------------------------------------------------
 
 -- Rows are not checked again: every step that there is passes.

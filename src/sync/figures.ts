@@ -2,7 +2,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
 import { EMPLOYEE_STATUSES, hasSource } from './employee.ts'
 import { ALIVE, type Role } from './process.ts'
-import { PRESENT_KINDS, type RunKind, type RunState } from './run.ts'
+import { PRESENT_KINDS, RUN_SOURCES, type RunKind, type RunState } from './run.ts'
 
 /**
  * SQL: how employees stand, for everything that shows or counts them: those that wait while a halt is in force are halted, those
@@ -41,7 +41,8 @@ export interface Figures {
   runs: { state: RunState; count: number }[]
   /** Since counting began; `seconds` is the sum of the times from request to end. */
   endedRuns: { kind: RunKind; state: RunState; ended: number; seconds: number }[]
-  lastSuccesses: { kind: RunKind; age: number }[]
+  /** `source`: as for the runs; empty if HR has only one, and for kinds that cover all. */
+  lastSuccesses: { kind: RunKind; source: string; age: number }[]
   /** `source`: the HR source that is away for all its enterprises, if there are several. */
   halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
   employees: { status: ShownEmployeeStatus; count: number }[]
@@ -92,10 +93,11 @@ const FIGURES = `
     select state, sum(n)::int as count
     from dirsync.tally where source = 'sync_run' group by 1 having sum(n) > 0
   ), last_successes as (
-    select kind, ${ageOf('finished_at')} as age
+    select kind, name as source, ${ageOf('finished_at')} as age
     from (${PRESENT_KINDS}) k
+    cross join lateral ${RUN_SOURCES} hr
     cross join lateral (select max(finished_at) as finished_at from dirsync.sync_run r
-                        where r.kind = k.kind and r.state = 'done') s
+                        where r.kind = k.kind and r.hr_source = hr.name and r.state = 'done') s
     where finished_at is not null
   ), halts as (
     select category, coalesce(s.name, '') as source, count(*),

@@ -30,6 +30,7 @@ export const PROBE_IS_DUE = `next_probe_at <= now()
 
 /** What keeps work back, for those who look: a person's pause, or a halt. */
 export const HALT_KINDS = ['paused', 'halted'] as const
+export type HaltKind = (typeof HALT_KINDS)[number]
 
 /** SQL: which kind of halt is in force; null without one. @param condition on `dirsync.halt h` */
 export function haltWhere(condition: string): string {
@@ -94,7 +95,7 @@ export async function liftHaltsAndLog(
   except: string[] = [],
 ): Promise<void> {
   for (const scope of await liftHalts(pool, enterpriseCode, startedAt, except))
-    logger.info({ scope }, 'the halt is over: work continues')
+    logger.info({ scope }, 'the halt is over')
 }
 
 /**
@@ -144,7 +145,7 @@ export async function healHrHalt(
   startedAt: Date,
 ): Promise<void> {
   for (const scope of await liftHrHalt(db, source, startedAt))
-    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: work continues')
+    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: the halt is over')
 }
 
 /** Lifts the halts for an HR source that has answered. Returns the scopes of those there were. */

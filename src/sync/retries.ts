@@ -61,6 +61,7 @@ const TOO_FAR = `now() + interval '${LONGEST_REST_MS} milliseconds'`
  */
 export async function requestDueRetries(db: Pool): Promise<number | null> {
   await tellWithheld(db)
+  await endLateSnoozes(db)
   const { rows } = await db.query<{ id: number }>(
     `with due as (
        select id from dirsync.dead_letter
@@ -83,6 +84,25 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
   return rows[0]?.id ?? null
+}
+
+/** Has snoozes begin now that began later: the clock was put back. They last as long as a person wanted. */
+async function endLateSnoozes(db: Pool): Promise<void> {
+  await db.query(
+    `with late as (
+       select d.id, e.id as event_id, d.snooze_until - e.at as lasts
+       from dirsync.dead_letter_event e
+       join dirsync.dead_letter d on d.id = e.dead_letter_id
+       where e.event = 'snoozed' and e.at > now() and d.state = 'snoozed' and d.snooze_until < 'infinity'
+         and not exists (select from dirsync.dead_letter_event later
+                         where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')
+       order by d.id for no key update of d
+     ), begun as (
+       update dirsync.dead_letter_event e set at = now() from late where e.id = late.event_id
+     )
+     update dirsync.dead_letter d set snooze_until = now() + lasts, next_retry_at = now() + lasts
+     from late where d.id = late.id`,
+  )
 }
 
 /** Plans a run of cases that are due, or that a person asked for; marks them as being retried. */

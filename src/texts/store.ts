@@ -4,7 +4,7 @@ import { CATALOGUES, LANGUAGES } from './texts.ts'
 
 /** Lists whose names SQL gives, and what messages say; pages and commands have the rest to themselves. */
 const IN_SQL =
-  /^(?:state|category|field|entity|operation|call|run_kind|run_state|dry_run_state|bulk_state|event|money_state|payment_order_status|code|circumstance|said)\./
+  /^(?:state|category|field|entity|operation|call|run_kind|run_state|dry_run_state|bulk_state|event|money_state|payment_order_status|code|circumstance|schedules\.pause|said)\./
 
 /**
  * Writes what SQL says to operators into `dirsync.text`, where it differs from this version's catalogue. Every migrate and

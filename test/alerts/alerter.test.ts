@@ -147,6 +147,25 @@ describe('what is wrong', () => {
     expect(over.alerts[0]?.remedy).toBeNull()
   })
 
+  test.each([
+    [`select dirsync.pause('maintenance')`, /^All calls are paused: .* resumes them/],
+    [
+      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
+       values ('*', 'credentials', '{}', '{}', now())`,
+      /^Everything is halted: /,
+    ],
+    ['select', /^Work continues by itself\.$/],
+  ])('that is over lets work continue unless all of it is stopped: %s', async (stop, over) => {
+    const inbox = await Inbox.open()
+    wrong = [finding('halt', FACTS.halt)]
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await delivered()
+    await store.pool.query(stop)
+    await mend()
+    expect((await inbox.arrival(2)).alerts[0]?.what).toMatch(over)
+  })
+
   test('and flaps ten times within an hour is reported as one flapping alert', async () => {
     const inbox = await Inbox.open()
     const flapping = [finding('queue_away')]

@@ -6,7 +6,7 @@ import type { Language } from '../../src/texts/texts.ts'
 
 const NOW = new Date('2026-11-22T10:00:00Z')
 const DEPLOYMENT = { id: 'd-1', name: null }
-const AT = { now: NOW, consoleUrl: 'https://dirsync.example.com', deployment: DEPLOYMENT }
+const AT = { now: NOW, stop: null, consoleUrl: 'https://dirsync.example.com', deployment: DEPLOYMENT }
 const MINUTE = 60_000
 
 // Times are in the zone of the process.

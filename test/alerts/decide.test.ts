@@ -38,7 +38,7 @@ function told({ id }: RaisedAlert, ms: number | null, differs: Partial<Told> = {
 
 const outlook = (differs: Partial<Outlook>): Outlook => ({
   ...{ now: NOW, watchedSince: ago(24 * HOUR), alerts: [], told: [], sent: [], busy: [], waiting: [] },
-  ...{ mutes: [], isQuiet: false },
+  ...{ mutes: [], isQuiet: false, stop: null },
   ...differs,
 })
 

@@ -22,7 +22,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     deadLetters: [{ category: 'duplicate_mobile', state: 'open', count: 10 }],
     runs: [{ state: 'done', count: 500 }],
     endedRuns: [],
-    lastSuccesses: [{ kind: 'changes', age: 100 }],
+    lastSuccesses: [{ kind: 'changes', source: '', age: 100 }],
     halts: [],
     employees: [
       { status: 'in_sync', count: 980 },

@@ -412,6 +412,17 @@ describe('employees out of sync', () => {
     expect(await found()).toEqual([])
   })
 
+  test('do not count where no HR source has their enterprise, since no run brings them in sync', async () => {
+    await under.inSync(9)
+    await sql(
+      `insert into dirsync.employee (enterprise_code, userid, source_hash) values ('E9', 'e10', gen_random_uuid())`,
+    )
+    expect(await rules()).toEqual(['out_of_sync'])
+    const place = { kind: 'postgres', address: 'hr.example/hr' }
+    await plant(store, 'hr_source', { ...place, name: 'shanghai', position: 0, enterprise_codes: [''] })
+    expect(await rules()).not.toContain('out_of_sync')
+  })
+
   test('do not count after the account was switched, as in a first sync', async () => {
     await under.inSync(2)
     await sql('update dirsync.employee set acknowledged_hash = null')

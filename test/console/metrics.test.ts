@@ -20,7 +20,7 @@ const database = duringFile(() => createTestDatabase({ migrated: true }))
 beforeEach(async () => {
   await database.pool.query(`truncate dirsync.sync_run, dirsync.pending, dirsync.dead_letter, dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
     dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_message,
-    dirsync.alert_channel cascade`)
+    dirsync.alert_channel, dirsync.hr_source cascade`)
 })
 
 async function scrape(app: { inject(url: string): Promise<{ statusCode: number; body: string }> }) {
@@ -190,6 +190,26 @@ test('the metrics include the figures that alerts use', async () => {
     'dirsync_alert_deliveries{channel="mail",state="given_up"}': 1,
     'dirsync_alert_deliveries{channel="ops",state="sent"}': 2,
   })
+})
+
+test('with several HR sources, the last success is that of each', async () => {
+  await database.pool.query(`
+    insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values
+      ('shanghai', 0, 'postgresql', 'db', '{E1}'), ('beijing', 1, 'postgresql', 'db', '{E2}');
+    insert into dirsync.sync_run (kind, hr_source, state, finished_at) values
+      ('changes', 'shanghai', 'done', now() - interval '1 hour'), ('changes', 'shanghai', 'done', now()),
+      ('changes', 'beijing', 'failed', now()), ('full', 'beijing', 'done', now() - interval '1 hour'),
+      ('full', '', 'done', now()), ('employees', '', 'done', now())`)
+  await using console = await openApp(database.url)
+  const ages = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
+  const name = 'dirsync_run_last_success_age_seconds'
+  expect(Object.keys(ages).sort()).toEqual([
+    `${name}{kind="changes",source="shanghai"}`,
+    `${name}{kind="employees"}`,
+    `${name}{kind="full",source="beijing"}`,
+  ])
+  expect(ages[`${name}{kind="changes",source="shanghai"}`]).toBeLessThan(60)
+  expect(ages[`${name}{kind="full",source="beijing"}`]).toBeGreaterThanOrEqual(3600)
 })
 
 test('series that are gone from the database are gone from the next scrape', async () => {

@@ -1,7 +1,15 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, readFile } from 'node:fs/promises'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startEmulatorProcess } from '../../src/trial/emulator-process.ts'
+import { SAMPLE } from '../../src/trial/environment.ts'
 import { createTestDatabase } from './postgres.ts'
 import { redisUrl, startRedis } from './redis.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 test('each test database is its own, and is dropped with its connections', async () => {
   const first = await createTestDatabase()
@@ -42,4 +50,30 @@ describe('Redis', { tags: 'redis' }, () => {
     expect(await client.get('a')).toBeNull()
     client.disconnect()
   })
+})
+
+test('an emulator that a run leaves behind ends with it, and no other process', async () => {
+  const [run, other] = [await temporaryFolder(), await temporaryFolder()]
+  await mkdir(join(run, 'children'))
+  const emulator = await startEmulatorProcess(join(run, 'trial/emulator'), SAMPLE.platform)
+  const stranger = await startEmulatorProcess(join(other, 'emulator'), SAMPLE.platform)
+  onTestFinished(() => stranger.stop())
+  const pid = Number(await readFile(join(run, 'trial/emulator/pid'), 'utf8'))
+  // A record that is older than the process which has its number by now.
+  await cp(join(other, 'emulator/pid'), join(run, 'stale/emulator/pid'))
+  const connection = createConnection(Number(new URL(emulator.url).port), '127.0.0.1')
+  await once(connection, 'connect')
+  const ended = once(connection, 'close')
+  connection.on('error', () => {})
+
+  const reaper = spawn('/bin/sh', [join(import.meta.dirname, 'reaper.sh'), run], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  reaper.stdin.end()
+  await once(reaper, 'exit')
+  onTestFinished(() => {
+    if (!connection.destroyed) process.kill(pid, 'SIGKILL')
+  })
+  await ended
+  expect(await stranger.isRunning()).toBe(true)
 })

@@ -7,6 +7,7 @@ import { listSchedules, type Schedule } from '../../src/console/schedules/query.
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { CATALOGUES } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 const EVERY_SECOND = '* * * * * *'
@@ -124,13 +125,13 @@ describe('a paused job', () => {
     expect(rows).toEqual([])
   })
 
-  test('that keeps the directory in step is paused with a warning', async () => {
+  test('that keeps the directory in step is paused with the warning that the console gives', async () => {
     await database.pool.query(
       `insert into dirsync.job_schedule (job, expression, next_due_at)
        select job, '0 2 * * *', now() from unnest(array['sync-changes', 'full-resync', 'retry-due', 'orders']) job`,
     )
-    for (const job of ['sync-changes', 'full-resync', 'retry-due'])
-      expect(await commands.pauseSchedule(job, 'why')).toContain('until')
+    for (const job of ['sync-changes', 'full-resync', 'retry-due'] as const)
+      expect(await commands.pauseSchedule(job, 'why')).toBe(CATALOGUES.en[`schedules.pause.${job}`])
     expect(await commands.pauseSchedule('orders', 'why')).toBeNull()
   })
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { alertOf, FILES } from '../../ops/prometheus/rules.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
-import { FOR_A_DECISION } from '../../src/alerts/rules/work.ts'
+import { NOT_OVERDUE } from '../../src/alerts/rules/work.ts'
 import { EMPLOYEE_STATUSES_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
 import { anchorsOf } from '../docs/pages.ts'
 
@@ -55,7 +55,7 @@ test('the share in sync leaves out the same employees as the built-in alert', ()
   const ratio = groups
     .flatMap(({ rules }) => rules)
     .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_sync:ratio')
-  expect(ratio?.expr).toContain(`{status!~"left|vanished|${FOR_A_DECISION.join('|')}"}`)
+  expect(ratio?.expr).toContain(`{status!~"left|vanished|${NOT_OVERDUE.join('|')}"}`)
 })
 
 test('promtool sees each alert raised, not yet raised, and over', () => {

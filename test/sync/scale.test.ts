@@ -115,6 +115,17 @@ const FEW = ROWS / 4
 describe('whatever the number of employees, rows in the outbox, cases and old runs, few rows are read', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['the metrics, and what alerts are judged by', () => readAlertFacts(pool)],
+    [
+      'the metrics of a source of HR that has had no good run yet',
+      async () => {
+        await pool.query(
+          `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes)
+           values ('beijing', 0, 'postgresql', 'db', '{E0,E1,E2}')`,
+        )
+        await readAlertFacts(pool)
+        await pool.query('delete from dirsync.hr_source')
+      },
+    ],
     ['the overview', () => readOverview(pool)],
     ['the times left', async () => timesLeft(pool, await readPace(pool))],
     ['the time left of one run', () => runTimeLeft(pool, RUN)],

@@ -4,8 +4,11 @@ import { textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'
 import { ago, HOUR_MS, minutes, type RuleDefinition } from './kind.ts'
 
-/** States in which a person has decided, or `held_run` asks for a decision: `out_of_sync` is about the others. */
-export const FOR_A_DECISION = ['held', 'rejected', 'accepted'] as const
+/**
+ * Those about whom a person has decided, or `held_run` asks for a decision, and those whom no run brings in sync: `out_of_sync` is
+ * about the others.
+ */
+export const NOT_OVERDUE = ['held', 'rejected', 'accepted', 'no_source'] as const
 
 export const WORK = {
   /**
@@ -56,7 +59,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     figure: { min: 0, max: 100, default: 98, example: 95 },
     holdsMs: () => HOUR_MS,
     find: (facts, { figure }) => {
-      const all = FOR_A_DECISION.reduce((rest, status) => rest - countOf(facts, status), inScope(facts))
+      const all = NOT_OVERDUE.reduce((rest, status) => rest - countOf(facts, status), inScope(facts))
       const inSync = countOf(facts, 'in_sync')
       if (facts.goodRun === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
       return [{ facts: { share: inSync / all, in_sync: inSync, in_scope: all } }]

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { descriptionText } from '../../texts/beside.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import { isTextKey } from '../../texts/texts.ts'
-import { operationSummaries } from '../../texts/zh-CN/operations.ts'
 import type { Ask } from '../ask.ts'
 import { code, copyable, empty, facts, head, section, table, withCode } from '../ui/parts.ts'
 import type { ApiOperation } from './operations.ts'
@@ -31,7 +31,7 @@ export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: s
           [
             { title: t('api.method'), cell: ({ method }) => code(method) },
             { title: t('api.path'), kind: 'main', cell: ({ path }) => path },
-            { title: t('api.summary'), cell: operation => summaryText(ask, operation) },
+            { title: t('api.summary'), cell: ({ summary }) => descriptionText(ask.language, summary) },
             { title: t('api.role'), cell: ({ role }) => roleName(ask, role) },
           ],
           {
@@ -44,11 +44,6 @@ export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: s
     )}`
 }
 
-/** What an operation does, in the viewer's language. */
-function summaryText({ language }: Ask, { summary }: ApiOperation): string {
-  return language === 'zh-CN' ? (operationSummaries[summary] ?? summary) : summary
-}
-
 function roleName({ t }: Ask, role: string): string {
   return isTextKey(`role.${role}`) ? t(`role.${role}` as TextKey) : role
 }
@@ -58,7 +53,7 @@ export function operationBody(ask: Ask, operation: ApiOperation, origin: string)
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema
   const answer = Object.values(operation.responses[operation.status]?.content ?? {})[0]?.schema
   return html`${head(html`<code>${operation.method} ${operation.path}</code>`)}
-    <p>${summaryText(ask, operation)}</p>
+    <p>${descriptionText(ask.language, operation.summary)}</p>
     ${facts([
       [t('api.role'), roleName(ask, operation.role)],
       [t('api.scopes'), operation['x-scopes'].join(', ')],

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { latestExamination } from '../../doctor/examination.ts'
 import { describeSettings } from '../../doctor/settings.ts'
+import { descriptionText } from '../../texts/beside.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { Doctor } from './doctor.ts'
 import { DoctorResult, SettingsResult } from './query.ts'
-import { doctorBody, meaningText, settingsBody } from './view.ts'
+import { doctorBody, settingsBody } from './view.ts'
 
 export const screen: Screen = { name: 'settings', role: 'admin', endpoints: settings }
 
@@ -30,7 +31,7 @@ function settings(services: Services): Endpoint[] {
         settings: describeSettings(services.env, services.config)
           .map(({ isSet, ...setting }) => ({ ...setting, is_set: isSet }))
           .filter(({ name, meaning, value, group }) =>
-            [name, meaning, meaningText(ask, meaning), value ?? '', group].some(text =>
+            [name, meaning, descriptionText(ask.language, meaning), value ?? '', group].some(text =>
               text.toLowerCase().includes(input.q.toLowerCase()),
             ),
           ),

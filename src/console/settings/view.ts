@@ -1,9 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { CheckResult } from '../../doctor/finding.ts'
 import { actorText } from '../../texts/actor.ts'
+import { descriptionText } from '../../texts/beside.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
-import { meanings } from '../../texts/zh-CN/meanings.ts'
 import type { Ask } from '../ask.ts'
 import {
   actionForm,
@@ -73,16 +73,11 @@ function settingTable(ask: Ask, caption: string, settings: readonly SettingResul
       {
         title: t('settings.meaning'),
         kind: 'spare',
-        cell: ({ meaning }) => withCode(meaningText(ask, meaning)),
+        cell: ({ meaning }) => withCode(descriptionText(ask.language, meaning)),
       },
     ],
     { caption, empty: html`` },
   )
-}
-
-/** What a setting means, in the viewer's language. */
-export function meaningText({ language }: Pick<Ask, 'language'>, meaning: string): string {
-  return language === 'zh-CN' ? (meanings[meaning] ?? meaning) : meaning
 }
 
 function valueText({ t }: Ask, { value, is_set, secret }: SettingResult): SafeHtml | string {

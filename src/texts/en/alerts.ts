@@ -6,7 +6,8 @@ export const alerts = {
   'alert.halt.title': '{place}',
   'alert.halt.what': '{message} Nothing is sent meanwhile; waiting work is kept.',
   'alert.halt.remedy': '{remedy}',
-  'alert.halt.over': 'Work continues by itself.',
+  'alert.halt.over':
+    '{stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
   'alert.paused.title': 'All calls are paused',
   'alert.paused.what': '{message} Nothing is sent until someone resumes them.',
   'alert.paused.remedy':
@@ -48,7 +49,7 @@ export const alerts = {
   'alert.cases_jump.over': 'Their number has stopped rising; the last count was {count, number}.',
   'alert.out_of_sync.title': 'Only {share} of the employees are in sync',
   'alert.out_of_sync.what':
-    'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted.',
+    'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted, nor those without an HR source.',
   'alert.out_of_sync.remedy':
     'See on the overview what the others are waiting for: open cases, activation on the platform, or sending.',
   'alert.out_of_sync.over': 'Enough employees are in sync again.',
@@ -105,7 +106,8 @@ export const alerts = {
     'Work is planned but does not reach the workers. It is kept, and nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.queue_away.remedy':
     'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
-  'alert.queue_away.over': 'It answers again, and work continues by itself.',
+  'alert.queue_away.over':
+    'It answers again. {stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
@@ -128,7 +130,8 @@ export const alerts = {
     'Nothing is read from HR and nothing is sent until it does; nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.database_away.remedy':
     'Start the server or restore the connection to it; `dirsync doctor` says what fails.',
-  'alert.database_away.over': 'It answers again, and work continues by itself.',
+  'alert.database_away.over':
+    'It answers again. {stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
   'alert.dead_channel.title': 'Alerts are not delivered: {subject}',
   'alert.dead_channel.what':
     'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',
