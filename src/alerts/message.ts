@@ -224,7 +224,10 @@ export function alertText(
       ? t('alerts.message.flapping', { what, returns: alert.returns, minutes: CALM_MINUTES })
       : what,
     remedy: t(`alert.${alert.rule}.remedy`, values),
-    over: t(`alert.${alert.rule}.over`, { ...values, stop: stop ?? 'none' }),
+    over: t(`alert.${alert.rule}.over`, {
+      ...values,
+      continues: t('alerts.message.continues', { stop: stop ?? 'none' }),
+    }),
   }
 }
 

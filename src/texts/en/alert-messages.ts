@@ -25,6 +25,8 @@ export const alertMessages = {
   'alerts.message.summary':
     'This channel has had its {most, plural, one {one message} other {# messages}} for this hour. {more, plural, one {# more alert is} other {# more alerts are}} in the console; what still holds at {time} {zone} is sent then.',
   'alerts.message.taken': '{by} is on it{reason, select, none {.} other {: {reason}}}',
+  'alerts.message.continues':
+    '{stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
   'alerts.message.flapping':
     '{what} It comes and goes, and has returned {returns, plural, one {once} other {# times}}: it counts as over only after {minutes} minutes without it.',
   'alerts.message.open': 'Open the console',

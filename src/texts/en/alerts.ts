@@ -6,8 +6,7 @@ export const alerts = {
   'alert.halt.title': '{place}',
   'alert.halt.what': '{message} Nothing is sent meanwhile; waiting work is kept.',
   'alert.halt.remedy': '{remedy}',
-  'alert.halt.over':
-    '{stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
+  'alert.halt.over': '{continues}',
   'alert.paused.title': 'All calls are paused',
   'alert.paused.what': '{message} Nothing is sent until someone resumes them.',
   'alert.paused.remedy':
@@ -106,8 +105,7 @@ export const alerts = {
     'Work is planned but does not reach the workers. It is kept, and nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.queue_away.remedy':
     'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
-  'alert.queue_away.over':
-    'It answers again. {stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
+  'alert.queue_away.over': 'It answers again. {continues}',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
@@ -130,8 +128,7 @@ export const alerts = {
     'Nothing is read from HR and nothing is sent until it does; nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.database_away.remedy':
     'Start the server or restore the connection to it; `dirsync doctor` says what fails.',
-  'alert.database_away.over':
-    'It answers again. {stop, select, paused {All calls are paused: work continues once someone resumes them, in the console or with `dirsync resume`.} halted {Everything is halted: work continues once that is over.} other {Work continues by itself.}}',
+  'alert.database_away.over': 'It answers again. Work continues by itself unless it is paused or halted.',
   'alert.dead_channel.title': 'Alerts are not delivered: {subject}',
   'alert.dead_channel.what':
     'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',

@@ -24,6 +24,8 @@ export const alertMessages = {
   'alerts.message.summary':
     '该渠道一小时内的 {most, plural, other {#}} 条消息额度已用完，另有 {more, plural, other {#}} 条告警，请在控制台查看；到 {time} {zone} 仍未恢复的会再次通知。',
   'alerts.message.taken': '{by} 正在处理{reason, select, none {。} other {：{reason}}}',
+  'alerts.message.continues':
+    '{stop, select, paused {全部调用已暂停，恢复调用后才会继续工作：可在控制台恢复，或运行 `dirsync resume`。} halted {全部已停止，停止解除后才会继续工作。} other {工作会自动继续。}}',
   'alerts.message.flapping':
     '{what}该问题反复出现，已再次出现 {returns, plural, other {#}} 次：连续 {minutes} 分钟不再出现才视为恢复。',
   'alerts.message.open': '打开控制台',

@@ -5,8 +5,7 @@ export const alerts = {
   'alert.halt.title': '{place}',
   'alert.halt.what': '{message}在此期间不会发送，待发送的数据会保留。',
   'alert.halt.remedy': '{remedy}',
-  'alert.halt.over':
-    '{stop, select, paused {全部调用已暂停，恢复调用后才会继续工作：可在控制台恢复，或运行 `dirsync resume`。} halted {全部已停止，停止解除后才会继续工作。} other {已自动恢复工作。}}',
+  'alert.halt.over': '{continues}',
   'alert.paused.title': '全部调用已暂停',
   'alert.paused.what': '{message}恢复之前不会发送任何数据。',
   'alert.paused.remedy': '请在控制台恢复，或运行 `dirsync resume`；也可先询问暂停的人。',
@@ -95,8 +94,7 @@ export const alerts = {
     '已计划的工作无法交给工作进程；这些工作会保留，不会丢失。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.queue_away.remedy':
     '请启动 Redis，恢复与它的网络连接，或为其增加内存、磁盘空间；`dirsync doctor` 会指出问题所在。',
-  'alert.queue_away.over':
-    '队列已恢复。{stop, select, paused {全部调用已暂停，恢复调用后才会继续工作：可在控制台恢复，或运行 `dirsync resume`。} halted {全部已停止，停止解除后才会继续工作。} other {工作会自动继续。}}',
+  'alert.queue_away.over': '队列已恢复。{continues}',
   'alert.hr_sources_differ.title': '各进程的人事数据源设置不一致',
   'alert.hr_sources_differ.what':
     '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
@@ -117,8 +115,7 @@ export const alerts = {
   'alert.database_away.what':
     '恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.database_away.remedy': '请启动数据库服务器，或恢复与它的网络连接；`dirsync doctor` 会指出问题所在。',
-  'alert.database_away.over':
-    '数据库已恢复。{stop, select, paused {全部调用已暂停，恢复调用后才会继续工作：可在控制台恢复，或运行 `dirsync resume`。} halted {全部已停止，停止解除后才会继续工作。} other {工作会自动继续。}}',
+  'alert.database_away.over': '数据库已恢复。除非已暂停或停止，工作会自动继续。',
   'alert.dead_channel.title': '告警无法送达：{subject}',
   'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
   'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
