@@ -67,20 +67,33 @@ export interface Sending {
   hash: string
   /** Fields whose value the platform does not show. */
   untold: EmployeeField[]
+  /** The department to which the employee moves; null: to none. */
+  movingTo: string | null
 }
 
 /**
  * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
  * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
+ * A department that the employee may be in is not deleted. An execution that was overtaken notes nothing: no outcome of it counts.
+ * @param execution of the claim
  */
-export async function noteSending(db: Pool, key: EmployeeKey, { hash, untold }: Sending): Promise<void> {
+export async function noteSending(
+  db: Pool,
+  key: EmployeeKey,
+  execution: number,
+  { hash, untold, movingTo }: Sending,
+): Promise<void> {
   const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
   const statement = {
     text: `update dirsync.employee
            set acknowledged = acknowledged || $3,
-               acknowledged_hash = case when source_hash = $4 then acknowledged_hash end
-           where enterprise_code = $1 and userid = $2`,
-    values: [key.enterpriseCode, key.userid, doubted, hash],
+               acknowledged_hash = case when source_hash = $4 then acknowledged_hash end,
+               moving_to = coalesce($5, moving_to)
+           where enterprise_code = $1 and userid = $2
+             and exists (select from dirsync.pending
+                         where operation = 'update-employee' and enterprise_code = $1 and entity_key = $2
+                           and detail = '' and execution = $6)`,
+    values: [key.enterpriseCode, key.userid, doubted, hash, movingTo, execution],
     query_timeout: WORK_MS,
   }
   await db.query(statement)

@@ -283,7 +283,7 @@ export class JobProcessor {
           ? { result: unfinished('replan', atOnce(claimed)) }
           : { result: planNeverMatches(claimed) }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
-      const note = (sending: Sending) => noteSending(this.#deps.pool, employee, sending)
+      const note = (sending: Sending) => noteSending(this.#deps.pool, employee, claimed.execution, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {

@@ -79,7 +79,9 @@ async function bringInSync(
 
   const untold = fieldsOf(send.filter(({ unit }) => !isTold(unit, actual)))
   const isPlanned = hash === claim.sourceHash
-  if (untold.length > 0 || (send.length > 0 && !isPlanned)) await job.noteSending({ hash, untold })
+  const movingTo = (fieldsOf(send).includes('dept_code') && desired.fields.dept_code) || null
+  if (untold.length > 0 || movingTo !== null || (send.length > 0 && !isPlanned))
+    await job.noteSending({ hash, untold, movingTo })
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 

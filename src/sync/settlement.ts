@@ -242,6 +242,7 @@ with s as materialized (
       platform_state = case when excluded.platform_state = 'unknown' then e.platform_state
                             else excluded.platform_state end,
       dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
+      moving_to = case when excluded.platform_state = 'unknown' then e.moving_to end,
       acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
       queried_at = coalesce(excluded.queried_at, e.queried_at)
 )

@@ -263,6 +263,13 @@ export const DEFECTS: readonly Defect[] = [
     to: 'where false and',
   },
   {
+    name: 'moves-unnoticed',
+    what: 'A department is deleted to which an update without an answer has moved someone.',
+    file: 'sync/reconcile-employee.ts',
+    from: "const movingTo = (fieldsOf(send).includes('dept_code') && desired.fields.dept_code) || null",
+    to: 'const movingTo = null',
+  },
+  {
     name: 'deletes-at-once',
     what: 'A department is deleted as soon as HR has closed it.',
     file: 'directory/department.ts',

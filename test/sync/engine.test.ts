@@ -529,6 +529,32 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(calls.map(call => call.params.dept_code)).toEqual(['C', 'P'])
   })
 
+  once('a department is kept to which an update without an answer may have moved someone', async () => {
+    await company.control('POST', 'departments', [{ dept_code: 'M', dept_name: 'moved to' }])
+    await hr(`insert into department values ('M', null, true, null)`)
+    const move = (dept: string) => hr(`update person set dept_code = $1 where userid = 'e0032'`, [dept])
+    await move('M')
+    // It arrives, and from then on the platform cannot be asked.
+    await faults({ operation: 'employee/update', match: { userid: 'e0032' }, loseAnswer: true })
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await company.onPlatform()).get('e0032')?.dept_code === 'M')
+    await faults({ operation: 'employee/get', match: { userid: 'e0032' }, reset: true })
+    await move('D1')
+    await hr(
+      `update department set active = false, closed_at = now() - interval '2 days' where dept_code = 'M'`,
+    )
+    expect(await spent(() => company.run('departments'))).not.toHaveProperty('department/delete')
+
+    await company.control('DELETE', 'faults')
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => {
+      await hasten()
+      return (await company.db.query('select from dirsync.pending')).rowCount === 0
+    })
+    expect((await company.onPlatform()).get('e0032')).toMatchObject({ dept_code: 'D1' })
+    expect(await spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+  })
+
   once('a refused deletion is one case, which ends when HR keeps the department after all', async () => {
     await faults({
       operation: 'department/delete',
