@@ -1,5 +1,4 @@
-import type { ScheduledTask, TaskOptions } from 'node-cron'
-import cron from 'node-cron'
+import cron, { type ScheduledTask } from 'node-cron'
 import { ConfigError } from '../src/config.ts'
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
@@ -55,11 +54,13 @@ export function settingName(job: string): string {
   return `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** A job as scheduled with the library. */
+/** A job that is scheduled. */
 interface Task {
+  /** Of the library, which only tells the times. */
   task: ScheduledTask
   /** Seconds; see `longestInterval`. */
   interval: number
+  stop(): Promise<void>
 }
 
 interface SchedulerOptions {
@@ -72,7 +73,7 @@ interface SchedulerOptions {
   logger: Logger
 }
 
-/** How often to check whether the clock was put back. */
+/** How often to look at the clock, which may be set meanwhile. */
 const CLOCK_MS = 1000
 /** A starting process deletes ticks that lie further in the future; clocks that differ by less are tolerated. */
 const TOLERATED_AHEAD = '1 minute'
@@ -116,8 +117,8 @@ export class CronScheduler {
   }
 
   /**
-   * After the clock is put back, the same times come again: without this, neither the library nor the rows of past ticks would
-   * let a job run until those times have passed.
+   * After the clock is put back, the same times come again: without this, neither the times that jobs wait for nor the rows of past
+   * ticks would let a job run until those times have passed.
    */
   #watchClock(): void {
     let clockOffset = Date.now() - performance.now()
@@ -127,7 +128,7 @@ export class CronScheduler {
       if (clockOffset > before - CLOCK_MS) return
       this.#rescheduling = this.#rescheduling
         .then(() => this.#scheduleAnew())
-        // The database is away: at least the library's schedules continue.
+        // The database is away: at least the schedules go on.
         .catch((error: Error) => this.#options.logger.debug({ error }, 'not all scheduled anew'))
     }, CLOCK_MS)
   }
@@ -135,7 +136,7 @@ export class CronScheduler {
   async #scheduleAnew(): Promise<void> {
     const { pool, jobs, logger } = this.#options
     logger.warn('the clock was put back: cron jobs are rescheduled')
-    for (const { task } of this.#tasks.values()) await task.destroy()
+    for (const { stop } of this.#tasks.values()) await stop()
     const scheduled = await Promise.allSettled(jobs.map(job => this.#schedule(job)))
     await forgetTicks(pool, jobs, '0')
     for (const result of scheduled) if (result.status === 'rejected') throw result.reason
@@ -153,7 +154,7 @@ export class CronScheduler {
     this.#isStarted = false
     clearInterval(this.#watch)
     await this.#rescheduling
-    for (const { task } of this.#tasks.values()) await task.destroy()
+    for (const { stop } of this.#tasks.values()) await stop()
     this.#tasks.clear()
     await this.#serving
     await Promise.all(this.#running)
@@ -167,14 +168,12 @@ export class CronScheduler {
       logger.info({ job: job.name, dueAt: missed }, 'a tick was missed while nothing ran: running it now')
       this.#start(scheduled, missed)
     }
-    const task = cron.schedule(expression, ({ date }) => this.#start(scheduled, date), {
-      noOverlap: true,
-      // A process that slept or was busy when a tick was due runs it late, the latest one only; the default drops it.
-      missedExecutionTolerance: Number.POSITIVE_INFINITY,
-      suppressMissedWarning: true,
-      logger: libraryLogger(logger),
-    })
-    const timed = { task, interval: longestInterval(expression, task, new Date()) }
+    const task = cron.createTask(expression, () => {})
+    const timed = {
+      task,
+      interval: longestInterval(expression, task, new Date()),
+      stop: atEachTime(task, dueAt => this.#start(scheduled, dueAt)),
+    }
     this.#tasks.set(job, timed)
     await rememberNext(pool, scheduled, timed)
   }
@@ -265,10 +264,40 @@ async function outcomeOf(
   }
 }
 
-/** The library's own messages go to our log; they repeat ours, so they are for debugging. */
-function libraryLogger(logger: Logger): NonNullable<TaskOptions['logger']> {
-  const tell = (message: string | Error) => logger.debug({ component: 'node-cron' }, String(message))
-  return { info: tell, warn: tell, error: tell, debug: tell }
+/**
+ * Runs something at each time of a schedule, unless it is still running. A process that slept or was busy when a time came runs it
+ * late, and waits for the next time from then on. The library's own timer would go through every time that was missed: after
+ * a clock has jumped ahead, that keeps the process busy for minutes or for ever.
+ * @returns ends it
+ */
+function atEachTime(task: ScheduledTask, run: (dueAt: Date) => Promise<void>): () => Promise<void> {
+  let dueAt = nextTime(task)
+  let isRunning = false
+  let timer: NodeJS.Timeout
+  const wait = () => {
+    timer = setTimeout(look, Math.min(dueAt.getTime() - Date.now(), CLOCK_MS))
+  }
+  const look = () => {
+    if (Date.now() >= dueAt.getTime()) {
+      if (!isRunning) {
+        isRunning = true
+        void run(dueAt).finally(() => {
+          isRunning = false
+        })
+      }
+      dueAt = nextTime(task)
+    }
+    wait()
+  }
+  wait()
+  return async () => {
+    clearTimeout(timer)
+    await task.destroy()
+  }
+}
+
+function nextTime(task: ScheduledTask): Date {
+  return task.getNextRuns(1)[0] as Date
 }
 
 /** The tick of a job that was due while no scheduler ran; null without one. */
@@ -297,8 +326,6 @@ async function rememberNext(
   { job, expression }: ScheduledJob,
   { task, interval }: Task,
 ): Promise<void> {
-  const next = task.getNextRun()
-  if (!next) return
   await db.query(
     `insert into dirsync.job_schedule as s (job, expression, next_due_at, interval_seconds, time_zone)
      values ($1, $2, $3, $4, $5)
@@ -307,7 +334,7 @@ async function rememberNext(
          interval_seconds = excluded.interval_seconds, time_zone = excluded.time_zone,
          in_force_since = case when s.expression = excluded.expression and s.interval_seconds is not null
                                then s.in_force_since else now() end`,
-    [job.name, expression, next, interval, ownZone()],
+    [job.name, expression, nextTime(task), interval, ownZone()],
   )
 }
 
