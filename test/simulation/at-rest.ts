@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { qualified } from '../../src/directory/employee.ts'
-import { childrenOf, type Department } from './departments.ts'
+import { childrenOf, type Department, type Tree } from './departments.ts'
 import { enterpriseOf, nameIn } from './stage.ts'
 
 /**
@@ -24,7 +24,13 @@ export interface AtRest<Person extends Row> {
   /** Employees whom someone has changed on the platform, past dirsync. */
   touched: ReadonlySet<string>
   /** By name; without them none is looked at. */
-  departments?: { hr: ReadonlyMap<string, Department>; platform: ReadonlySet<string> }
+  departments?: { tree: Tree; hr: ReadonlyMap<string, Department>; platform: ReadonlySet<string> }
+  /** Without them none is looked at. */
+  openids?: {
+    merchants: readonly string[]
+    /** By the name of the employee and the merchant. */
+    platform: ReadonlyMap<string, string>
+  }
 }
 
 /** The fields in which the platform differs from HR's row; empty: in none. */
@@ -46,6 +52,7 @@ export async function breachesAtRest<Person extends Row>(
     ...(await miscounted(db)).map(what => `at rest: ${what}`),
     ...(await untrue(db, world)).map(what => `at rest: ${what}`),
     ...(await undeleted(db, world)).map(what => `at rest: ${what}`),
+    ...(await unbound(db, world)).map(what => `at rest: ${what}`),
   ]
 }
 
@@ -161,6 +168,8 @@ async function undeleted<Person extends Row>(
   { hr, platform, departments }: AtRest<Person>,
 ): Promise<string[]> {
   if (!departments) return []
+  const hasOthersBelow = (name: string) =>
+    childrenOf(departments.tree, name).some(child => departments.platform.has(child))
   const { rows } = await db.query<{ name: string }>(
     `select ${nameIn('d', 'dept_code')} as name from dirsync.department d
      where parent_code is not null and rejected_run is null
@@ -176,6 +185,24 @@ async function undeleted<Person extends Row>(
   return rows
     .map(({ name }) => name)
     .filter(name => departments.platform.has(name) && departments.hr.get(name)?.active !== true)
-    .filter(name => !peopled.has(name) && !childrenOf(name).some(child => departments.platform.has(child)))
+    .filter(name => !peopled.has(name) && !hasOthersBelow(name))
     .map(name => `${name} has not been deleted`)
+}
+
+/** Employees of both whose open id for a merchant is another one than the platform's, and open ids that the platform lacks. */
+async function unbound<Person extends Row>(
+  db: pg.Pool,
+  { hr, platform, openids }: AtRest<Person>,
+): Promise<string[]> {
+  if (!openids) return []
+  const { rows } = await db.query<{ name: string; openid: string }>(
+    `select ${nameIn('b', 'userid')} || ' ' || seller_appid as name, open_userid as openid from dirsync.openid_binding b`,
+  )
+  const bound = new Map(rows.map(({ name, openid }) => [name, openid]))
+  const due = [...hr].flatMap(([name, { active }]) =>
+    active && platform.has(name) ? openids.merchants.map(merchant => `${name} ${merchant}`) : [],
+  )
+  return [...new Set([...due, ...bound.keys()])]
+    .filter(name => !bound.has(name) || bound.get(name) !== openids.platform.get(name))
+    .map(name => `${name}: the open id is ${bound.get(name)}, on the platform ${openids.platform.get(name)}`)
 }

@@ -1,8 +1,5 @@
 import { qualified } from '../../src/directory/employee.ts'
-import type { SimulatedHr } from './hr.ts'
-import type { SimulatedPlatform } from './platform.ts'
-import { PRESENT, type Process } from './process.ts'
-import { enterpriseOf } from './stage.ts'
+import { enterpriseOf, keyOf } from './stage.ts'
 
 /** A row of HR's table. */
 export interface Department {
@@ -11,27 +8,44 @@ export interface Department {
   active: boolean
 }
 
-/** Those of each enterprise, by code. The platform never deletes the one that is above all others. */
-export const TREE: Readonly<Record<string, string | null>> = { D0: null, D1: 'D0', D2: 'D1', D3: 'D0' }
+/** The code above each code, whether HR still has them or not. The platform never deletes the one that is above all others. */
+export type Tree = Readonly<Record<string, string | null>>
+
+/** That of each enterprise of the simulation. */
+export const TREE: Tree = { D0: null, D1: 'D0', D2: 'D1', D3: 'D0' }
 
 export function codesOf(enterprise: string): string[] {
   return Object.keys(TREE).map(code => qualified(enterprise, code))
 }
 
-/** Those directly below one, whether HR still has them or not. */
-export function childrenOf(name: string): string[] {
-  return codesOf(enterpriseOf(name)).filter(
-    child => qualified(enterpriseOf(name), TREE[child.slice(-2)] ?? '') === name,
-  )
+/** Those directly below one. */
+export function childrenOf(tree: Tree, name: string): string[] {
+  return Object.keys(tree)
+    .filter(code => tree[code] === keyOf(name))
+    .map(code => qualified(enterpriseOf(name), code))
+}
+
+/** What HR has and the platform holds, by name, at this moment. */
+export interface Directory {
+  tree: Tree
+  hr: {
+    departments: ReadonlyMap<string, Department>
+    people: ReadonlyMap<string, { dept_code: string; active: boolean }>
+  }
+  platform: {
+    departments: ReadonlySet<string>
+    employees: ReadonlyMap<string, { dept_code: string | null }>
+  }
 }
 
 /**
  * Holds each deletion against what could be known. A worker reads HR, perhaps once for several jobs, then what is known of the
- * platform, and then it calls: no reason to keep the department may have lasted from that reading until the call.
+ * platform, and then it calls: no reason to keep the department may have lasted from that reading until the call. The simulation
+ * has it look as things happen, `test/chaos` afterwards, by what HR and the platform have written down.
  */
 export class DepartmentWatch {
-  readonly #hr: SimulatedHr
-  readonly #platform: SimulatedPlatform
+  readonly #directory: Directory
+  readonly #graceMs: number
   #clock = 0
   #passed = 0
   /** When each reason to keep a department was absent last. */
@@ -43,9 +57,9 @@ export class DepartmentWatch {
   /** When the reading began that serves a worker for a department. */
   readonly #begun = new Map<string, number>()
 
-  constructor(hr: SimulatedHr, platform: SimulatedPlatform) {
-    this.#hr = hr
-    this.#platform = platform
+  constructor(directory: Directory, graceMs: number) {
+    this.#directory = directory
+    this.#graceMs = graceMs
   }
 
   reset(): void {
@@ -57,9 +71,10 @@ export class DepartmentWatch {
   look(seconds = 0): void {
     this.#clock += 1
     this.#passed += seconds
-    if (this.#hr.departments.size === 0) return
-    for (const name of new Set([...this.#hr.departments.keys(), ...this.#platform.departments])) {
-      if (!this.#hr.departments.get(name)?.active)
+    const { hr, platform } = this.#directory
+    if (hr.departments.size === 0) return
+    for (const name of new Set([...hr.departments.keys(), ...platform.departments])) {
+      if (!hr.departments.get(name)?.active)
         // Where the clock is put back, they are gone from then on.
         this.#gone.set(name, Math.min(this.#passed, this.#gone.get(name) ?? this.#passed))
       const reasons = this.#reasonsFor(name)
@@ -68,43 +83,44 @@ export class DepartmentWatch {
     }
   }
 
-  reads(process: Process, source: string): void {
+  reads(worker: string, source: string): void {
     this.look()
-    this.#read.set(`${process.name} ${source}`, this.#clock)
+    this.#read.set(`${worker} ${source}`, this.#clock)
   }
 
-  /** A worker is given the department. */
-  begins(process: Process, name: string): void {
+  /** A worker is given the department, of a source that it may have read. */
+  begins(worker: string, name: string, source = ''): void {
     this.look()
-    const read = this.#read.get(`${process.name} ${this.#hr.sourceOf(name)}`)
-    this.#begun.set(`${process.name} ${name}`, read ?? this.#clock)
+    const read = this.#read.get(`${worker} ${source}`)
+    this.#begun.set(`${worker} ${name}`, read ?? this.#clock)
   }
 
-  /** Why a process must not delete a department. */
-  objections(process: Process, name: string): string[] {
+  /** Why a worker must not delete a department. @param waits whether it is to wait for the end of the grace period */
+  objections(worker: string, name: string, waits = true): string[] {
     this.look()
-    const begun = this.#begun.get(`${process.name} ${name}`) ?? 0
-    const waited = process.settings.limits.departmentGraceMs > 0
+    const begun = this.#begun.get(`${worker} ${name}`) ?? 0
     return REASONS.filter(
       reason =>
         (this.#absent.get(`${name} ${reason}`) ?? -1) < begun &&
-        (waited || reason !== 'its time has not come'),
+        (waits || reason !== 'its time has not come'),
     )
   }
 
   #reasonsFor(name: string): Reason[] {
-    const { departments, people } = this.#hr
-    const { employees, departments: kept } = this.#platform
-    const isIn = ([employee, { dept_code }]: [string, { dept_code: string }]) =>
-      qualified(enterpriseOf(employee), dept_code) === name
+    const {
+      tree,
+      hr: { departments, people },
+      platform: { employees, departments: kept },
+    } = this.#directory
+    const isIn = ([employee, { dept_code }]: [string, { dept_code: string | null }]) =>
+      dept_code !== null && qualified(enterpriseOf(employee), dept_code) === name
     const gone = this.#gone.get(name)
     const holds: Record<Reason, boolean> = {
       'HR has it': departments.get(name)?.active === true,
       'HR has employees in it': [...people].some(row => isIn(row) && row[1].active),
       'the platform has employees in it': [...employees].some(isIn),
-      'there are others below it': childrenOf(name).some(child => kept.has(child)),
-      'its time has not come':
-        gone === undefined || this.#passed - gone < PRESENT.limits.departmentGraceMs / 1000,
+      'there are others below it': childrenOf(tree, name).some(child => kept.has(child)),
+      'its time has not come': gone === undefined || this.#passed - gone < this.#graceMs / 1000,
     }
     return REASONS.filter(reason => holds[reason])
   }

@@ -79,7 +79,7 @@ export async function happen(
       }
       // HR closes what is below a department, too; of one that is above all others it would be suspect.
       const isTop = TREE[keyOf(name)] === null
-      const concerned = next.change === 'open' || isTop ? [name] : [name, ...childrenOf(name)]
+      const concerned = next.change === 'open' || isTop ? [name] : [name, ...childrenOf(TREE, name)]
       for (const each of concerned) {
         if (next.empties) await emptyDepartment(world, known, each)
         const department = { parent: TREE[keyOf(each)] ?? null, active: next.change === 'open' }

@@ -1,5 +1,6 @@
 import type { SourceScope } from '../../src/hr/sources.ts'
 import { breachesAtRest, differing, unrecognisedSwaps, untrue } from './at-rest.ts'
+import { TREE } from './departments.ts'
 import type { Person } from './hr.ts'
 import type { Process } from './process.ts'
 import { enterpriseOf, nameIn } from './stage.ts'
@@ -60,7 +61,9 @@ export function expectDue(
   process: Process,
   name: string,
 ): void {
-  breaches.push(...departments.objections(process, name).map(why => `${name} was deleted although ${why}`))
+  const waits = process.settings.limits.departmentGraceMs > 0
+  const objections = departments.objections(process.name, name, waits)
+  breaches.push(...objections.map(why => `${name} was deleted although ${why}`))
   if (rejected.has(name)) breaches.push(`${name} was deleted although a person has rejected that`)
 }
 
@@ -142,7 +145,7 @@ export async function expectOthersInSync(
     platform: platform.employees,
     fields: FIELDS,
     touched,
-    departments: { hr: hr.departments, platform: platform.departments },
+    departments: { tree: TREE, hr: hr.departments, platform: platform.departments },
   })
   breaches.push(...found.map(what => `while ${away.name} is away: ${what}`))
 }
@@ -173,7 +176,7 @@ export async function expectAtRest(world: World, known: Known): Promise<void> {
     platform: platform.employees,
     fields: FIELDS,
     touched,
-    departments: { hr: hr.departments, platform: platform.departments },
+    departments: { tree: TREE, hr: hr.departments, platform: platform.departments },
   })
   known.breaches.push(...found)
 }

@@ -112,7 +112,7 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
     )
   const common = { pool, logger: SILENT, limits }
   // As where one process plans, and another one works: neither knows what the other has read.
-  const [planned, worked] = [hrOf(() => {}), hrOf(source => departments.reads(process, source))]
+  const [planned, worked] = [hrOf(() => {}), hrOf(source => departments.reads(process.name, source))]
   return {
     processor: new JobProcessor({
       ...common,

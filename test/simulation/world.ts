@@ -12,7 +12,7 @@ import { finishRuns } from '../../src/sync/run.ts'
 import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { claimSources, type KnownSource, sourcesFor } from '../../src/sync/sources.ts'
 import { clocks } from './clocks.ts'
-import { type Department, DepartmentWatch } from './departments.ts'
+import { type Department, DepartmentWatch, TREE } from './departments.ts'
 import { type Person, SimulatedHr } from './hr.ts'
 import { type Held, SimulatedPlatform } from './platform.ts'
 import { type Activity, OLDER, PRESENT, Process, SILENT, sourceOf } from './process.ts'
@@ -97,7 +97,10 @@ export class World {
     this.#watchers = [PRESENT, OLDER].map(({ employeesSql }) =>
       sourceOf(this.hr.watched(), employeesSql, false),
     )
-    this.departments = new DepartmentWatch(this.hr, this.platform)
+    this.departments = new DepartmentWatch(
+      { tree: TREE, hr: this.hr, platform: this.platform },
+      PRESENT.limits.departmentGraceMs,
+    )
     this.platform.onEffect = () => this.departments.look()
   }
 
@@ -356,8 +359,10 @@ export class World {
       case 'work': {
         const job = this.queue.take(process)
         if (!job) return
-        for (const { enterpriseCode, entityKey } of job.keys.map(parseJobKey))
-          this.departments.begins(process, qualified(enterpriseCode, entityKey))
+        for (const { enterpriseCode, entityKey } of job.keys.map(parseJobKey)) {
+          const name = qualified(enterpriseCode, entityKey)
+          this.departments.begins(process.name, name, this.hr.sourceOf(name))
+        }
         try {
           await (await process.engine.processor.process(job, new AbortController().signal)).ended
           this.queue.done(job)
