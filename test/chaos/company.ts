@@ -1,7 +1,9 @@
 import pg from 'pg'
+import type { Department } from '../simulation/departments.ts'
+import { type Change, CODES, downFrom, seedOf, TOP, TREE, upFrom } from './departments.ts'
 import type { Dice } from './dice.ts'
 
-/** The invented company: its HR table, which people edit all the time, and every value that HR has ever had. */
+/** The invented company: its HR tables, which people edit all the time, and every value that HR has ever had. */
 
 export interface Person {
   userid: string
@@ -17,21 +19,33 @@ export interface Person {
 export const FIELDS = ['name', 'mobile', 'email', 'dept_code', 'entry_day'] as const
 type Field = (typeof FIELDS)[number]
 
-export const MAPPING = 'select userid, name, mobile, email, dept_code, entry_day, active from person\n'
+export const MAPPINGS = {
+  HR_EMPLOYEES_SQL: 'select userid, name, mobile, email, dept_code, entry_day, active from person\n',
+  HR_DEPARTMENTS_SQL: 'select dept_code, parent_code, active from department\n',
+}
+
+/** An account as the emulator is given it, in step with HR. */
+export function accountOf({ active, ...held }: Person): object {
+  return { ...held, mobile_area: 86 }
+}
 
 /** Rows as `userid`, and the columns that change. */
 type Edit = { userid: string } & Partial<Pick<Person, Field>>
 
-const DEPARTMENTS = ['D0', 'D1', 'D2', 'D3', 'D4']
+/** Of those who move, so many do to a department that is closed. */
+const STRAY_SHARE = 0.05
 /** As people keep HR: one to three rows at a time. */
 const EDIT_EVERY_MS = 500
 
 export class Company {
-  readonly people: readonly Person[]
+  /** Those who have an account on the platform. */
+  readonly people: Person[]
   readonly #hr: pg.Pool
   /** By user id and field, whatever HR has had. */
   readonly #history = new Map<string, Set<string>>()
   #numbers = 0
+  #hired = 0
+  readonly #open = new Set(CODES)
   #editing: NodeJS.Timeout | undefined
   edits = 0
 
@@ -43,34 +57,86 @@ export class Company {
       query_timeout: 5000,
     })
     this.#hr.on('error', () => {})
-    this.people = Array.from({ length: employees }, (_, i) => ({
-      userid: `e${String(i).padStart(4, '0')}`,
-      name: `Person ${i}`,
-      mobile: `1990000${String(i).padStart(4, '0')}`,
-      email: `e${i}@example.com`,
-      dept_code: DEPARTMENTS[i % DEPARTMENTS.length] as string,
-      entry_day: `2020-01-${String((i % 28) + 1).padStart(2, '0')}`,
-      active: true,
-    }))
-    for (const person of this.people) this.#note(person)
+    this.people = Array.from({ length: employees }, (_, i) =>
+      this.#newPerson((i % 3 === 0 && CODES[(i / 3) % CODES.length]) || TOP),
+    )
   }
 
-  /** Without a primary key, so that HR can be doubled. */
+  /**
+   * People without a primary key, so that HR can be doubled. HR itself writes down who was in which department, and which were
+   * open, from when on. Rows that a disturbance takes away for a while are there all along by that.
+   */
   async seed(): Promise<void> {
     await this.#hr.query(`
       create table person (userid text, name text, mobile text, email text, dept_code text, entry_day date, active boolean);
-      create index on person (userid)`)
-    await this.#hr.query('insert into person select * from jsonb_populate_recordset(null::person, $1)', [
-      JSON.stringify(this.people),
-    ])
+      create index on person (userid);
+      create table department (dept_code text primary key, parent_code text, active boolean);
+      create table past (id bigserial, of text, key text, value text, at timestamptz default clock_timestamp());
+      create function note_person() returns trigger language plpgsql as $$ begin
+        insert into past (of, key, value) values ('person', new.userid, new.dept_code); return null; end $$;
+      create function note_department() returns trigger language plpgsql as $$ begin
+        insert into past (of, key, value)
+        values ('department', coalesce(new.dept_code, old.dept_code), coalesce(new.active, false)); return null; end $$;
+      create trigger noted after insert or update of dept_code on person for each row execute function note_person();
+      create trigger noted after insert or update or delete on department for each row execute function note_department()`)
+    await this.#insert(this.people)
+    await this.#hr.query(
+      'insert into department select * from jsonb_populate_recordset(null::department, $1)',
+      [JSON.stringify(CODES.map(dept_code => ({ dept_code, parent_code: TREE[dept_code], active: true })))],
+    )
   }
 
   /** What an emulator begins with that is in step with HR. */
   platformSeed(): object {
     return {
-      departments: DEPARTMENTS.map(dept_code => ({ dept_code, dept_name: dept_code })),
-      employees: this.people.map(({ active, ...held }) => ({ ...held, mobile_area: 86 })),
+      departments: CODES.map(seedOf),
+      employees: this.people.map(accountOf),
     }
+  }
+
+  /** New people in HR, who have no account on the platform so far. */
+  async hire(count: number): Promise<Person[]> {
+    const hired = Array.from({ length: count }, () => this.#newPerson(TOP))
+    await this.#insert(hired)
+    return hired
+  }
+
+  /** Those that HR has open, but for the one above all others. */
+  get openDepartments(): string[] {
+    return [...this.#open].filter(code => code !== TOP)
+  }
+
+  get closedDepartments(): string[] {
+    return CODES.filter(code => !this.#open.has(code))
+  }
+
+  /** With those below. @param isGone whether HR has no row of it any more */
+  async closeDepartment(code: string, isGone: boolean): Promise<void> {
+    const codes = downFrom(code)
+    for (const each of codes) this.#open.delete(each)
+    const close = isGone ? 'delete from department' : 'update department set active = false'
+    await this.#hr.query(`${close} where dept_code = any ($1)`, [codes])
+  }
+
+  /** Whoever is in one of these moves to another one that is open. */
+  async emptyDepartments(codes: string[], dice: Dice): Promise<void> {
+    const { rows } = await this.#hr.query<{ userid: string }>(
+      'select distinct userid from person where dept_code = any ($1) order by 1',
+      [codes],
+    )
+    const others = [...this.#open].filter(code => !codes.includes(code))
+    await this.edit(rows.map(({ userid }) => ({ userid, dept_code: dice.pick(others) })))
+  }
+
+  /** With those above. */
+  async openDepartment(code: string): Promise<void> {
+    const codes = upFrom(code)
+    await this.#hr.query(
+      `insert into department select d.*, true from unnest($1::text[], $2::text[]) d
+       on conflict (dept_code) do update set active = true`,
+      [codes, codes.map(each => TREE[each] ?? null)],
+    )
+    for (const each of codes) this.#open.add(each)
   }
 
   /** Does to HR's database what nothing in dirsync may do. */
@@ -122,6 +188,14 @@ export class Company {
     await this.edit(rows.map(({ userid }) => ({ userid, mobile: this.#newMobile() })))
   }
 
+  /** Departments that are to be on the platform: HR has them open, or has people in them or below them. */
+  async neededDepartments(): Promise<string[]> {
+    const { rows } = await this.#hr.query<{ code: string }>(
+      'select dept_code as code from department where active union select dept_code from person where active',
+    )
+    return [...new Set(rows.flatMap(({ code }) => upFrom(code)))]
+  }
+
   async rename(userids: string[]): Promise<void> {
     await this.edit(userids.map(userid => ({ userid, name: this.#newName() })))
   }
@@ -131,6 +205,21 @@ export class Company {
       'select userid, name, mobile, email, dept_code, entry_day::text, active from person order by userid',
     )
     return new Map(rows.map(row => [row.userid, row]))
+  }
+
+  async departments(): Promise<Map<string, Department>> {
+    const { rows } = await this.#hr.query<Department & { code: string }>(
+      'select dept_code as code, parent_code as parent, active from department',
+    )
+    return new Map(rows.map(({ code, ...department }) => [code, department]))
+  }
+
+  /** What HR has had, oldest first. */
+  async past(): Promise<Change[]> {
+    const { rows } = await this.#hr.query<Change>(
+      'select of, key, value, (extract(epoch from at) * 1000)::float8 as at from past order by id',
+    )
+    return rows
   }
 
   async close(): Promise<void> {
@@ -143,7 +232,7 @@ export class Company {
     switch (dice.between(0, 11)) {
       case 0:
       case 1:
-        return { userid, dept_code: dice.pick(DEPARTMENTS) }
+        return { userid, dept_code: dice.pick(dice.roll() < STRAY_SHARE ? CODES : [...this.#open]) }
       case 2:
         return { userid, email: `${userid}.${this.#next()}@example.com` }
       case 3:
@@ -156,6 +245,28 @@ export class Company {
       default:
         return { userid, name: this.#newName() }
     }
+  }
+
+  #newPerson(dept_code: string): Person {
+    const i = this.#hired
+    this.#hired += 1
+    const person = {
+      userid: `e${String(i).padStart(4, '0')}`,
+      name: `Person ${i}`,
+      mobile: `1990000${String(i).padStart(4, '0')}`,
+      email: `e${i}@example.com`,
+      dept_code,
+      entry_day: `2020-01-${String((i % 28) + 1).padStart(2, '0')}`,
+      active: true,
+    }
+    this.#note(person)
+    return person
+  }
+
+  async #insert(people: readonly Person[]): Promise<void> {
+    await this.#hr.query('insert into person select * from jsonb_populate_recordset(null::person, $1)', [
+      JSON.stringify(people),
+    ])
   }
 
   #note({ userid, ...values }: Edit): void {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Link } from '../helpers/link.ts'
-import type { Company } from './company.ts'
+import { accountOf, type Company } from './company.ts'
+import { downFrom, upFrom } from './departments.ts'
 import type { Dice } from './dice.ts'
 import type { Kills } from './kills.ts'
 import type { Money } from './money.ts'
@@ -29,7 +30,17 @@ export interface Chaos {
 
 export interface Disturbance {
   /** What is disturbed. Of each, one disturbance at a time; of processes and people several. */
-  of: 'process' | 'postgres' | 'redis' | 'network' | 'disk' | 'clock' | 'hr' | 'platform' | 'person'
+  of:
+    | 'process'
+    | 'postgres'
+    | 'redis'
+    | 'network'
+    | 'disk'
+    | 'clock'
+    | 'hr'
+    | 'department'
+    | 'platform'
+    | 'person'
   name: string
   /** How often it comes, against others. */
   weight: number
@@ -40,6 +51,9 @@ export interface Disturbance {
   /** Does it, waits as long as it lasts, and undoes it. @returns a text: what there is to say about it */
   happen(chaos: Chaos, dice: Dice): Promise<unknown>
 }
+
+/** Otherwise what someone else edits meanwhile would be lost. */
+const WHOLE_TABLE = 'lock table person in share row exclusive mode'
 
 export const DISTURBANCES: readonly Disturbance[] = [
   {
@@ -178,6 +192,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     },
   },
   ...whatHappensToHr(),
+  ...whatHappensToDepartments(),
   ...whatThePlatformDoes(),
   ...whatPeopleDo(),
 ]
@@ -197,11 +212,11 @@ function whatHappensToHr(): Disturbance[] {
   })
   return [
     altered('HR emptied', [
-      'create table kept as select * from person; delete from person',
+      `${WHOLE_TABLE}; create table kept as select * from person; delete from person`,
       'insert into person select * from kept; drop table kept',
     ]),
     altered('HR doubled', [
-      'insert into person select * from person',
+      `${WHOLE_TABLE}; insert into person select * from person`,
       'delete from person p using person q where p.userid = q.userid and p.ctid > q.ctid',
     ]),
     altered('HR renamed', ['alter table person rename to people', 'alter table people rename to person']),
@@ -219,6 +234,20 @@ function whatHappensToHr(): Disturbance[] {
     ]),
     {
       of: 'hr',
+      name: 'people hired',
+      weight: 3,
+      async happen(chaos, dice) {
+        const { company, platform } = chaos
+        const hired = await company.hire(dice.between(3, 15))
+        // Until then the platform does not know them.
+        await lasting(chaos, dice.between(0, 10))
+        await insist(() => platform.control('POST', 'employees', hired.map(accountOf)))
+        company.people.push(...hired)
+        return `${hired.length}`
+      },
+    },
+    {
+      of: 'hr',
       name: 'HR edited in bulk',
       weight: 3,
       happen: ({ company }, dice) => company.editMany(dice, dice.between(10, 90)),
@@ -232,6 +261,69 @@ function whatHappensToHr(): Disturbance[] {
         awayFor(chaos, chaos.hrServer, dice.pick(['fast', 'immediate', 'killed']), dice.between(0, 20)),
     },
   ]
+}
+
+function whatHappensToDepartments(): Disturbance[] {
+  return [
+    {
+      of: 'department',
+      name: 'HR departments emptied',
+      weight: 2,
+      async happen(chaos, dice) {
+        await chaos.company.change(
+          'alter table department rename to kept_department; create table department (like kept_department)',
+        )
+        await lasting(chaos, dice.between(4, 25))
+        await insist(() =>
+          chaos.company.change('drop table department; alter table kept_department rename to department'),
+        )
+      },
+    },
+    {
+      of: 'department',
+      name: 'department closed',
+      weight: 14,
+      async happen(chaos, dice) {
+        const { company } = chaos
+        const noticed = await openByDirsync(chaos)
+        const open = company.openDepartments.filter(code => noticed.has(code))
+        if (open.length === 0) return 'none is open'
+        const lowest = open.filter(each => downFrom(each).length === 1)
+        const code = dice.pick(dice.roll() < 0.3 || lowest.length === 0 ? open : lowest)
+        const isGone = dice.roll() < 0.3
+        const emptied = dice.pick(['first', 'first', 'first', 'later', 'never'])
+        if (emptied === 'first') await company.emptyDepartments(downFrom(code), dice)
+        await company.closeDepartment(code, isGone)
+        if (emptied === 'later') {
+          await lasting(chaos, dice.between(0, 15))
+          await insist(() => company.emptyDepartments(downFrom(code), dice))
+        }
+        return `${code}${isGone ? ', gone' : ''}, emptied ${emptied}`
+      },
+    },
+    {
+      of: 'department',
+      name: 'department opened again',
+      weight: 4,
+      async happen({ company, platform }, dice) {
+        const closed = company.closedDepartments
+        if (closed.length === 0) return 'none is closed'
+        const code = dice.pick(closed)
+        await company.openDepartment(code)
+        await insist(() => platform.putBackDepartments(upFrom(code)))
+        return code
+      },
+    },
+  ]
+}
+
+/** Departments that dirsync knows to be open: one that is closed before anyone has seen it open again counts as deleted. */
+async function openByDirsync({ db }: Chaos): Promise<Set<string>> {
+  const { rows } = await db.query<{ code: string }>(
+    `select dept_code as code from dirsync.department
+     where active and first_missing_at is null and deleted_at is null`,
+  )
+  return new Set(rows.map(({ code }) => code))
 }
 
 function whatThePlatformDoes(): Disturbance[] {
@@ -301,7 +393,7 @@ function whatPeopleDo(): Disturbance[] {
   const unfinished = `select id from dirsync.sync_run where state in ('requested', 'planning', 'running') and cancelled_at is null order by id`
   const cases = `select id from dirsync.dead_letter where state <> 'resolved' order by id`
   return [
-    decides('approve', 14, held, 'approve($1)'),
+    decides('approve', 20, held, 'approve($1)'),
     decides('reject', 1, held, `reject($1, 'chaos')`),
     decides('cancel', 3, unfinished, `cancel($1, 'chaos')`),
     decides('retry', 4, cases, 'retry($1)'),

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { breachesAtRest, differing } from '../simulation/at-rest.ts'
 import { FIELDS, type Person } from './company.ts'
+import { GRACE_S, TREE, undueDeletions } from './departments.ts'
 import { type Chaos, insist } from './disturbances.ts'
-import { LIMIT } from './platform.ts'
+import { LIMIT, MERCHANTS } from './platform.ts'
 
 /** Lets a deployment come to rest after chaos, and holds what it then is against what must hold. */
 
@@ -60,6 +61,8 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
   await db.query(`select dirsync.resync('changes')`)
   isReached &&= await resting()
   const unexplained = isReached ? await withoutCase(chaos) : []
+  // Some were deleted while HR opened them again, and people are sent to some that are closed.
+  await platform.putBackDepartments(await company.neededDepartments())
   let retriedCases = 0
   for (let time = 1; time <= RETRIES && isReached; time++) {
     const { rows: cases } = await db.query<{ id: string }>(
@@ -67,6 +70,12 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
     )
     if (time === 1) retriedCases = cases.length
     for (const { id } of cases) await db.query('select dirsync.retry($1)', [id]).catch(() => {})
+    isReached &&= await resting()
+  }
+  // What is closed is noticed first, and deleted once its time is over.
+  for (const kind of ['departments', 'openids', 'departments']) {
+    await db.query('select dirsync.resync($1)', [kind])
+    if (kind === 'openids') await sleep(GRACE_S * 1000)
     isReached &&= await resting()
   }
   return { seconds: (performance.now() - begun) / 1000, isReached, retriedCases, unexplained }
@@ -126,7 +135,14 @@ export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdic
   const { overlappingUserids } = await platform.statistics()
   const ofMoney = await money.breaches(db)
   const isDoubled = (breach: string) => / sent \d+ times$/.test(breach)
-  const atRest = await breachesAtRest<Person>(db, { hr, platform: held, fields: FIELDS, touched: new Set() })
+  const atRest = await breachesAtRest<Person>(db, {
+    hr,
+    platform: held,
+    fields: FIELDS,
+    touched: new Set(),
+    departments: { tree: TREE, hr: await company.departments(), platform: await platform.departments() },
+    openids: { merchants: MERCHANTS, platform: await platform.openids() },
+  })
   return {
     lost,
     doubled: [
@@ -136,6 +152,7 @@ export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdic
     wrong: [
       ...unexplained,
       ...atRest,
+      ...(await undueDeletions(chaos)),
       ...platform.calls.flatMap(call => neverHad(chaos, call)),
       ...ofMoney.filter(breach => !isDoubled(breach)),
       ...[...held.keys()].filter(userid => !hr.has(userid)).map(userid => `${userid} is not in HR`),
@@ -159,6 +176,7 @@ const EXPLAINED = 10
 const TABLES = [
   ...['sync_run', 'planned_work', 'pending', 'employee', 'attempt'],
   ...['dead_letter', 'dead_letter_event', 'command', 'halt', 'refund'],
+  ...['department', 'openid_binding'],
 ]
 const LAST_CALLS = 40
 

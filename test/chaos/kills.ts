@@ -26,7 +26,7 @@ export interface Continued {
 
 export class Kills {
   readonly #db: pg.Pool
-  readonly #userids: readonly string[]
+  readonly #userids: () => string[]
   readonly #isElseCalm: () => boolean
   #watched: Watched[] = []
   readonly continued: Continued[] = []
@@ -34,7 +34,7 @@ export class Kills {
   #isLooking = false
 
   /** @param isElseCalm whether no disturbance that stops all is in force now */
-  constructor(db: pg.Pool, userids: readonly string[], isElseCalm: () => boolean) {
+  constructor(db: pg.Pool, userids: () => string[], isElseCalm: () => boolean) {
     this.#db = db
     this.#userids = userids
     this.#isElseCalm = isElseCalm
@@ -64,6 +64,7 @@ export class Kills {
 
   /** The employees that a process has in hand. */
   async heldBy(process: Process): Promise<{ userid: string; execution: string }[]> {
+    const userids = this.#userids()
     const { rows } = await this.#db.query<{ userid: string; execution: string }>(
       `select p.entity_key as userid, p.execution::text
        from pg_locks l
@@ -72,7 +73,7 @@ export class Kills {
          on (l.classid::bigint << 32) | l.objid::bigint = hashtextextended(e.lock, 0)
        join dirsync.pending p on p.entity_key = e.userid and p.operation = 'update-employee' and p.starts > 0
        where l.locktype = 'advisory' and l.objsubid = 1 and l.granted`,
-      [process.links.postgres.ports(), this.#userids, this.#userids.map(lockKeyOf)],
+      [process.links.postgres.ports(), userids, userids.map(lockKeyOf)],
     )
     return rows
   }

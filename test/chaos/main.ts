@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { launchFolder } from '../simulation/folder.ts'
-import { Company, MAPPING } from './company.ts'
+import { Company, MAPPINGS } from './company.ts'
+import { GRACE_S } from './departments.ts'
 import { Dice } from './dice.ts'
 import { type Chaos, DISTURBANCES, type Disturbance, StaysDisturbed } from './disturbances.ts'
 import { comeToRest, explain, judge, type Rest, type Verdict } from './judge.ts'
@@ -56,6 +57,10 @@ const SETTINGS = {
   WORKER_CONCURRENCY: '4',
   SCHEDULE_SYNC_CHANGES: '*/5 * * * * *',
   SCHEDULE_FULL_RESYNC: '*/30 * * * * *',
+  SCHEDULE_DEPARTMENTS: '*/5 * * * * *',
+  SCHEDULE_OPENIDS: '*/15 * * * * *',
+  DEPARTMENT_GRACE_HOURS: String(GRACE_S / 3600),
+  BREAKER_EMPLOYEES: '80',
   LOG_LEVEL: 'info',
   CONSOLE_PORT: '0',
   NOTIFICATION_PORT: '0',
@@ -93,6 +98,8 @@ interface Figures {
   leftOut: string[]
   faults: Record<string, number>
   calls: number
+  /** By operation: how many, and of how many the platform says that it carried them out. */
+  operations: Record<string, { calls: number; accepted: number }>
   edits: number
   refunds: number
   runs: number
@@ -144,9 +151,11 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
   opened.defer(() => company.close())
   await company.seed()
   const platform = opened.use(await startPlatform({ seed: company.platformSeed(), folder, runFolder }))
-  const mapping = join(runFolder, 'employees.sql')
-  await writeFile(mapping, MAPPING)
-  const settings = { ...SETTINGS, ...platform.settings, HR_EMPLOYEES_SQL: mapping }
+  const settings: Record<string, string> = { ...SETTINGS, ...platform.settings }
+  for (const [setting, sql] of Object.entries(MAPPINGS)) {
+    settings[setting] = join(runFolder, `${setting}.sql`)
+    await writeFile(settings[setting], sql)
+  }
   const servers = { postgres: postgres.url('dirsync'), hr: hrServer.url('hr'), redis: redis?.url }
   const direct = {
     ...settings,
@@ -185,11 +194,7 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
   const money = new Money(platform, direct, { folder, runFolder })
   await money.seed()
   for (const [name, role] of names) if (!older || !OLDER.includes(name)) await start(name, role)
-  const kills = new Kills(
-    db,
-    company.people.map(({ userid }) => userid),
-    isElseCalm,
-  )
+  const kills = new Kills(db, () => company.people.map(({ userid }) => userid), isElseCalm)
   opened.defer(() => kills.close())
   return { processes, postgres, hrServer, redis, disk, platform, company, money, kills, db, over }
 }
@@ -305,6 +310,12 @@ async function figuresOf(
       'given up by dirsync': sum(({ abandoned }) => abandoned),
     },
     calls: platform.calls.length,
+    operations: Object.fromEntries(
+      Object.entries(operations).map(([name, { calls, byCode }]) => [
+        name,
+        { calls, accepted: byCode[0] ?? 0 },
+      ]),
+    ),
     edits: company.edits,
     refunds: money.count,
     runs: rows[0]?.runs ?? 0,
@@ -340,7 +351,7 @@ function figuresOfStops(stops: readonly Stop[], calls: { repeated: number; unrec
 
 function show(figures: Figures): void {
   const line = (name: string, value: unknown) => say(`  ${name.padEnd(26)} ${value}`)
-  const group = (title: string, counts: Record<string, number | null>) => {
+  const group = (title: string, counts: Record<string, number | string | null>) => {
     say(title)
     for (const [name, count] of Object.entries(counts)) line(name, count)
   }
@@ -348,6 +359,11 @@ function show(figures: Figures): void {
   group('disturbances', figures.disturbances)
   if (figures.stops) group('stops', figures.stops)
   group('faults of the platform', figures.faults)
+  const told = ({ calls, accepted }: Figures['operations'][string]) => `${calls}, accepted ${accepted}`
+  group(
+    'calls',
+    Object.fromEntries(Object.entries(figures.operations).map(([name, each]) => [name, told(each)])),
+  )
   say('in all')
   for (const name of ['minutes', 'calls', 'edits', 'runs', 'refunds', 'lost', 'doubled', 'wrong'] as const)
     line(name, figures[name])

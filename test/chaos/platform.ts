@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { registerChild } from '../helpers/children.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { seedOf } from './departments.ts'
 import { LAUNCHER } from './processes.ts'
 
 /** The emulator as a process, its faults, and the log of its calls. */
@@ -15,6 +16,8 @@ const SECRET = 'test-secret'
 /** Calls per second that it permits. */
 export const LIMIT = 30
 const READ_LOG_EVERY_MS = 2000
+/** Merchants to whom employees are known by open ids. With more of them, whatever is as urgent would wait for minutes. */
+export const MERCHANTS = ['mall0001']
 
 /** A rule of the emulator's `POST /_emulator/faults`. */
 export type Fault = { operation: string } & Record<string, unknown>
@@ -34,6 +37,8 @@ interface Statistics {
   operations: Record<
     string,
     {
+      calls: number
+      byCode: Record<string, number>
       byHttpStatus: Record<string, number>
       rateLimited: number
       reset: number
@@ -102,10 +107,16 @@ export async function startPlatform(options: { seed: object; folder: string; run
     last = last.catch(() => {}).then(readNext)
     return last
   }
+  const state = () =>
+    control<Record<'employees' | 'departments' | 'openids', Record<string, unknown>[]>>('GET', 'state')
+  const putBack: { at: number; codes: string[] }[] = []
   const reading = setInterval(() => void readCalls().catch(() => {}), READ_LOG_EVERY_MS)
 
   return {
-    settings: { PLATFORM_BASE_URL: url, PLATFORM_APP_ID: APP_ID, PLATFORM_APP_SECRET: SECRET },
+    settings: {
+      ...{ PLATFORM_BASE_URL: url, PLATFORM_APP_ID: APP_ID, PLATFORM_APP_SECRET: SECRET },
+      SELLER_APPIDS: MERCHANTS.join(','),
+    },
     calls,
     readCalls,
     control,
@@ -120,8 +131,27 @@ export async function startPlatform(options: { seed: object; folder: string; run
     },
     statistics: () => control<Statistics>('GET', 'stats'),
     async employees(): Promise<Map<string, Record<string, unknown>>> {
-      const { employees } = await control<{ employees: Record<string, unknown>[] }>('GET', 'state')
+      const { employees } = await state()
       return new Map(employees.map(employee => [String(employee.userid), employee]))
+    },
+    async departments(): Promise<Set<string>> {
+      const { departments } = await state()
+      return new Set(departments.map(({ dept_code }) => String(dept_code)))
+    },
+    /** By user id and merchant. */
+    async openids(): Promise<Map<string, string>> {
+      const { openids } = await state()
+      return new Map(openids.map(each => [`${each.userid} ${each.seller_appid}`, String(each.open_userid)]))
+    },
+    /** Departments that people have put back, in the order in which they did. */
+    putBack,
+    /** As people do in the platform's pages: dirsync never makes a department. */
+    async putBackDepartments(codes: string[]): Promise<void> {
+      const present = await this.departments()
+      const missing = codes.filter(code => !present.has(code))
+      if (missing.length === 0) return
+      await control('POST', 'departments', missing.map(seedOf))
+      putBack.push({ at: Date.now(), codes: missing })
     },
     async [Symbol.asyncDispose]() {
       clearInterval(reading)

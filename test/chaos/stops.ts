@@ -85,18 +85,19 @@ export function repeatedUpdates(calls: readonly CallRecord[]): string[] {
     })
 }
 
-/** Calls about employees of which no attempt tells: their answers were lost with their process. By operation. */
+/** Calls about employees and departments of which no attempt tells: their answers were lost with their process. By operation. */
 export async function unrecordedCalls({ db, platform }: Chaos): Promise<string[]> {
-  const { rows } = await db.query<{ userid: string; operation: string; calls: number }>(
-    `select a.entity_key as userid, c.key as operation, sum(c.value::int)::int as calls
+  const { rows } = await db.query<{ entity: string; operation: string; calls: number }>(
+    `select a.entity_key as entity, c.key as operation, sum(c.value::int)::int as calls
      from dirsync.attempt a cross join jsonb_each_text(a.calls) c
      group by 1, 2`,
   )
-  const recorded = new Map(rows.map(row => [`${row.userid} ${row.operation}`, row.calls]))
+  const recorded = new Map(rows.map(row => [`${row.entity} ${row.operation}`, row.calls]))
   const made = new Map<string, number>()
   for (const { operation, params } of platform.calls) {
-    if (params.userid === undefined) continue
-    const key = `${params.userid} ${operation}`
+    const entity = params.userid ?? params.dept_code
+    if (entity === undefined) continue
+    const key = `${entity} ${operation}`
     made.set(key, (made.get(key) ?? 0) + 1)
   }
   return [...made].flatMap(([key, count]) => {
