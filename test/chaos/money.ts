@@ -73,7 +73,10 @@ export class Money {
 
   /** @returns what is wrong about the money, a sentence each */
   async breaches(db: pg.Pool): Promise<string[]> {
-    const calls = this.#platform.calls.filter(({ operation }) => operation === REFUND_CALL)
+    // What the platform turned away, with an expired token for example, may be sent again.
+    const calls = this.#platform.calls.filter(
+      ({ operation, code, end }) => operation === REFUND_CALL && !code && end !== 'rate-limited',
+    )
     const { refunds } = await this.#platform.control<{
       refunds: { out_refund_no?: string; outer_refund_no?: string }[]
     }>('GET', 'state')
