@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { registerChild } from '../helpers/children.ts'
 import { type Link, startLink } from '../helpers/link.ts'
 
@@ -129,6 +130,8 @@ export async function startProcess(options: {
     go: () => void child.kill('SIGCONT'),
     kill: () => void child.kill('SIGKILL'),
     async terminate() {
+      // It may have ended just now, and another one starts in its place.
+      while (hasEnded(child)) await sleep(50)
       const [stopping, wasAtWork, begun] = [child, isAtWork, performance.now()]
       told = stopping
       const exited = once(stopping, 'exit')
@@ -141,7 +144,7 @@ export async function startProcess(options: {
     setClock: offset => writeFile(clockFile, offset),
     async end() {
       isEnding = true
-      if (child.exitCode === null && child.signalCode === null) {
+      if (!hasEnded(child)) {
         const exited = once(child, 'exit')
         child.kill('SIGCONT')
         child.kill('SIGTERM')
@@ -150,6 +153,10 @@ export async function startProcess(options: {
       for (const link of Object.values(links)) await link[Symbol.asyncDispose]()
     },
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 /** What libfaketime leaves of a process that is killed. */
