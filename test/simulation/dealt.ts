@@ -16,7 +16,7 @@ export type Happening =
   | { what: 'hr-move'; employee: number; joins: boolean }
   | { what: 'hr-swap'; run: boolean }
   | { what: 'platform'; employee: number }
-  | { what: 'run'; kind: 'changes' | 'full' }
+  | { what: 'run'; kind: 'changes' | 'full' | 'openids' }
   | { what: 'department'; department: number; change: DepartmentChange; empties: boolean; run: boolean }
   | { what: 'departments-due' }
   | { what: 'run-of-one'; kind: 'changes' | 'full'; source: number }
@@ -144,6 +144,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
   repeated: loss('twice', 'twice', 'reversed'),
   later: time(2, 15, 70),
   clock: time(4000, -3600, -24 * 3600),
+  bound: fc.record({ what: fc.constant('run' as const), kind: fc.constant('openids' as const) }),
   otherAway: fc.record({ what: fc.constant('hr-away' as const), source: fc.constant(1) }),
   ofOne: fc.record({
     what: fc.constant('run-of-one' as const),
@@ -174,8 +175,9 @@ type Trouble = keyof ReturnType<typeof troubleOf>
 const OF_GROUP: Trouble[] = ['otherAway', 'ofOne', 'moved']
 const CLOSING: Trouble[] = ['closed', 'due']
 const OF_DEPARTMENTS: Trouble[] = [...CLOSING, 'returned']
+const OF_OPENIDS: Trouble[] = ['bound']
 const OF_ALL = (Object.keys(troubleOf(SOME)) as Trouble[]).filter(
-  kind => !OF_GROUP.includes(kind) && !OF_DEPARTMENTS.includes(kind),
+  kind => ![...OF_GROUP, ...OF_DEPARTMENTS, ...OF_OPENIDS].includes(kind),
 )
 
 /** What does harm together more than by itself, and meets too rarely where all else happens, too. */
@@ -240,6 +242,15 @@ const TOGETHER_IN_DEPARTMENTS: Trouble[][] = [
   ['cancelled', 'retried'],
 ]
 
+const TOGETHER_WITH_OPENIDS: Trouble[][] = [
+  ['bound'],
+  ['bound', 'slow', 'changed'],
+  ['bound', 'killed', 'still'],
+  ['bound', 'cancelled', 'named'],
+  ['bound', 'refused', 'later'],
+  ['bound', 'repeated', 'wiped'],
+]
+
 const MOMENTS = [...CALLS, 'an outcome', 'an outcome'] as const
 
 const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: number) => {
@@ -259,14 +270,16 @@ const inEpisodes = (trouble: Trouble[]): fc.Arbitrary<Turn<Happening>[]> => {
 }
 
 /** Every seed has kinds of trouble of its own. */
-export function happeningsOf({ sources, departmentsOf }: Stage): fc.Arbitrary<Turn<Happening>[]> {
+export function happeningsOf({ sources, departmentsOf, merchants }: Stage): fc.Arbitrary<Turn<Happening>[]> {
   const isGroup = sources.length > 1
   const group = isGroup ? OF_GROUP : []
   const departments = departmentsOf.length > 0 ? OF_DEPARTMENTS : []
+  const openids = merchants ? OF_OPENIDS : []
   const together = [
     ...TOGETHER,
     ...(isGroup ? TOGETHER_IN_GROUP : []),
     ...(departments.length > 0 ? TOGETHER_IN_DEPARTMENTS : []),
+    ...(merchants ? TOGETHER_WITH_OPENIDS : []),
   ]
   // In each episode a department is closed, and its time comes.
   const after = (trouble: Trouble[]) =>
@@ -275,9 +288,16 @@ export function happeningsOf({ sources, departmentsOf }: Stage): fc.Arbitrary<Tu
     fc
       .subarray(OF_ALL, { minLength: 3, maxLength: 12 })
       .chain(trouble =>
-        crowd(fc.oneof(...WORK, ...anyOf([...trouble, ...group, ...departments], SOME, 3)), 6, 30, MOMENTS),
+        crowd(
+          fc.oneof(...WORK, ...anyOf([...trouble, ...group, ...departments, ...openids], SOME, 3)),
+          6,
+          30,
+          MOMENTS,
+        ),
       ),
     fc.constantFrom(...together).chain(after),
-    fc.shuffledSubarray([...OF_ALL, ...group, ...departments], { minLength: 1, maxLength: 4 }).chain(after),
+    fc
+      .shuffledSubarray([...OF_ALL, ...group, ...departments, ...openids], { minLength: 1, maxLength: 4 })
+      .chain(after),
   )
 }

@@ -169,7 +169,7 @@ export async function expectReleased({ hr, platform, observer }: World, known: K
 }
 
 export async function expectAtRest(world: World, known: Known): Promise<void> {
-  const { hr, platform, observer } = world
+  const { hr, platform, observer, stage } = world
   const { touched } = known
   const found = await breachesAtRest<Person>(observer, {
     hr: hr.people,
@@ -177,6 +177,7 @@ export async function expectAtRest(world: World, known: Known): Promise<void> {
     fields: FIELDS,
     touched,
     departments: { tree: TREE, hr: hr.departments, platform: platform.departments },
+    openids: { merchants: stage.merchants ?? [], platform: platform.openids },
   })
   known.breaches.push(...found)
 }

@@ -22,6 +22,7 @@ interface EmployeeQuery {
   enterprise_code?: string
   userid?: string
   mobile?: string
+  seller_appid?: string
 }
 
 interface InFlight {
@@ -41,6 +42,8 @@ export class SimulatedPlatform implements StandsStill {
   /** By name: `enterprise/userid`, or a user id alone. */
   readonly employees = new Map<string, Held>()
   readonly departments = new Set<string>()
+  /** By the name of the employee and the merchant. */
+  readonly openids = new Map<string, string>()
   still: Promise<void> | null = null
   /** Breaches of what must always hold. */
   readonly breaches: string[] = []
@@ -65,6 +68,7 @@ export class SimulatedPlatform implements StandsStill {
     this.faults.length = 0
     this.#inFlight.clear()
     this.departments.clear()
+    this.openids.clear()
     for (const employee of this.employees.keys())
       for (const name of codesOf(enterpriseOf(employee))) this.departments.add(name)
   }
@@ -134,8 +138,24 @@ export class SimulatedPlatform implements StandsStill {
             options,
           )
         },
-        openid: ({ userid = '' }: EmployeeQuery, options?: CallOptions) =>
-          call('employee/openid', userid, () => ({ open_userid: `o-${userid}` }), options),
+        openid: (
+          { enterprise_code = '', userid = '', seller_appid }: EmployeeQuery,
+          options?: CallOptions,
+        ) => {
+          const name = qualified(enterprise_code, userid)
+          return call(
+            'employee/openid',
+            name,
+            () => {
+              if (!this.employees.has(name)) throw refused('employee/openid', 1000220096)
+              const key = `${name} ${seller_appid}`
+              const open_userid = this.openids.get(key) ?? `o-${this.openids.size} of ${key}`
+              this.openids.set(key, open_userid)
+              return { open_userid }
+            },
+            options,
+          )
+        },
       },
       departments: {
         delete: (

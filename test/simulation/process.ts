@@ -120,7 +120,13 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
     }),
     planners: (planned.areNamed ? [WHOLE, ...sources] : sources).map(
       ({ name }) =>
-        new Planner({ ...common, hr: planned, source: name, sellerAppids: [], ownEnterprise: '' }),
+        new Planner({
+          ...common,
+          hr: planned,
+          source: name,
+          sellerAppids: [...(stage.merchants ?? [])],
+          ownEnterprise: '',
+        }),
     ),
     feeder: new Feeder({ pool, queue, highWater: 100, logger: SILENT }),
   }

@@ -10,6 +10,8 @@ export interface Stage {
   departmentsOf: readonly string[]
   /** One of the two processes was started before the settings were changed. */
   hasOlder?: boolean
+  /** The merchant applications for which employees get open ids. */
+  merchants?: readonly string[]
   /** Into how many jobs all work that is fed together is divided; default: one for each employee. */
   jobs?: number
 }
@@ -32,7 +34,7 @@ const STAGES: readonly Stage[] = [
   GROUP,
   ALONE,
   { ...ALONE, departmentsOf: [''], jobs: 1 },
-  { ...ALONE, jobs: 1 },
+  { ...ALONE, jobs: 1, merchants: ['20000001'] },
   { ...GROUP, departmentsOf: ['E1', 'E2'], hasOlder: true, jobs: 2 },
   ALONE,
 ]
