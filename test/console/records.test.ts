@@ -211,3 +211,31 @@ describe('mirrors', () => {
     expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])
   })
 })
+
+test('the page of money says that every outcome is known only where nothing is being sent either', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  await console.pool.query(`
+    update dirsync.refund set state = 'accepted', settled_at = now() where state = 'unknown';
+    update dirsync.topup set state = 'accepted', settled_at = now() where state = 'unknown';
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+      values ('r5', 'o5', 5, 'requested', 'ann')`)
+  // Its sender may have died, and no worker runs that would notice.
+  expect(await page()).not.toContain('The outcome of every refund and top-up is known.')
+  await console.pool.query(
+    `update dirsync.refund set state = 'accepted', settled_at = now() where state = 'requested'`,
+  )
+  expect(await page()).toContain('The outcome of every refund and top-up is known.')
+})
+
+test('a mirror whose reading was cancelled is not said to show that the platform has none', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/mirrors/accounts')).body
+  const end = (state: string) =>
+    console.pool.query(
+      `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('accounts', $1, now(), now())`,
+      [state],
+    )
+  await end('cancelled')
+  expect(await page()).not.toContain('The platform has none.')
+  await end('done')
+  expect(await page()).toContain('The platform has none.')
+})

@@ -204,7 +204,7 @@ function noRows(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): Safe
   // A run that had nothing to ask for says why; it says nothing about what the platform has.
   const said = status?.last && runMessage(language, status.last)
   if (said) return empty(said)
-  if (status?.last) return empty(t('mirrors.none'))
+  if (status?.last) return empty(t(status.last.state === 'done' ? 'mirrors.none' : 'mirrors.not_read_whole'))
   return empty(t('mirrors.never_read'), t(status?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
 
