@@ -212,6 +212,16 @@ describe('mirrors', () => {
   })
 })
 
+test('a refund of which the platform has notified is not said to be recorded so by the person who said otherwise', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at,
+                                notified_at, resolved_by, resolution)
+      values ('r6', 'o6', 6, 'notified', 'ann', '2026-11-02T10:01Z', '2026-11-02T12:30Z', 'li', 'never got it')`)
+  const { status, json } = await api('POST', '/money/refunds/r6/settle', { body: {} })
+  expect(status).toBe(409)
+  expect(json.detail).toMatch(/^The outcome of r6 is already known: notified, .*12:30/)
+})
+
 test('the page of money says that every outcome is known only where nothing is being sent either', async () => {
   const page = async () => (await console.browse('viewer', 'GET', '/money')).body
   await console.pool.query(`
