@@ -863,7 +863,7 @@ test('with several HR sources each is checked by itself, and one that is away is
   await judged('source_suspect', '')
   expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
   expect((await readAlertFacts(store.pool)).sourceChecks).toEqual([
-    { kind: 'changes', source: 'shanghai', suspect: false },
-    { kind: 'changes', source: 'beijing', suspect: true },
+    { kind: 'changes', source: 'shanghai', suspect: false, delivering: false },
+    { kind: 'changes', source: 'beijing', suspect: true, delivering: false },
   ])
 })
