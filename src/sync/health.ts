@@ -11,8 +11,8 @@ type ScheduledKind = 'changes' | 'full'
 /** Whether all is well, for both metrics and alerts. Ages and durations are in seconds. */
 export interface Health extends Figures {
   /**
-   * Per kind and source: whether the latest run that checked HR found it suspect; `delivering`: because files were still being
-   * delivered.
+   * Per kind and source: whether the latest run that checked HR found it suspect, and no later one of employees found it right;
+   * `delivering`: because files were still being delivered.
    */
   sourceChecks: {
     kind: ScheduledKind | 'departments'
@@ -161,7 +161,12 @@ const HEALTH = `
     select kind, s.name as source, state = 'source_suspect' as suspect, ${IS_DELIVERING} as delivering
     from (values ('changes'), ('full')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select state, message from dirsync.sync_run r
+    -- A later run of the other kind that passed has found HR right.
+    cross join lateral (select case when exists (select from dirsync.sync_run
+                                                 where ${OF_EVERYBODY} and hr_source = s.name and ${HAS_CHECKED}
+                                                   and id > r.id and state <> 'source_suspect')
+                                    then 'done' else state end as state, message
+                        from dirsync.sync_run r
                         where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) r
     union all

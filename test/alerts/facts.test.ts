@@ -187,8 +187,12 @@ describe('a source that looks wrong', () => {
     const ended = { planned_at: new Date(), finished_at: new Date() }
     await plantRun(store, { kind: 'full', state: 'source_suspect', message: inWords('no rows'), ...ended })
     expect(await rules()).toEqual(['source_suspect full'])
+    const suspects = async () =>
+      (await readAlertFacts(store.pool)).sourceChecks.filter(({ suspect }) => suspect).map(({ kind }) => kind)
+    expect(await suspects()).toEqual(['full'])
     await plantRun(store, { kind: 'changes', state: 'done', ...ended })
     expect(await rules()).toEqual([])
+    expect(await suspects()).toEqual([])
   })
 
   test('is told by kind', async () => {
