@@ -249,3 +249,17 @@ test('a mirror whose reading was cancelled is not said to show that the platform
   await end('done')
   expect(await page()).toContain('The platform has none.')
 })
+
+test('a mirror whose last run left something out says so above its rows', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/mirrors/taxpayers')).body
+  await console.pool.query(`
+    insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme');
+    insert into dirsync.sync_run (kind, state, started_at, finished_at, message)
+      values ('taxpayers', 'done', now(), now(), '[{"key": "said.no_taxpayers"}]')`)
+  expect(await page()).toMatch(/Acme/)
+  expect(await page()).toContain('The last read left something out, so rows may be out of date.')
+  await console.pool.query(
+    `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
+  )
+  expect(await page()).not.toContain('may be out of date')
+})

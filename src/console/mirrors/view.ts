@@ -130,10 +130,10 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): Safe
     ['runs'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
     ${
-      last && last.state !== 'done' && last.message !== null
+      last && last.message !== null
         ? alert(
-            'warn',
-            t('mirrors.last_failed'),
+            last.state === 'done' ? 'info' : 'warn',
+            t(last.state === 'done' ? 'mirrors.last_partial' : 'mirrors.last_failed'),
             html`<div class="words">${runMessage(ask.language, last)}</div>`,
           )
         : ''

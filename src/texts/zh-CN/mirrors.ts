@@ -29,6 +29,7 @@ export const mirrors = {
   'mirrors.off.remedy':
     '如需定时读取，请将其加入 MIRRORS（例如 `MIRRORS=orders,accounts`）并重启服务；如只需读取一次，可在此发起。',
   'mirrors.last_failed': '最近一次读取未成功，数据可能不是最新。',
+  'mirrors.last_partial': '最近一次读取有未读取的部分，数据可能不是最新的。',
   'mirrors.never_read': '尚未读取过。',
   'mirrors.never_read.remedy': '下次触发时会自动读取；如需立即读取，可在此发起。',
   'mirrors.none': '平台上没有数据。',
