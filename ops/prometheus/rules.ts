@@ -14,8 +14,8 @@ export function alertOf(rule: RuleName): string {
 
 function alertsOf(rule: RuleName): string[] {
   const { severity, holdsMs, figure, second, prometheus } = RULES[rule]
-  return [prometheus].flat().map(({ subject, expr, isTimed, summary, description }) => {
-    const forMs = isTimed ? 0 : (holdsMs?.(figure.default) ?? 0)
+  return [prometheus].flat().map(({ subject, expr, isTimed, forMs: ownMs, summary, description }) => {
+    const forMs = ownMs ?? (isTimed ? 0 : (holdsMs?.(figure.default) ?? 0))
     const text = typeof expr === 'string' ? expr : expr(figure.default, second?.default ?? Number.NaN)
     return `      - alert: ${alertOf(rule)}
         expr: ${text.includes('\n') ? `|\n${text.replace(/^/gm, '          ')}` : text}

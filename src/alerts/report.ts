@@ -120,9 +120,12 @@ export type QuietHours = z.infer<typeof QuietHours>
 /** The latest call to HEARTBEAT_URL, for an external monitor that notices silence. */
 const Heartbeat = z.object({
   is_set: z.boolean().describe('Whether the process that answers has it among its settings'),
-  run: z.int().nullable().describe('The good run that it is called for; null: there was none'),
+  run: z
+    .int()
+    .nullable()
+    .describe('The good run that it is called for; null: there was none, or it is not called any more'),
   called_at: z.date().nullable().describe('When the monitor took it; null: not yet'),
-  answer: z.string().nullable().describe('What it answered last'),
+  answer: z.string().nullable().describe('What it answered last; null: nothing yet'),
 })
 
 /** A rule with its thresholds, from the settings of the process that answers. */
@@ -185,7 +188,10 @@ export async function readAlerts(
       ),
       readQuietHours(db),
       db.query<Pick<z.infer<typeof Heartbeat>, 'run' | 'called_at' | 'answer'>>(
-        'select run_id as run, called_at, answer from dirsync.heartbeat_call',
+        `select run_id as run, called_at, answer from dirsync.heartbeat_call
+         -- Another process may have the address, and then has called it lately.
+         where $1 or greatest(called_at, not_before, leased_until) > now() - interval '1 day'`,
+        [settings.HEARTBEAT_URL !== null],
       ),
     ])
   return {

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
 import type { Pool } from '../lib/database.ts'
 import type { SendDeps } from '../money/journal.ts'
-import { paidWith } from '../money/refund.ts'
+import { paidWith, refundJournal } from '../money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
@@ -71,6 +71,9 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     }),
     whenUnknown: async ({ number }, { pool, program }) => {
       // The database may be away. The outcome is told all the same, or the refund would be sent again.
+      const sent = await refundJournal.read(pool, number).catch(() => null)
+      if (sent?.refunded_before === null)
+        return [say('shell.refund_for_person'), resolveCommand(program, 'refund', number)]
       const lacksWorker = await missingRoles(pool).then(
         missing => missing.includes('worker'),
         () => false,
@@ -134,7 +137,7 @@ export function sendTopUpRequest(
     }),
     whenUnknown: ({ number }, { program }) => [
       say('shell.top_up_unknown'),
-      `${program} topup resolve ${number} --as accepted --reason "…"`,
+      resolveCommand(program, 'topup', number),
     ],
   })
 }
@@ -163,6 +166,11 @@ interface Sending<Request> {
     outcome: SendOutcome,
     context: CommandContext,
   ): [words: string, command: string] | Promise<[words: string, command: string]>
+}
+
+/** How a person says what became of one whose outcome is unknown. */
+function resolveCommand(program: string, command: 'refund' | 'topup', number: string): string {
+  return `${program} ${command} resolve ${number} --as accepted --reason "…"`
 }
 
 const nameOf = (what: Sending<unknown>['what']) => message(what === 'refund' ? 'said.refund' : 'said.top_up')

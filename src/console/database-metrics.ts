@@ -190,9 +190,12 @@ function addFigures(add: AddMetric, figures: Figures): void {
 function addHealth(add: AddMetric, health: Health): void {
   add(
     'dirsync_run_suspect',
-    '1 when the latest run that checked HR found it wrong, otherwise 0, by kind; absent when there was none.',
-    ['kind', 'source'],
-    health.sourceChecks.map(({ kind, source, suspect }) => [ofSource({ kind }, source), suspect ? 1 : 0]),
+    '1 when the latest run that checked HR found it wrong, otherwise 0, by kind; delivery="incomplete" while files are being delivered; absent when there was none.',
+    ['kind', 'source', 'delivery'],
+    health.sourceChecks.map(({ kind, source, suspect, delivering }) => [
+      ofSource({ kind, ...(delivering && { delivery: 'incomplete' }) }, source),
+      suspect ? 1 : 0,
+    ]),
   )
   add(
     'dirsync_run_interval_seconds',

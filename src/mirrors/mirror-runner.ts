@@ -31,6 +31,7 @@ import {
   moveCursor,
   nextMirrorTask,
   noteMirrorAttempt,
+  type PlannedTask,
   writeMirrorPlan,
 } from './mirror.ts'
 import {
@@ -155,15 +156,16 @@ class MirrorWork {
         run.requestedBy === 'cron'
           ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
           : []
-      const tasks = plan.tasks.filter(
-        ({ enterpriseCode, part }) =>
-          !resting.some(rests => rests.enterpriseCode === enterpriseCode && rests.field === part),
-      )
-      const nothing =
-        resting.length > 0
-          ? message('said.refused_before', { cases: resting.map(({ id }) => String(id)) })
-          : (plan.nothing ?? null)
-      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, nothing })
+      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part }: PlannedTask) =>
+        rests.enterpriseCode === enterpriseCode && rests.field === part
+      const refused = resting.filter(rests => plan.tasks.some(task => isOf(rests, task)))
+      const tasks = plan.tasks.filter(task => !refused.some(rests => isOf(rests, task)))
+      const nothing = tasks.length === 0 ? (plan.nothing ?? null) : null
+      const leftOut =
+        refused.length > 0
+          ? message('said.refused_before', { cases: refused.map(({ id }) => String(id)) })
+          : nothing
+      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, leftOut })
       logger.info({ runId: run.id, kind: run.kind, tasks: tasks.length }, 'run planned')
       return tasks.length > 0 ? run : null
     })

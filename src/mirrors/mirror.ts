@@ -86,14 +86,14 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
 /**
  * Writes the tasks of a run. Without tasks, the run is done.
  * @param plan.reasons tasks by kind, for people
- * @param plan.nothing why there is nothing to read
+ * @param plan.leftOut why something, or all, is not read; null: nothing is left out
  */
 export async function writeMirrorPlan(
   db: ClientBase,
   runId: number,
-  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; nothing: Said | null },
+  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; leftOut: Said | null },
 ): Promise<void> {
-  const { tasks, reasons, nothing } = plan
+  const { tasks, reasons, leftOut } = plan
   const sample = tasks.slice(0, 20).map(({ enterpriseCode, entityKey }) => entityKey || enterpriseCode)
   await db.query(
     `insert into dirsync.mirror_task (run_id, position, enterprise_code, part, entity_key, detail)
@@ -103,15 +103,15 @@ export async function writeMirrorPlan(
     [runId, JSON.stringify(tasks.map((task, position) => ({ ...task, position })))],
   )
   await db.query(
-    `update dirsync.sync_run set planned = $2::int, in_scope = $2::int, plan = $3 where id = $1`,
-    [runId, tasks.length, { reasons, sample: sample.filter(Boolean) }],
+    `update dirsync.sync_run set planned = $2::int, in_scope = $2::int, plan = $3, message = $4 where id = $1`,
+    [runId, tasks.length, { reasons, sample: sample.filter(Boolean) }, toStore(leftOut && [leftOut].flat())],
   )
   if (tasks.length > 0) return
   await db.query(
     `update dirsync.sync_run
-     set state = 'done', finished_at = now(), message = $2, result = dirsync.run_result(id)
+     set state = 'done', finished_at = now(), result = dirsync.run_result(id)
      where id = $1`,
-    [runId, toStore(nothing)],
+    [runId],
   )
 }
 

@@ -3,6 +3,7 @@ import { onlyRow } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
+import { OF_EVERYBODY } from '../sync/run.ts'
 import { message, toStore } from '../texts/message.ts'
 
 /** The table of payment orders, and the days whose list was read. */
@@ -207,7 +208,8 @@ export async function ordersToAsk(
 }
 
 /**
- * Opens a case for each payer unknown to HR and dirsync, once HR has been read at all. A case ends when its payer is known.
+ * Opens a case for each payer unknown to HR and dirsync, once the HR source of their enterprise has been read. A case ends when
+ * its payer is known.
  * @param start first day of the window: older orders may be of people who left long ago
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
@@ -222,14 +224,24 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
     known.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
   )
   await db.query(
-    `with unknown as (
+    `with sources as (
+       select name, enterprise_codes from dirsync.hr_source
+       union all
+       -- Where there is one HR system, it has all enterprises.
+       select '', null where not exists (select from dirsync.hr_source)
+     ), has_read as (
+       select enterprise_codes from sources s
+       where exists (select from dirsync.sync_run
+                     where ${OF_EVERYBODY} and hr_source = s.name and read_all and source is not null
+                       and state in ('running', 'done'))
+     ), unknown as (
        select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
        from dirsync.payment_order o
        where o.listed_on >= $2::date and o.userid <> ''
          and not exists (select from dirsync.employee e
                          where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
-         and exists (select from dirsync.sync_run
-                     where read_all and source is not null and state in ('running', 'done'))
+         and exists (select from has_read h
+                     where h.enterprise_codes is null or o.enterprise_code = any (h.enterprise_codes))
        order by o.enterprise_code, o.userid, o.created_at desc nulls last
      )
      select dirsync.record_failure(jsonb_build_object(

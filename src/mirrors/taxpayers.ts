@@ -103,10 +103,16 @@ async function storeTaxpayers(
     [enterpriseCode, storableRows(taxpayers)],
   )
   const gone = await db.query(
-    `update dirsync.taxpayer set gone_at = now(), changed_at = now()
-     where enterprise_code = $1 and identifier = $2 and taxpayer_nature = $3 and gone_at is null
-       and taxpayer_name <> all ($4)`,
-    [enterpriseCode, identifier, nature, taxpayers.map(taxpayer => taxpayer.taxpayer_name)],
+    // The platform may spell the number that was asked for in other letters.
+    `update dirsync.taxpayer t set gone_at = now(), changed_at = now()
+     where enterprise_code = $1 and lower(identifier) = lower($2) and taxpayer_nature = $3 and gone_at is null
+       and not exists (select from unnest($4::text[], $5::text[]) as shown (identifier, name)
+                       where shown.identifier = t.identifier and shown.name = t.taxpayer_name)`,
+    [
+      ...[enterpriseCode, identifier, nature],
+      taxpayers.map(taxpayer => taxpayer.identifier),
+      taxpayers.map(taxpayer => taxpayer.taxpayer_name),
+    ],
   )
   return (stored.rowCount ?? 0) + (gone.rowCount ?? 0)
 }

@@ -181,7 +181,10 @@ export class Journal<Row extends Entry> {
       `update ${this.#table}
        set state = case when state = 'notified' then state else $2 end, ${receipt} = coalesce($3, ${receipt}),
            platform_code = $4, message = $5, trace_id = $6,
-           settled_at = coalesce(settled_at, now()) ${this.#askNoMore}
+           settled_at = case when state in ('notified', $2) then settled_at else now() end,
+           -- A person who has said otherwise has not decided it.
+           resolved_by = case when state in ('notified', $2) then resolved_by end,
+           resolution = case when state in ('notified', $2) then resolution end ${this.#askNoMore}
        where ${numberColumn} = $1`,
       [
         number,

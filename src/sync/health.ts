@@ -10,8 +10,16 @@ type ScheduledKind = 'changes' | 'full'
 
 /** Whether all is well, for both metrics and alerts. Ages and durations are in seconds. */
 export interface Health extends Figures {
-  /** Per kind and source: whether the latest run that checked HR found it suspect. */
-  sourceChecks: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
+  /**
+   * Per kind and source: whether the latest run that checked HR found it suspect, and no later one of employees found it right;
+   * `delivering`: because files were still being delivered.
+   */
+  sourceChecks: {
+    kind: ScheduledKind | 'departments'
+    source: string
+    suspect: boolean
+    delivering: boolean
+  }[]
   /** Kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
   /** Jobs that a person has paused. */
@@ -131,6 +139,10 @@ function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Out
 /** Condition on a run: it has checked HR, and passed the sanity gate, or did not. */
 export const HAS_CHECKED = `part_of is null and planned_at is not null and state not in ('requested', 'planning', 'failed')`
 
+/** Condition on a run: HR's files were still being delivered. */
+const IS_DELIVERING = `(state = 'source_suspect'
+  and coalesce(jsonb_path_exists(message, '$.** ? (@.key == "said.delivery_incomplete")'), false))`
+
 /** Condition on a tick: it ran, and has ended. */
 const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
@@ -146,17 +158,22 @@ const HEALTH = `
     where at > now() - interval '7 days'
       and (is_halted or halted > 0 and not exists (select from dirsync.halt))
   ), source_checks as (
-    select kind, s.name as source, state = 'source_suspect' as suspect
+    select kind, s.name as source, state = 'source_suspect' as suspect, ${IS_DELIVERING} as delivering
     from (values ('changes'), ('full')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select state from dirsync.sync_run r
+    -- A later run of the other kind that passed has found HR right.
+    cross join lateral (select case when exists (select from dirsync.sync_run
+                                                 where ${OF_EVERYBODY} and hr_source = s.name and ${HAS_CHECKED}
+                                                   and id > r.id and state <> 'source_suspect')
+                                    then 'done' else state end as state, message
+                        from dirsync.sync_run r
                         where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) r
     union all
-    select kind, s.name, state = 'source_suspect'
+    select kind, s.name, state = 'source_suspect', ${IS_DELIVERING}
     from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select state from dirsync.sync_run r
+    cross join lateral (select state, message from dirsync.sync_run r
                         where ${ofKind('k.kind')} and r.hr_source = s.name and ${HAS_CHECKED}
                         order by r.kind, r.id desc limit 1) r
   ), schedules as (

@@ -37,7 +37,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     ],
     pace: { calls_per_second: 0, permitted_per_second: 10, utilisation: 0 },
     platformPause: 0,
-    sourceChecks: [{ kind: 'changes', source: '', suspect: false }],
+    sourceChecks: [{ kind: 'changes', source: '', suspect: false, delivering: false }],
     schedules: [
       { kind: 'changes', source: '', interval: 300, lastGood: 100, unsuccessful: 100, error: null },
       { kind: 'full', source: '', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000, error: null },

@@ -187,8 +187,12 @@ describe('a source that looks wrong', () => {
     const ended = { planned_at: new Date(), finished_at: new Date() }
     await plantRun(store, { kind: 'full', state: 'source_suspect', message: inWords('no rows'), ...ended })
     expect(await rules()).toEqual(['source_suspect full'])
+    const suspects = async () =>
+      (await readAlertFacts(store.pool)).sourceChecks.filter(({ suspect }) => suspect).map(({ kind }) => kind)
+    expect(await suspects()).toEqual(['full'])
     await plantRun(store, { kind: 'changes', state: 'done', ...ended })
     expect(await rules()).toEqual([])
+    expect(await suspects()).toEqual([])
   })
 
   test('is told by kind', async () => {
@@ -863,7 +867,7 @@ test('with several HR sources each is checked by itself, and one that is away is
   await judged('source_suspect', '')
   expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
   expect((await readAlertFacts(store.pool)).sourceChecks).toEqual([
-    { kind: 'changes', source: 'shanghai', suspect: false },
-    { kind: 'changes', source: 'beijing', suspect: true },
+    { kind: 'changes', source: 'shanghai', suspect: false, delivering: false },
+    { kind: 'changes', source: 'beijing', suspect: true, delivering: false },
   ])
 })

@@ -255,6 +255,39 @@ test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', lang
   }
 })
 
+describe.each<
+  [RuleName, why: string, differs: Partial<Facts>, untrue: RegExp, settings?: Record<string, string>]
+>([
+  ['work_stuck', 'a pause', { work: [] }, /is done|已处理完毕/],
+  [
+    'money_unknown',
+    'the answer to one of two kinds',
+    { outcomesUnknown: { refund: NO_MONEY, topup: MONEY } },
+    /Every|所有/,
+  ],
+  ['calls_rejected', 'a pause', { recentCalls: { calls: 0, rejected: 0 } }, /come through|恢复正常/],
+  ['clock', 'the end of its process', { clockOffset: null }, /agree|一致/],
+  ['tokens', 'a pause', { tokenCreations: 0 }, /as they should|恢复正常/],
+  ['queue_away', 'the end of its processes', { queueAway: null }, /answers again|队列已恢复/],
+  ['dead_channel', 'its removal from the settings', { failingChannels: [] }, /again\.$|恢复接收消息。/],
+  ['source_suspect', 'the removal of its source', { suspects: [] }, /right\.$|正常。/],
+  [
+    'notification_misfit',
+    'fewer of them',
+    { notificationsRefused: { count: 2, latest: 'R1' } },
+    /None|未再/,
+    { ALERT_NOTIFICATION_MISFIT: '3' },
+  ],
+])('the end of an alert %s that comes with %s', (rule, _why, differs, untrue, settings = {}) => {
+  test('is not said to be another', () => {
+    const { subject = '', facts = {} } = BORDERS.find(border => border.rule === rule)?.found ?? {}
+    const found = find(differs, settings).filter(one => one.rule === rule && one.subject === subject)
+    expect(found).toEqual([])
+    for (const language of LANGUAGES)
+      expect(alertText(language, { rule, subject, facts }).over).not.toMatch(untrue)
+  })
+})
+
 describe('where HR has several sources', () => {
   test('a problem of one is reported for it, and does not suppress that of another', () => {
     const found = find({

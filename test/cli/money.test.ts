@@ -230,6 +230,23 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
   expect(settled.json()).toMatchObject({ state: 'accepted' })
 })
 
+test.concurrent('an unknown outcome that the order record can never tell is not said to be settled by it', async () => {
+  // The order record takes shorter numbers than a refund does.
+  const long = `${APP}-${'0'.repeat(20)}`
+  await control('orders', [{ ...orderOf(13), out_trade_no: long }])
+  await control('faults', {
+    operation: 'seller/v3/pay/syncRefund',
+    match: { outerTradeNo: long },
+    loseAnswer: true,
+  })
+  const number = `${APP}R-long`
+  const sending = ['--order', long, '--amount', '12.50', '--reason', 'damaged', '--number', number, '--yes']
+  const { code, stderr } = await dirsync('refund', 'send', ...sending)
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/→ the order record cannot tell: ask the platform/)
+  expect(stderr).toMatch(new RegExp(`dirsync refund resolve ${number} --as accepted`))
+})
+
 test.concurrent('a database that fails once the refund is sent hides neither its outcome nor its amount', async () => {
   await using platform = await holdRefunds(deployment.emulator.url)
   // Another address, and so the memory of another database.

@@ -283,3 +283,33 @@ describe('elsewhere in the console', () => {
     ])
   })
 })
+
+describe('the heartbeat', () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/alerts')).body
+  const call = async (differs: string) => {
+    await console.pool.query('delete from dirsync.heartbeat_call')
+    await console.pool.query(
+      `insert into dirsync.heartbeat_call (run_id, attempts, called_at, answer, not_before, leased_until)
+       select 7, 1, h.* from (values (${differs})) h (called_at, answer, not_before, leased_until)`,
+    )
+  }
+  const NEVER = 'null::timestamptz'
+
+  test('is not said to fail while the first call after a run is under way', async () => {
+    await call(`${NEVER}, null, now(), now() + interval '20 seconds'`)
+    expect(await page()).not.toContain('did not accept')
+    await call(`${NEVER}, 'HTTP 404', now() + interval '5 seconds', ${NEVER}`)
+    expect(await page()).toContain('The external monitor did not accept the call after run 7.')
+  })
+
+  test('that no process makes any more is said not to be set', async () => {
+    const unset = 'HEARTBEAT_URL is not set: if all of dirsync is down, no one is notified.'
+    await call(`now() - interval '1 hour', 'HTTP 200', now() - interval '1 hour', ${NEVER}`)
+    // Another process may have it among its settings.
+    expect(await page()).toContain('The external monitor was called')
+    await call(`now() - interval '25 hours', 'HTTP 200', now() - interval '25 hours', ${NEVER}`)
+    expect(await page()).toContain(unset)
+    await call(`${NEVER}, 'HTTP 404', now() - interval '25 hours', ${NEVER}`)
+    expect(await page()).toContain(unset)
+  })
+})

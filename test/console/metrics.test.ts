@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
+import { HrDeliveryError } from '../../src/hr/errors.ts'
 import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
+import { message, type Said } from '../../src/texts/message.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
@@ -124,6 +126,23 @@ test('the metrics show the state in the database', async () => {
     'dirsync_processes{role="console"}': 0,
   })
   expect(of('dirsync_platform_pause_seconds').dirsync_platform_pause_seconds).toBeGreaterThan(0)
+})
+
+test('the metrics tell files that are still being delivered from HR that looks wrong', async () => {
+  const suspect = (problem: Said) => JSON.stringify([message('said.suspect', { reason: problem })])
+  await database.pool.query(
+    `insert into dirsync.sync_run (kind, state, planned_at, finished_at, message) values
+       ('changes', 'source_suspect', now(), now(), $1), ('full', 'source_suspect', now(), now(), $2)`,
+    [
+      suspect(new HrDeliveryError('/srv/hr', message('said.file_empty', { file: 'a.csv' })).said),
+      suspect(message('said.no_rows')),
+    ],
+  )
+  await using console = await openApp(database.url)
+  expect(seriesOf(await scrape(console.app), 'dirsync_run_suspect')).toEqual({
+    'dirsync_run_suspect{kind="changes",delivery="incomplete"}': 1,
+    'dirsync_run_suspect{kind="full"}': 1,
+  })
 })
 
 test('the metrics include the figures that alerts use', async () => {

@@ -211,3 +211,55 @@ describe('mirrors', () => {
     expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])
   })
 })
+
+test('a refund of which the platform has notified is not said to be recorded so by the person who said otherwise', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at,
+                                notified_at, resolved_by, resolution)
+      values ('r6', 'o6', 6, 'notified', 'ann', '2026-11-02T10:01Z', '2026-11-02T12:30Z', 'li', 'never got it')`)
+  const { status, json } = await api('POST', '/money/refunds/r6/settle', { body: {} })
+  expect(status).toBe(409)
+  expect(json.detail).toMatch(/^The outcome of r6 is already known: notified, .*12:30/)
+})
+
+test('the page of money says that every outcome is known only where nothing is being sent either', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  await console.pool.query(`
+    update dirsync.refund set state = 'accepted', settled_at = now() where state = 'unknown';
+    update dirsync.topup set state = 'accepted', settled_at = now() where state = 'unknown';
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+      values ('r5', 'o5', 5, 'requested', 'ann')`)
+  // Its sender may have died, and no worker runs that would notice.
+  expect(await page()).not.toContain('The outcome of every refund and top-up is known.')
+  await console.pool.query(
+    `update dirsync.refund set state = 'accepted', settled_at = now() where state = 'requested'`,
+  )
+  expect(await page()).toContain('The outcome of every refund and top-up is known.')
+})
+
+test('a mirror whose reading was cancelled is not said to show that the platform has none', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/mirrors/accounts')).body
+  const end = (state: string) =>
+    console.pool.query(
+      `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('accounts', $1, now(), now())`,
+      [state],
+    )
+  await end('cancelled')
+  expect(await page()).not.toContain('The platform has none.')
+  await end('done')
+  expect(await page()).toContain('The platform has none.')
+})
+
+test('a mirror whose last run left something out says so above its rows', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/mirrors/taxpayers')).body
+  await console.pool.query(`
+    insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme');
+    insert into dirsync.sync_run (kind, state, started_at, finished_at, message)
+      values ('taxpayers', 'done', now(), now(), '[{"key": "said.no_taxpayers"}]')`)
+  expect(await page()).toMatch(/Acme/)
+  expect(await page()).toContain('The last read left something out, so rows may be out of date.')
+  await console.pool.query(
+    `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
+  )
+  expect(await page()).not.toContain('may be out of date')
+})

@@ -149,7 +149,16 @@ describe('what the platform refuses', () => {
       `insert into dirsync.payment_order (trade_no, status, listed_on) values ($2, 4, $1)`,
       older,
     )
-    expect(await spent(company, () => tick('orders'))).not.toHaveProperty('enterprise/consume/get')
+    let run: unknown
+    const calls = await spent(company, async () => {
+      run = await tick('orders')
+    })
+    expect(calls).not.toHaveProperty('enterprise/consume/get')
+    // The days were read: the run says what it left out.
+    expect(run).toMatchObject({
+      state: 'done',
+      message: expect.stringMatching(/^the platform refused this before: see case \d+$/),
+    })
     expect(await casesOf(company, 'mirror-orders')).toMatchObject(accepted)
     await company.db.query(`delete from dirsync.payment_order where trade_no = $1`, [older[1]])
   })

@@ -368,6 +368,34 @@ test('taxpayers of both natures are kept, by number, and marked gone', async () 
   expect((await rowsOf(company, 'taxpayer')).map(row => row.gone_at !== null)).toEqual([true, false])
 })
 
+test('a taxpayer whose number the platform spells in other letters is marked gone, too', async () => {
+  const listed = async (...identifiers: string[]) => {
+    await company.control('DELETE', 'faults')
+    const data = { total_count: identifiers.length, has_next: false, data_list: [] as object[] }
+    data.data_list = identifiers.map(identifier => ({
+      identifier,
+      taxpayer_name: 'Spelt',
+      taxpayer_nature: 1,
+    }))
+    const body = JSON.stringify({ code: 0, msg: 'OK', data })
+    await company.control('POST', 'faults', [
+      { operation: 'taxpayer/findList', match: { identifier: 'ID-1' }, body },
+    ])
+    await company.run('taxpayers')
+    return (await rowsOf(company, 'taxpayer')).filter(row => row.taxpayer_name === 'Spelt')
+  }
+  expect(await listed('id-1')).toMatchObject([{ identifier: 'id-1', gone_at: null }])
+  expect(await listed('ID-1')).toMatchObject([
+    { identifier: 'ID-1', gone_at: null },
+    { identifier: 'id-1', gone_at: expect.any(Date) },
+  ])
+  expect(await listed('id-1')).toMatchObject([
+    { identifier: 'ID-1', gone_at: expect.any(Date) },
+    { identifier: 'id-1', gone_at: null },
+  ])
+  expect(await listed()).toMatchObject([{ gone_at: expect.any(Date) }, { gone_at: expect.any(Date) }])
+})
+
 test('taxpayers with a name that PostgreSQL cannot hold are kept all the same', async () => {
   const odd = String.raw`odd\u0000\ud83d`
   const taxpayers = `{"total_count":1,"has_next":false,"data_list":[{"identifier":"ID-2","taxpayer_name":"${odd}"}]}`

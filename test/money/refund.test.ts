@@ -129,6 +129,26 @@ describe('an answer', () => {
     expect(await stateOf()).toBe('notified')
   })
 
+  test('of the platform that contradicts a person is not called their decision', async () => {
+    const say = async (state: 'accepted' | 'rejected') => {
+      await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
+      await refundJournal.resolve(store.pool, R1, state, 'the vendor says so', { actor: 'cli:li' })
+    }
+    await writeDown(store)
+    await say('rejected')
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
+      ...{ state: 'accepted', resolved_by: null, resolution: null },
+    })
+    await store.clear()
+    await writeDown(store)
+    await say('accepted')
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
+      ...{ state: 'accepted', trade_no: 'P1', resolution: 'the vendor says so' },
+    })
+  })
+
   test('that is missing changes nothing that is known', async () => {
     await writeDown(store)
     await recordNotification(store.pool, NOTIFICATION)

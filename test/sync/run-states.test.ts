@@ -180,7 +180,7 @@ describe('the functions make the transitions of the table', () => {
       'writeMirrorPlan',
       { state: 'running', kind: 'orders' },
       run =>
-        inTransaction(db => writeMirrorPlan(db, run, { tasks: [], reasons: {}, nothing: inWords('why') })),
+        inTransaction(db => writeMirrorPlan(db, run, { tasks: [], reasons: {}, leftOut: inWords('why') })),
     ],
     ['finishMirrorRun', { state: 'running', kind: 'orders' }, finishMirror],
     ['finishMirrorRun', { state: 'running', kind: 'orders', message: inWords('refused') }, finishMirror],

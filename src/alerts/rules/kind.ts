@@ -57,6 +57,8 @@ export interface PrometheusRule {
   expr: string | ((figure: number, second: number) => string)
   /** The expression includes the duration; otherwise it must hold for `holdsMs`. */
   isTimed?: true
+  /** How long it must hold, if that differs from the rule's value. */
+  forMs?: number
   summary: string
   description: string
 }

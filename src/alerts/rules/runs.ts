@@ -73,11 +73,20 @@ export const RUNS = {
       message: facts.said(language, 'message'),
     }),
     screen: 'runs',
-    prometheus: {
-      expr: 'max by (job, kind, source) (dirsync_run_suspect) > 0',
-      summary: 'HR looks wrong to dirsync ({{ $labels.kind }}{{ with $labels.source }}, {{ . }}{{ end }})',
-      description: 'The latest run found rows or columns missing, or keys twice. Nothing was sent.',
-    },
+    prometheus: [
+      {
+        expr: 'max by (job, kind, source) (dirsync_run_suspect{delivery=""}) > 0',
+        summary: 'HR looks wrong to dirsync ({{ $labels.kind }}{{ with $labels.source }}, {{ . }}{{ end }})',
+        description: 'The latest run found rows or columns missing, or keys twice. Nothing was sent.',
+      },
+      {
+        subject: 'delivery',
+        expr: 'max by (job, kind, source) (dirsync_run_suspect{delivery="incomplete"}) > 0',
+        forMs: DELIVERING_MINUTES * MINUTE_MS,
+        summary: "HR's files are incomplete ({{ $labels.kind }}{{ with $labels.source }}, {{ . }}{{ end }})",
+        description: 'They have been for a quarter of an hour. Nothing was sent meanwhile.',
+      },
+    ],
   },
 
   /** No good `changes` or `full` run for several of its intervals. Subject: as for `source_suspect`. */

@@ -130,7 +130,8 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     prometheus: {
       expr: 'max by (job, kind) (dirsync_outcomes_unknown) > 0',
       summary: 'The outcome of {{ $value }} {{ $labels.kind }}(s) is unknown',
-      description: 'The platform may have carried them out. dirsync asks, and never sends them again.',
+      description:
+        'The platform may have carried them out. dirsync never sends them again. It asks the order record about refunds; about top-ups a person has to ask.',
     },
   },
 

@@ -237,12 +237,14 @@ function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: 
   const { t } = ask
   if (run === null)
     return { text: { soft: t(is_set ? 'alerts.heartbeat.not_yet' : 'alerts.heartbeat.none') } }
+  if (called_at === null && answer === null)
+    return { text: { soft: t('alerts.heartbeat.calling', { run: String(run) }) } }
   return called_at
     ? { text: t('alerts.heartbeat.called', { ago: sinceText(ask, called_at), run: String(run) }) }
     : {
         notice: 'warn',
         title: t('alerts.heartbeat.failing', { run: String(run) }),
-        what: answer && { foreign: answer },
+        what: { foreign: answer },
       }
 }
 

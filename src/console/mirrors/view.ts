@@ -130,10 +130,10 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): Safe
     ['runs'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
     ${
-      last && last.state !== 'done' && last.message !== null
+      last && last.message !== null
         ? alert(
-            'warn',
-            t('mirrors.last_failed'),
+            last.state === 'done' ? 'info' : 'warn',
+            t(last.state === 'done' ? 'mirrors.last_partial' : 'mirrors.last_failed'),
             html`<div class="words">${runMessage(ask.language, last)}</div>`,
           )
         : ''
@@ -204,7 +204,7 @@ function noRows(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): Safe
   // A run that had nothing to ask for says why; it says nothing about what the platform has.
   const said = status?.last && runMessage(language, status.last)
   if (said) return empty(said)
-  if (status?.last) return empty(t('mirrors.none'))
+  if (status?.last) return empty(t(status.last.state === 'done' ? 'mirrors.none' : 'mirrors.not_read_whole'))
   return empty(t('mirrors.never_read'), t(status?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
 

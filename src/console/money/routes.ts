@@ -165,14 +165,21 @@ export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
 }
 
 /** Another person or the platform was quicker: who, with what result, and when. */
-function decidedAlready(ask: Ask, number: string, row: Entry, cause?: unknown): Problem {
+function decidedAlready(
+  ask: Ask,
+  number: string,
+  row: Entry & { notified_at?: Date | null },
+  cause?: unknown,
+): Problem {
   const { t, language } = ask
   const state = textOr(language, `money_state.${row.state}`, row.state)
-  const when = timeText(ask, row.settled_at ?? row.sent_at)
+  // Its notification tells, whatever a person has said before.
+  const { notified_at: notified = null } = row
+  const when = timeText(ask, notified ?? row.settled_at ?? row.sent_at)
   const text =
     row.state === 'requested'
       ? t('money.being_sent', { number })
-      : row.resolved_by === null
+      : row.resolved_by === null || notified !== null
         ? t('money.known', { number, state, when })
         : t('money.known_by', { number, state, when, who: row.resolved_by })
   return new Problem('changed', text, { cause })

@@ -79,7 +79,10 @@ export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, i
 
 function unknownOf({ t }: Ask, counts: MoneyList['counts']): Block[] {
   const unknown = KINDS.filter(kind => counts[kind].unknown > 0)
-  if (unknown.length === 0) return [{ text: { tone: 'ok', text: t('money.all_known') } }]
+  if (unknown.length === 0) {
+    const isSending = KINDS.some(kind => counts[kind].requested > 0)
+    return isSending ? [] : [{ text: { tone: 'ok', text: t('money.all_known') } }]
+  }
   return unknown.map(kind => ({
     notice: 'bad',
     title: t(`money.unknown.${kind}`, { count: counts[kind].unknown }),

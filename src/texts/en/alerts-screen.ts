@@ -113,6 +113,7 @@ export const alertsScreen = {
   'alerts.not_muted': 'It was not muted.',
   'alerts.heartbeat': 'Heartbeat',
   'alerts.heartbeat.called': 'The external monitor was called {ago}, after run {run}.',
+  'alerts.heartbeat.calling': 'The external monitor is being called after run {run}.',
   'alerts.heartbeat.failing': 'The external monitor did not accept the call after run {run}.',
   'alerts.heartbeat.none': 'HEARTBEAT_URL is not set: if all of dirsync is down, no one is notified.',
   'alerts.heartbeat.not_yet': 'The external monitor is called after the next good run.',

@@ -22,7 +22,8 @@ export const alerts = {
   'alert.source_suspect.what': 'Run {run}: {message}',
   'alert.source_suspect.remedy':
     'Run the mapping’s query in HR, and fix what is wrong in HR or in the mapping. The next run then passes; `dirsync resync` starts one now.',
-  'alert.source_suspect.over': 'In a later run HR’s data looked right.',
+  'alert.source_suspect.over':
+    'In a later run HR’s data looked right, or the source is no longer configured.',
   'alert.run_overdue.title': 'No good run for too long ({kind})',
   'alert.run_overdue.what':
     '{lasted, select, never {No run of this kind has ended well yet} other {The last one that ended well was {age} ago}}; its schedule has one every {interval}.{error, select, none {} other { The latest failed: {error}}}',
@@ -57,20 +58,22 @@ export const alerts = {
     '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
   'alert.work_stuck.remedy':
     '{cause, select, not_queued {What HR changed since its plan waits for the next run: use `dirsync runs` to see how the latest ones ended. If they end well, restart the scheduler} not_taken {Run `dirsync doctor`, and `dirsync status`, which says whether the queue itself is paused; then restart the workers} other {Run `dirsync doctor`, then restart the workers}}; nothing is lost by that.',
-  'alert.work_stuck.over': 'The old work is done.',
+  'alert.work_stuck.over':
+    'Nothing is overdue now: the work was done or cancelled, a halt or a pause holds it back, or the workers have just started.',
   'alert.money_unknown.title':
     '{subject, select, refund {Refunds whose outcome is unknown} other {Top-ups whose outcome is unknown}}',
   'alert.money_unknown.what':
     '{subject, select, refund {{count, plural, one {# refund was} other {# refunds were}}} other {{count, plural, one {# top-up was} other {# top-ups were}}}} sent and may have been carried out; {for_person, plural, =0 {dirsync is still asking the platform} one {# is waiting for a decision} other {# are waiting for a decision}}.',
   'alert.money_unknown.remedy':
     'Do not send them again. The console’s screen Money says for each how to find out the outcome and record it.',
-  'alert.money_unknown.over': 'Every outcome is known.',
+  'alert.money_unknown.over':
+    '{subject, select, refund {No refund has an unknown outcome any more.} other {No top-up has an unknown outcome any more.}}',
   'alert.calls_rejected.title': 'The platform rejects {share} of the calls',
   'alert.calls_rejected.what':
     'Within 15 minutes it rejected {rejected, number} of {calls, number} calls because there were too many. dirsync repeats them, but this slows it down.',
   'alert.calls_rejected.remedy':
     'Find out which other system uses this application id, or set PLATFORM_RATE_LIMIT lower, or to auto.',
-  'alert.calls_rejected.over': 'Calls come through again.',
+  'alert.calls_rejected.over': 'Within the last 15 minutes few calls or none were rejected.',
   'alert.role_missing.title': 'No {role} is running',
   'alert.role_missing.what':
     '{subject, select, worker {Nothing is sent to the platform.} other {HR is not read, and no run starts.}} Waiting work is kept.',
@@ -88,24 +91,24 @@ export const alerts = {
     'Within a day the platform notified dirsync of {count, plural, one {# refund} other {# refunds}} that it never sent, or sent with another order or amount; the latest is {latest}.',
   'alert.notification_misfit.remedy':
     'Look the number up on the platform: another system may be sending refunds for this application, or amounts differ.',
-  'alert.notification_misfit.over': 'None has come for a day.',
+  'alert.notification_misfit.over': 'Fewer have come within the last day, or they match a refund by now.',
   'alert.clock.title': 'A clock is wrong',
   'alert.clock.what':
     'A worker’s clock differs from the platform’s by {seconds}. From 5 minutes on, the platform refuses calls.',
   'alert.clock.remedy': 'Set the machine’s clock (NTP); `dirsync doctor` shows the difference.',
-  'alert.clock.over': 'The clocks agree again.',
+  'alert.clock.over': 'The clock of no running process is known to be wrong.',
   'alert.tokens.title': 'Too many access tokens are created',
   'alert.tokens.what':
     '{count, number} within the last hour, although one lasts for hours. From 50 on dirsync waits, because the platform permits 60.',
   'alert.tokens.remedy':
     'Find out which other system uses this application id: each token that it creates invalidates ours.',
-  'alert.tokens.over': 'Tokens last as long as they should again.',
+  'alert.tokens.over': 'Fewer were created within the last hour.',
   'alert.queue_away.title': 'The queue does not answer, or refuses writes',
   'alert.queue_away.what':
     'Work is planned but does not reach the workers. It is kept, and nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.queue_away.remedy':
     'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
-  'alert.queue_away.over': 'It answers again. {continues}',
+  'alert.queue_away.over': 'No running process fails to reach it any more. {continues}',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
@@ -134,7 +137,7 @@ export const alerts = {
     'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',
   'alert.dead_channel.remedy':
     'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
-  'alert.dead_channel.over': 'The channel accepts messages again.',
+  'alert.dead_channel.over': 'The channel accepts messages again, or is no longer configured.',
   'alert.heartbeat_failing.title': 'The heartbeat is not delivered',
   'alert.heartbeat_failing.what':
     'The monitor at HEARTBEAT_URL does not accept the call after a good run{answer, select, none {} other {: {answer}}}.',

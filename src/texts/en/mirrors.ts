@@ -27,9 +27,12 @@ export const mirrors = {
   'mirrors.off.remedy':
     'To read it by schedule, add it to MIRRORS (such as `MIRRORS=orders,accounts`) and restart the service. To read it once, use the button here.',
   'mirrors.last_failed': 'The last read failed, so rows may be out of date.',
+  'mirrors.last_partial': 'The last read left something out, so rows may be out of date.',
   'mirrors.never_read': 'It has not been read yet.',
   'mirrors.never_read.remedy': 'It is read at its next tick. To read it at once, use the button here.',
   'mirrors.none': 'The platform has none.',
+  'mirrors.not_read_whole':
+    'The last read was not finished, so it is not known whether the platform has any.',
   'mirrors.no_match': 'Nothing matches these filters.',
   'mirrors.no_match.remedy':
     'Clear them, or choose other days. Search for a number by its beginning, for an employee by the whole user id.',

@@ -255,6 +255,7 @@ export const shell = {
   'shell.send.top_up': 'Send this top-up?',
   'shell.refund_unknown': 'the service finds it out by the order record; or now:',
   'shell.refund_unsettled': 'no worker is running, which would find it out by the order record; do it now:',
+  'shell.refund_for_person': 'the order record cannot tell: ask the platform, then (or --as rejected):',
   'shell.top_up_unknown': 'look in the platform’s back office whether it is there, then (or --as rejected):',
   'shell.queue_ready': 'The queue is in {place} and ready.',
   'shell.for_administrator':

@@ -109,6 +109,7 @@ export const alertsScreen = {
   'alerts.not_muted': '并未静默。',
   'alerts.heartbeat': '心跳',
   'alerts.heartbeat.called': '已在同步任务 {run} 之后调用外部监控（{ago}）。',
+  'alerts.heartbeat.calling': '同步任务 {run} 已完成，正在调用外部监控。',
   'alerts.heartbeat.failing': '同步任务 {run} 之后调用外部监控未成功。',
   'alerts.heartbeat.none': '未设置 HEARTBEAT_URL：dirsync 整体停止时，不会有任何通知。',
   'alerts.heartbeat.not_yet': '下一次成功的同步之后将调用外部监控。',

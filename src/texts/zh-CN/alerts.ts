@@ -19,7 +19,7 @@ export const alerts = {
   'alert.source_suspect.what': '第 {run} 号同步任务：{message}',
   'alert.source_suspect.remedy':
     '请在人事系统中执行映射查询，并更正人事数据或字段映射。之后的同步任务会自动通过，也可运行 `dirsync resync` 立即同步。',
-  'alert.source_suspect.over': '之后的同步任务确认人事数据正常。',
+  'alert.source_suspect.over': '之后的同步任务确认人事数据正常，或该人事数据源已不在设置中。',
   'alert.run_overdue.title': '长时间没有成功的同步任务（{kind}）',
   'alert.run_overdue.what':
     '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在{age}前}}；按定时计划应每{interval}一次。{error, select, none {} other {最近一次失败：{error}}}',
@@ -53,18 +53,19 @@ export const alerts = {
     '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于{idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
   'alert.work_stuck.remedy':
     '{cause, select, not_queued {人事数据在计划之后又有变化的，要等下一次同步任务：请用 `dirsync runs` 查看最近的任务如何结束。如果均正常结束，请重启调度进程} not_taken {请运行 `dirsync doctor` 和 `dirsync status`（会显示队列本身是否被暂停），然后重启工作进程} other {请运行 `dirsync doctor`，然后重启工作进程}}；重启不会丢失任何数据。',
-  'alert.work_stuck.over': '积压的数据已处理完毕。',
+  'alert.work_stuck.over': '目前没有积压：数据已处理或已取消、因停止或暂停而等待，或工作进程刚刚启动。',
   'alert.money_unknown.title': '{subject, select, refund {有退款结果未知} other {有充值结果未知}}',
   'alert.money_unknown.what':
     '{subject, select, refund {{count, plural, other {# 笔退款}}} other {{count, plural, other {# 笔充值}}}}已发送，平台可能已执行；{for_person, plural, =0 {dirsync 正在向平台核对} other {其中 # 笔需要人工核对}}。',
   'alert.money_unknown.remedy': '请勿再次发送。控制台的“资金”页面说明了如何逐笔查明并登记结果。',
-  'alert.money_unknown.over': '所有结果均已查明。',
+  'alert.money_unknown.over':
+    '{subject, select, refund {已没有结果未知的退款。} other {已没有结果未知的充值。}}',
   'alert.calls_rejected.title': '平台拒绝了 {share} 的调用',
   'alert.calls_rejected.what':
     '15 分钟内共 {calls, number} 次调用，其中 {rejected, number} 次因过于频繁被平台拒绝。dirsync 会自动重试，但速度变慢。',
   'alert.calls_rejected.remedy':
     '请查明是否有其他系统使用同一应用 ID，或调低 PLATFORM_RATE_LIMIT，也可设为 auto。',
-  'alert.calls_rejected.over': '调用已恢复正常。',
+  'alert.calls_rejected.over': '最近 15 分钟内很少或没有调用被拒绝。',
   'alert.role_missing.title': '没有运行中的{role}',
   'alert.role_missing.what':
     '{subject, select, worker {不会向平台发送任何数据。} other {不会读取人事系统，也不会启动同步任务。}}等待的工作会保留。',
@@ -79,22 +80,22 @@ export const alerts = {
   'alert.notification_misfit.what':
     '一天内平台通知了 {count, plural, other {# 笔退款}}，但 dirsync 未发送过，或订单、金额不一致；最近一笔为 {latest}。',
   'alert.notification_misfit.remedy': '请在平台查询该退款单号：可能有其他系统以此应用退款，或金额不一致。',
-  'alert.notification_misfit.over': '一天内未再收到此类通知。',
+  'alert.notification_misfit.over': '最近一天内此类通知已减少，或已与退款记录相符。',
   'alert.clock.title': '时钟不准',
   'alert.clock.what': '工作进程所在机器的时钟与平台相差 {seconds}；相差超过 5 分钟，平台将拒绝调用。',
   'alert.clock.remedy': '请校准该机器的时钟（NTP）；`dirsync doctor` 会显示时差。',
-  'alert.clock.over': '时钟已恢复一致。',
+  'alert.clock.over': '目前没有已知时钟不准的运行中进程。',
   'alert.tokens.title': '令牌创建过于频繁',
   'alert.tokens.what':
     '最近一小时创建了 {count, number} 个，而一个令牌本可使用数小时。达到 50 个后 dirsync 会暂停创建，因为平台上限为 60 个。',
   'alert.tokens.remedy': '请查明是哪个系统使用同一应用 ID：它每创建一个令牌，本系统的令牌就会失效。',
-  'alert.tokens.over': '令牌已恢复正常。',
+  'alert.tokens.over': '最近一小时创建的令牌已减少。',
   'alert.queue_away.title': '队列无响应或拒绝写入',
   'alert.queue_away.what':
     '已计划的工作无法交给工作进程；这些工作会保留，不会丢失。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.queue_away.remedy':
     '请启动 Redis，恢复与它的网络连接，或为其增加内存、磁盘空间；`dirsync doctor` 会指出问题所在。',
-  'alert.queue_away.over': '队列已恢复。{continues}',
+  'alert.queue_away.over': '运行中的进程均未再报告队列故障。{continues}',
   'alert.hr_sources_differ.title': '各进程的人事数据源设置不一致',
   'alert.hr_sources_differ.what':
     '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
@@ -119,7 +120,7 @@ export const alerts = {
   'alert.dead_channel.title': '告警无法送达：{subject}',
   'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
   'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
-  'alert.dead_channel.over': '该渠道已恢复接收消息。',
+  'alert.dead_channel.over': '该渠道已恢复接收消息，或已不在设置中。',
   'alert.heartbeat_failing.title': '心跳无法送达',
   'alert.heartbeat_failing.what':
     'HEARTBEAT_URL 指向的监控未接受 dirsync 在同步成功后发出的心跳{answer, select, none {} other {：{answer}}}。',

@@ -250,6 +250,7 @@ export const shell = {
   'shell.send.top_up': '确定发送这笔充值吗？',
   'shell.refund_unknown': '服务会通过订单记录自动核对；也可立即核对：',
   'shell.refund_unsettled': '没有运行中的工作进程来自动核对订单记录，请立即核对：',
+  'shell.refund_for_person': '订单记录无法说明结果：请向平台查询，然后运行（未执行则用 --as rejected）：',
   'shell.top_up_unknown': '请先在平台后台核实是否已受理，然后运行（未受理则用 --as rejected）：',
   'shell.queue_ready': '队列在 {place}，已就绪。',
   'shell.for_administrator': '此数据库用户无权创建角色，请管理员在此数据库中运行：',
