@@ -88,6 +88,14 @@ export async function startRedis(runFolder: string) {
   }
   return {
     ...server,
+    /** Where its file was damaged, it begins without it, as an operator has it: the queue may be wiped at any moment. */
+    async restart() {
+      await server.restart().catch(async () => {
+        await rm(server.folder, { recursive: true, force: true })
+        await mkdir(server.folder)
+        await server.restart()
+      })
+    },
     /** As if its memory were full, or had room again. */
     setFull: (isFull: boolean) => configure('maxmemory', isFull ? '1' : '0'),
   }

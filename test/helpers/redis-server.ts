@@ -11,6 +11,8 @@ import { program } from './programs.ts'
 export interface RedisServer {
   readonly url: string
   /** Forgets everything, as a wiped Redis does. */
+  /** Where it keeps what it has. */
+  folder: string
   flush(): Promise<void>
   /** Kills the process (`kill -9`) and starts it again on the same port with what it had on disk. */
   restart(): Promise<void>
@@ -59,6 +61,7 @@ export async function launchRedis(options: { runFolder: string; databases?: numb
   }
   return {
     url,
+    folder,
     async flush() {
       const client = new Redis(url, { maxRetriesPerRequest: 1 })
       client.on('error', () => {}) // the command fails, too

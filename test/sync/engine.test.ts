@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { requestDueRetries } from '../../src/sync/retries.ts'
 import { describeBackends } from '../helpers/backends.ts'
-import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 
 const EMPLOYEES = 60
@@ -281,6 +282,33 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await endOf(company.db, Number(rows[0].id))
     const after = await company.db.query(`select status from dirsync.employee where userid = 'e0047'`)
     expect(after.rows).toEqual([{ status: 'in_sync' }])
+  })
+
+  once('who waits for a number is tried again once the run is cancelled that may have freed it', async () => {
+    await hr(
+      `update person set mobile = (select mobile from person where userid = 'e0033') where userid = 'e0034'`,
+    )
+    await company.run('changes')
+    expect(await cases('e0034')).toMatchObject([{ field: 'mobile', blocked_by: 'e0033', state: 'open' }])
+    await faults({ operation: 'employee/update', match: { userid: 'e0033' }, loseAnswer: true })
+    await hr(`update person set mobile = '19955550033' where userid = 'e0033'`)
+    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+    const run = Number(rows[0].id)
+    await until(async () => {
+      const taken = await company.db.query(
+        `select dirsync.cancel($1) from dirsync.pending where entity_key = 'e0033' and sent_unknown and starts = 0`,
+        [run],
+      )
+      return taken.rowCount === 1
+    })
+    await endOf(company.db, run)
+    await company.control('DELETE', 'faults')
+    await company.run('changes')
+    await requestDueRetries(company.db)
+    await until(async () => {
+      return (await cases('e0034')).every(({ state }) => state === 'resolved')
+    })
+    expect((await company.onPlatform()).get('e0034')).toMatchObject({ mobile: person(33).mobile })
   })
 
   test('whose row HR takes back is not in sync while it is unknown whether the platform has the one between', async () => {
