@@ -103,6 +103,31 @@ describe('payment orders', () => {
     expect((await orders()).map(row => row.trade_no)).toContain('T000000000002300')
   })
 
+  test('are all read from a platform that returns fewer a page than requested, and read again', async () => {
+    const day = daysAgo(2)
+    const read = async (status: number) => {
+      await company.control('DELETE', 'faults')
+      const listed = Array.from({ length: 120 }, (_, i) => order(7000 + i, 2, { status }))
+      const pages = [0, 1, 2].map(page => ({
+        operation: 'enterprise/consume/list',
+        match: { time_start: day, page_index: String(page + 1) },
+        body: JSON.stringify({ total_count: 120, data_list: listed.slice(page * 50, page * 50 + 50) }),
+      }))
+      await company.control('POST', 'faults', pages)
+      await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+      await company.run('orders')
+      const { rows } = await company.db.query(
+        `select count(*)::int as n from dirsync.payment_order where listed_on = $1 and status = $2`,
+        [day, status],
+      )
+      return rows[0].n
+    }
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+    expect(await read(3)).toBe(120)
+    expect(await read(6)).toBe(120)
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+  })
+
   test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {
     const late = { ...order(900, 20, { status: 4 }) }
     await seed('orders', [late])
