@@ -362,6 +362,18 @@ describe('limit accounts', () => {
     const [, back = []] = await kept()
     expect(back.map(row => row.gone_at !== null)).toEqual([true, false])
   })
+
+  test('are kept after an answer without a list, which is asked for again', async () => {
+    const before = await kept()
+    await company.control('POST', 'faults', [
+      { operation: 'assets/limit/enterprise/get', times: 1, body: JSON.stringify({ code: 0, msg: 'OK' }) },
+    ])
+    expect(await company.run('accounts')).toMatchObject({
+      state: 'done',
+      result: { calls: { 'assets/limit/enterprise/get': 2 } },
+    })
+    expect(await kept()).toEqual(before)
+  })
 })
 
 test('taxpayers of both natures are kept, by number, and marked gone', async () => {
