@@ -146,6 +146,30 @@ describe('payment orders', () => {
     expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 
+  test('that the platform no longer has are marked as gone, until it has them again', async () => {
+    const lost = { ...order(910, 20, { status: 5 }) }
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 5, $2)`,
+      [lost.trade_no, daysAgo(20)],
+    )
+    const asked = async () => {
+      await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
+      const { id } = await company.run('orders')
+      const { rows } = await company.db.query(
+        `select outcome from dirsync.attempt where run_id = $1 and entity_key = $2`,
+        [id, lost.trade_no],
+      )
+      const row = (await orders()).find(({ trade_no }) => trade_no === lost.trade_no)
+      return { outcome: rows[0]?.outcome, status: row?.status, gone_at: row?.gone_at }
+    }
+    const gone = { status: 5, gone_at: expect.any(Date) }
+    expect(await asked()).toEqual({ outcome: 'updated', ...gone })
+    expect(await asked()).toEqual({ outcome: 'in_sync', ...gone })
+    await seed('orders', [lost])
+    expect(await asked()).toEqual({ outcome: 'updated', status: 5, gone_at: null })
+    await company.db.query('delete from dirsync.payment_order where trade_no = $1', [lost.trade_no])
+  })
+
   test('of days that left the window without having been read to their end are read all the same', async () => {
     // The older one was read after its end, the other one while it lasted.
     await company.db.query(
