@@ -17,6 +17,7 @@ import {
   type Change,
   claimEvaluation,
   noteChannels,
+  noteOtherChannels,
   readOutlook,
   recordFindings,
   wasEvaluated,
@@ -159,12 +160,14 @@ export class Alerter {
   }
 
   async #evaluate(): Promise<void> {
-    const { pool, processId, intervalMs } = this.#options
+    const { pool, processId, channels, intervalMs } = this.#options
     const evaluation = await transaction(
       pool,
       async client => {
         const { now, isLast } = await claimEvaluation(client, processId, intervalMs * GAP)
-        return { isLast, done: now && (await this.#carryOut(client, now)) }
+        if (now) return { isLast, done: await this.#carryOut(client, now) }
+        await noteOtherChannels(client, channels)
+        return { isLast, done: null }
       },
       EVALUATION_MS,
     )

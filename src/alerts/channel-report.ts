@@ -4,7 +4,7 @@ import { LANGUAGES } from '../texts/texts.ts'
 import { type ChannelSettings, targetOf } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
 
-/** A channel, as last seen by the evaluating processes or as this process's settings define it. Holds no secrets. */
+/** A channel, as last seen by the running processes or as this process's settings define it. Holds no secrets. */
 export const ChannelReport = z.object({
   name: z.string(),
   kind: z.string(),
@@ -27,7 +27,7 @@ export const ChannelReport = z.object({
 export type ChannelReport = z.infer<typeof ChannelReport>
 
 /**
- * The channels of all processes: those recorded by evaluating processes, and those of this process that are not
+ * The channels of all processes: those recorded by running processes, and those of this process that are not
  * recorded yet.
  * @param configured the channels in this process's settings
  */
@@ -35,8 +35,8 @@ export async function readChannels(
   db: Pool,
   configured: readonly ChannelSettings[],
 ): Promise<ChannelReport[]> {
-  const stored = await readStored(db)
   const own = new Set(configured.map(({ name }) => name))
+  const stored = await readStored(db, [...own])
   const known = new Set(stored.map(({ name }) => name))
   const unknown = configured
     .filter(({ name }) => !known.has(name))
@@ -70,12 +70,15 @@ export async function readChannels(
 
 type StoredChannel = Omit<ChannelReport, 'state' | 'testable'>
 
-async function readStored(db: Pool): Promise<StoredChannel[]> {
+/** The recorded channels that a process has; `own`: those that this one has. */
+async function readStored(db: Pool, own: string[]): Promise<StoredChannel[]> {
   const { rows } = await db.query<StoredChannel>(
     `select c.name, c.kind, c.target, c.least, c.language, c.events, c.last_sent_at, c.failing_since, c.last_answer,
             (select count(*)::int from dirsync.alert_message m
              where m.channel = c.name and m.state = 'waiting') as waiting
-     from dirsync.alert_channel c`,
+     from dirsync.alert_channel c
+     where c.name = any ($1) or c.seen_at > now() - interval '5 minutes'`,
+    [own],
   )
   return rows
 }

@@ -136,21 +136,42 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
   return rows
 }
 
-/** Records which channels the settings name, for people and for the rule that finds dead ones. */
+/** How long a channel that no process has any more keeps its state: as long as messages wait for one that is away. */
+const FORGOTTEN_AFTER = `interval '1 day'`
+
+/**
+ * Records which channels this process's settings name, for people and for the rule that finds dead ones. The channels of
+ * processes with other settings keep their state.
+ */
 export async function noteChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
+  await storeChannels(db, channels)
+  await db.query(`delete from dirsync.alert_channel where seen_at < now() - ${FORGOTTEN_AFTER}`)
+}
+
+/**
+ * Records the channels that the evaluating process does not have. It renews its own more often, so that no process waits
+ * for its rows.
+ */
+export async function noteOtherChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
+  const { rows } = await db.query<{ name: string }>(
+    `select name from dirsync.alert_channel where seen_at > now() - interval '1 minute'`,
+  )
+  const noted = new Set(rows.map(({ name }) => name))
+  const others = channels.filter(({ settings }) => !noted.has(settings.name))
+  if (others.length > 0) await storeChannels(db, others)
+}
+
+async function storeChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
   const rows = channels.map(({ settings }) => {
     const { name, kind, least, language, events = null } = settings
     return { name, kind, target: targetOf(settings), least, language, events }
   })
   await db.query(
-    `with named as (
-       select * from jsonb_to_recordset($1)
-         as n (name text, kind text, target text, least text, language text, events text[])
-     ), gone as (
-       delete from dirsync.alert_channel c where not exists (select from named n where n.name = c.name)
-     )
-     insert into dirsync.alert_channel as c (name, kind, target, least, language, events, seen_at)
-     select name, kind, target, least, language, events, now() from named order by name
+    `insert into dirsync.alert_channel as c (name, kind, target, least, language, events, seen_at)
+     select name, kind, target, least, language, events, now()
+     from jsonb_to_recordset($1)
+       as n (name text, kind text, target text, least text, language text, events text[])
+     order by name
      on conflict (name) do update
      set (kind, target, least, language, events, seen_at)
        = (excluded.kind, excluded.target, excluded.least, excluded.language, excluded.events, excluded.seen_at)`,

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Tracing } from '../lib/tracing.ts'
-import type { CallOptions, PlatformClient } from '../platform/client.ts'
+import { type CallOptions, isLastPage, type ListPage, type PlatformClient } from '../platform/client.ts'
 import type { Message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
@@ -66,7 +66,7 @@ export class CountedCalls {
   }
 }
 
-export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0 }
+export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0, passRows: 0 }
 
 /** Passes over the pages of one list, however often it changes. */
 const MAX_PASSES = 3
@@ -76,15 +76,17 @@ const MAX_PAGES = 10_000
 /**
  * The cursor after a page, or null at the end of the list. When rows are removed while pages are read, others move up and are
  * missed. That shows at the end: the platform counts fewer rows than before, or more than are known. Then another pass is made.
- * @param isLast whether it was the last page of its pass
- * @param total rows of the list by the platform's count; null when it does not say
+ * @param answer the page
  * @param known different rows seen so far
  */
-export function nextPage(
-  { page, pass, most }: PageCursor,
-  { isLast, total, known }: { isLast: boolean; total: number | null; known: number },
+export function nextPage<Row>(
+  { page, pass, most, passRows }: PageCursor,
+  { answer, pageSize, known }: { answer: ListPage<Row>; pageSize: number; known: number },
 ): PageCursor | null {
-  if (!isLast && page < MAX_PAGES) return { page: page + 1, pass, most: Math.max(most, total ?? 0) }
+  const total = answer.total_count
+  const rows = passRows + answer.data_list.length
+  if (!isLastPage(answer, rows, pageSize) && page < MAX_PAGES)
+    return { page: page + 1, pass, most: Math.max(most, total ?? 0), passRows: rows }
   const isWhole = total === null || (known >= total && total >= most)
-  return isWhole || pass >= MAX_PASSES ? null : { page: 1, pass: pass + 1, most: 0 }
+  return isWhole || pass >= MAX_PASSES ? null : { ...FIRST_PAGE, pass: pass + 1 }
 }

@@ -33,6 +33,8 @@ export interface PageCursor {
   pass: number
   /** The highest row count of the platform during the pass. */
   most: number
+  /** Rows on the pages of the pass before this one. */
+  passRows: number
 }
 
 /** A task and its progress. */
@@ -119,7 +121,7 @@ export async function writeMirrorPlan(
 export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTask | null> {
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey",
-            detail, next_page as page, pass, most, calls, changed, attempts, now() as "handedOutAt",
+            detail, next_page as page, pass, most, pass_rows as "passRows", calls, changed, attempts, now() as "handedOutAt",
             ceil(greatest(extract(epoch from not_before - clock_timestamp()) * 1000, 0))::int as "waitMs"
      from dirsync.mirror_task where run_id = $1
      order by position limit 1`,
@@ -146,10 +148,10 @@ export async function moveCursor(
   const { rowCount } = next
     ? await db.query(
         `update dirsync.mirror_task
-         set next_page = $5, pass = $6, most = $7, calls = calls + $8, changed = changed + $9,
-             attempts = 0, not_before = now()
+         set next_page = $5, pass = $6, most = $7, pass_rows = $8, calls = calls + $9,
+             changed = changed + $10, attempts = 0, not_before = now()
          where run_id = $1 and position = $2 and next_page = $3 and pass = $4`,
-        [...here, next.page, next.pass, next.most, calls, changed],
+        [...here, next.page, next.pass, next.most, next.passRows, calls, changed],
       )
     : await db.query(
         `delete from dirsync.mirror_task

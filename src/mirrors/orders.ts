@@ -77,22 +77,19 @@ export class OrderReader implements MirrorReader {
 async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
   const { enterpriseCode, entityKey: day, page } = task
   const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
-  const { total_count, data_list } = await calls.make((client, options) =>
+  const answer = await calls.make((client, options) =>
     client.paymentOrders.page({ ...query, ...enterpriseParams(enterpriseCode) }, options),
   )
   // An order without a number cannot be stored.
-  const orders = data_list.flatMap(order =>
+  const orders = answer.data_list.flatMap(order =>
     order.trade_no === null ? [] : [mirroredOrder(order.trade_no, order)],
   )
-  const isLast =
-    data_list.length === 0 ||
-    (total_count === null ? data_list.length < PAGE_SIZE : page * PAGE_SIZE >= total_count)
   return {
     rows: orders.length,
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
-      const known = isLast ? await countListedOrders(db, enterpriseCode, day) : 0
-      const next = nextPage(task, { isLast, total: total_count, known })
+      const known = await countListedOrders(db, enterpriseCode, day)
+      const next = nextPage(task, { answer, pageSize: PAGE_SIZE, known })
       if (next === null) await noteDayRead(db, enterpriseCode, day)
       return { changed, next }
     },

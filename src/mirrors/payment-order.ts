@@ -58,8 +58,9 @@ export async function storeListedOrders(
      from jsonb_populate_recordset(null::dirsync.payment_order, $3)
      order by trade_no
      on conflict (enterprise_code, trade_no) do update
-     set (${LIST}) = row ${factsOf('excluded')}, listed_on = excluded.listed_on, changed_at = now()
-     where (${factsOf('o')}, o.listed_on) is distinct from (${factsOf('excluded')}, excluded.listed_on)`,
+     set (${LIST}) = row ${factsOf('excluded')}, listed_on = excluded.listed_on, changed_at = now(), gone_at = null
+     where (${factsOf('o')}, o.listed_on, o.gone_at)
+           is distinct from (${factsOf('excluded')}, excluded.listed_on, null)`,
     [enterpriseCode, day, storableRows(orders)],
   )
   return rowCount ?? 0
@@ -67,7 +68,7 @@ export async function storeListedOrders(
 
 /**
  * Stores one order that was read by its number. An unchanged one is not written.
- * @param order null: the platform has no such order
+ * @param order null: the platform has no such order; it is marked gone
  * @returns how many were different: 1 or 0
  */
 export async function storeAskedOrder(
@@ -80,11 +81,19 @@ export async function storeAskedOrder(
     `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
     [enterpriseCode, tradeNo],
   )
-  if (order === null) return 0
+  if (order === null) {
+    const { rowCount } = await db.query(
+      `update dirsync.payment_order set gone_at = now(), changed_at = now()
+       where enterprise_code = $1 and trade_no = $2 and gone_at is null`,
+      [enterpriseCode, tradeNo],
+    )
+    return rowCount ?? 0
+  }
   const { rowCount } = await db.query(
-    `update dirsync.payment_order o set (${LIST}) = row ${factsOf('n')}, changed_at = now()
+    `update dirsync.payment_order o set (${LIST}) = row ${factsOf('n')}, changed_at = now(), gone_at = null
      from jsonb_populate_record(null::dirsync.payment_order, $3) as n
-     where o.enterprise_code = $1 and o.trade_no = $2 and ${factsOf('o')} is distinct from ${factsOf('n')}`,
+     where o.enterprise_code = $1 and o.trade_no = $2
+       and (${factsOf('o')}, o.gone_at) is distinct from (${factsOf('n')}, null)`,
     [enterpriseCode, tradeNo, storableRows(order)],
   )
   return rowCount ?? 0
@@ -268,6 +277,7 @@ export interface EmployeeOrder {
   refund_amount: string | null
   status: number | null
   asset_code: string | null
+  gone_at: Date | null
 }
 
 /** The latest payment orders of an employee, newest first. */
@@ -277,7 +287,7 @@ export async function latestOrdersOf(
   limit: number,
 ): Promise<EmployeeOrder[]> {
   const { rows } = await db.query<EmployeeOrder>(
-    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code
+    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code, gone_at
      from dirsync.payment_order where enterprise_code = $1 and userid = $2
      order by created_at desc nulls last, trade_no desc limit $3`,
     [enterpriseCode, userid, limit],

@@ -58,10 +58,10 @@ export class TaxpayerReader implements MirrorReader {
     let next: PageCursor | null = FIRST_PAGE
     while (next !== null) {
       const cursor: PageCursor = next
-      const { total_count, has_next, data_list } = await calls.make((client, options) =>
+      const answer = await calls.make((client, options) =>
         client.taxpayers.page({ ...query, page_no: cursor.page }, options),
       )
-      for (const row of data_list) {
+      for (const row of answer.data_list) {
         const kept = {
           identifier: row.identifier ?? entityKey,
           taxpayer_nature: row.taxpayer_nature ?? nature,
@@ -70,8 +70,7 @@ export class TaxpayerReader implements MirrorReader {
         }
         found.set(JSON.stringify([kept.identifier, kept.taxpayer_nature, kept.taxpayer_name]), kept)
       }
-      const isLast = data_list.length === 0 || !(has_next ?? data_list.length === PAGE_SIZE)
-      next = nextPage(cursor, { isLast, total: total_count, known: found.size })
+      next = nextPage(cursor, { answer, pageSize: PAGE_SIZE, known: found.size })
     }
     const asked = { enterpriseCode, identifier: entityKey, nature }
     return {

@@ -286,7 +286,7 @@ export async function* everyRow<Row>(options: {
         const had = inPass.size
         for (const row of rows) inPass.add(keyOf(row) ?? JSON.stringify(row))
         repeats = inPass.size > had ? 0 : repeats + 1
-        const isEnd = isLast(page, rowsOfPass, pageSize)
+        const isEnd = isLastPage(page, rowsOfPass, pageSize)
         if (!isEnd && repeats > MOST_REPEATS)
           throw new PlatformError({ kind: 'malformed', operation, outcomeKnown: false })
         next = isEnd ? null : fetch(index + 1, signal)
@@ -310,7 +310,8 @@ export async function* everyRow<Row>(options: {
   }
 }
 
-function isLast<Row>(page: ListPage<Row>, rowsOfPass: number, pageSize: number): boolean {
+/** Whether a pass ends with a page. `rowsOfPass`: rows on its pages so far, those of this page included. */
+export function isLastPage<Row>(page: ListPage<Row>, rowsOfPass: number, pageSize: number): boolean {
   if (page.data_list.length === 0) return true
   if (typeof page.has_next === 'boolean') return !page.has_next
   // The total, not a short page: a platform may return fewer rows a page than requested.

@@ -133,7 +133,7 @@ export function listOrNull<Item extends z.ZodType>(item: Item) {
     .transform(list => list ?? null)
 }
 
-/** The rows of a page; empty where the platform says null. An answer without the field is not a page. */
+/** The rows of a list or page; empty where the platform says null. An answer without the field is not a list. */
 export function rows<Row extends z.ZodType>(row: Row) {
   return z
     .array(row)

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Alerter } from '../../src/alerts/alerter.ts'
 import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
+import { readChannels } from '../../src/alerts/channel-report.ts'
 import { Courier } from '../../src/alerts/courier.ts'
 import { type Finding, RULE_NAMES } from '../../src/alerts/rule.ts'
 import { createPool } from '../../src/lib/database.ts'
@@ -277,6 +278,59 @@ describe('of several processes', () => {
     await inbox.arrival(1)
     await judged()
     expect(inbox.said).toEqual(['tokens raised'])
+  })
+})
+
+describe('channels of processes with other settings', () => {
+  const MINUTE = 60_000
+
+  test('are not forgotten by the one that judges', async () => {
+    const [inbox, other] = [await Inbox.open(), await Inbox.open()]
+    other.answer = answers(500)
+    wrong = [finding('tokens')]
+    const first = await startProcess([other.channel({ name: 'other' })])
+    const failing = () => store.rows('select name from dirsync.alert_channel where failing_since is not null')
+    await until(async () => (await failing()).length === 1)
+    await first.stop()
+    await startProcess([inbox.channel()])
+    await judged()
+    expect(await failing()).toEqual([{ name: 'other' }])
+  })
+
+  test('are noted although another process judges', async () => {
+    const [inbox, other] = [await Inbox.open(), await Inbox.open()]
+    wrong = []
+    const from = judgements
+    await startProcess([inbox.channel()], { intervalMs: MINUTE })
+    await until(async () => judgements > from)
+    await startProcess([other.channel({ name: 'other' })], { intervalMs: MINUTE })
+    const names = () => store.rows('select name from dirsync.alert_channel order by name')
+    await until(async () => (await names()).length === 2)
+    expect(judgements).toBe(from + 1)
+  })
+
+  test('are listed while a process has them, and forgotten a day later', async () => {
+    const inbox = await Inbox.open()
+    const seen = (ago: string) =>
+      store.pool.query(
+        `insert into dirsync.alert_channel (name, kind, target, least, language, seen_at)
+         values ('old', 'webhook', 'here', 'info', 'en', now() - $1::interval)
+         on conflict (name) do update set seen_at = excluded.seen_at`,
+        [ago],
+      )
+    wrong = []
+    await startProcess([inbox.channel()])
+    const listed = async () => (await readChannels(store.pool, [])).map(({ name }) => name)
+    await seen('4 minutes')
+    await judged()
+    expect(await listed()).toEqual(['old', 'ops'])
+    await seen('6 minutes')
+    expect(await listed()).toEqual(['ops'])
+    await judged()
+    expect(await store.value('select count(*) from dirsync.alert_channel')).toBe(2)
+    await seen('25 hours')
+    await judged()
+    expect(await store.value('select count(*) from dirsync.alert_channel')).toBe(1)
   })
 })
 

@@ -55,32 +55,44 @@ describe('days', () => {
 })
 
 describe('pages', () => {
-  const third = { page: 3, pass: 1, most: 250 }
+  const third = { page: 3, pass: 1, most: 250, passRows: 200 }
+  /** A page of so many rows, from a list of `total`. */
+  const after = (rows: number, total: number | null, known: number) => ({
+    answer: { total_count: total, data_list: Array.from({ length: rows }) },
+    pageSize: 100,
+    known,
+  })
 
   test('follow each other until the last', () => {
-    const next = nextPage(FIRST_PAGE, { isLast: false, total: 250, known: 0 })
-    expect(next).toEqual({ page: 2, pass: 1, most: 250 })
-    expect(nextPage(third, { isLast: true, total: 250, known: 250 })).toBeNull()
+    const next = nextPage(FIRST_PAGE, after(100, 250, 100))
+    expect(next).toEqual({ page: 2, pass: 1, most: 250, passRows: 100 })
+    expect(nextPage(third, after(50, 250, 250))).toBeNull()
+  })
+
+  test('go on until all rows were read, if the platform returns fewer a page than requested', () => {
+    const next = nextPage({ ...third, passRows: 100 }, after(50, 250, 250))
+    expect(next).toEqual({ page: 4, pass: 1, most: 250, passRows: 150 })
   })
 
   test('are read once more when fewer rows are known than there are', () => {
-    const last = { isLast: true, total: 250, known: 249 }
-    expect(nextPage(third, last)).toEqual({ page: 1, pass: 2, most: 0 })
+    const last = after(50, 250, 249)
+    expect(nextPage(third, last)).toEqual({ ...FIRST_PAGE, pass: 2 })
     expect(nextPage({ ...third, pass: 3 }, last)).toBeNull()
   })
 
   test('are read once more when rows went meanwhile, but not when some came', () => {
-    expect(nextPage(third, { isLast: true, total: 249, known: 249 })).toEqual({ page: 1, pass: 2, most: 0 })
-    expect(nextPage(third, { isLast: true, total: 251, known: 251 })).toBeNull()
+    expect(nextPage(third, after(49, 249, 249))).toEqual({ ...FIRST_PAGE, pass: 2 })
+    expect(nextPage(third, after(51, 251, 251))).toBeNull()
   })
 
   test('come to an end even where the platform knows none', () => {
-    const more = { isLast: false, total: null, known: 100 }
-    expect(nextPage({ page: 9_999, pass: 1, most: 0 }, more)).toEqual({ page: 10_000, pass: 1, most: 0 })
-    expect(nextPage({ page: 10_000, pass: 1, most: 0 }, more)).toBeNull()
+    const more = after(100, null, 100)
+    const at = (page: number) => ({ page, pass: 1, most: 0, passRows: 0 })
+    expect(nextPage(at(9_999), more)).toEqual({ ...at(10_000), passRows: 100 })
+    expect(nextPage(at(10_000), more)).toBeNull()
   })
 
   test('are believed where the platform does not count', () => {
-    expect(nextPage(FIRST_PAGE, { isLast: true, total: null, known: 0 })).toBeNull()
+    expect(nextPage(FIRST_PAGE, after(0, null, 0))).toBeNull()
   })
 })

@@ -103,6 +103,31 @@ describe('payment orders', () => {
     expect((await orders()).map(row => row.trade_no)).toContain('T000000000002300')
   })
 
+  test('are all read from a platform that returns fewer a page than requested, and read again', async () => {
+    const day = daysAgo(2)
+    const read = async (status: number) => {
+      await company.control('DELETE', 'faults')
+      const listed = Array.from({ length: 120 }, (_, i) => order(7000 + i, 2, { status }))
+      const pages = [0, 1, 2].map(page => ({
+        operation: 'enterprise/consume/list',
+        match: { time_start: day, page_index: String(page + 1) },
+        body: JSON.stringify({ total_count: 120, data_list: listed.slice(page * 50, page * 50 + 50) }),
+      }))
+      await company.control('POST', 'faults', pages)
+      await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+      await company.run('orders')
+      const { rows } = await company.db.query(
+        `select count(*)::int as n from dirsync.payment_order where listed_on = $1 and status = $2`,
+        [day, status],
+      )
+      return rows[0].n
+    }
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+    expect(await read(3)).toBe(120)
+    expect(await read(6)).toBe(120)
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+  })
+
   test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {
     const late = { ...order(900, 20, { status: 4 }) }
     await seed('orders', [late])
@@ -119,6 +144,30 @@ describe('payment orders', () => {
     expect((await orders()).find(row => row.trade_no === late.trade_no)).toMatchObject({ status: 6 })
     await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
     expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+  })
+
+  test('that the platform no longer has are marked as gone, until it has them again', async () => {
+    const lost = { ...order(910, 20, { status: 5 }) }
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 5, $2)`,
+      [lost.trade_no, daysAgo(20)],
+    )
+    const asked = async () => {
+      await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
+      const { id } = await company.run('orders')
+      const { rows } = await company.db.query(
+        `select outcome from dirsync.attempt where run_id = $1 and entity_key = $2`,
+        [id, lost.trade_no],
+      )
+      const row = (await orders()).find(({ trade_no }) => trade_no === lost.trade_no)
+      return { outcome: rows[0]?.outcome, status: row?.status, gone_at: row?.gone_at }
+    }
+    const gone = { status: 5, gone_at: expect.any(Date) }
+    expect(await asked()).toEqual({ outcome: 'updated', ...gone })
+    expect(await asked()).toEqual({ outcome: 'in_sync', ...gone })
+    await seed('orders', [lost])
+    expect(await asked()).toEqual({ outcome: 'updated', status: 5, gone_at: null })
+    await company.db.query('delete from dirsync.payment_order where trade_no = $1', [lost.trade_no])
   })
 
   test('of days that left the window without having been read to their end are read all the same', async () => {
@@ -336,6 +385,18 @@ describe('limit accounts', () => {
     await company.run('accounts')
     const [, back = []] = await kept()
     expect(back.map(row => row.gone_at !== null)).toEqual([true, false])
+  })
+
+  test('are kept after an answer without a list, which is asked for again', async () => {
+    const before = await kept()
+    await company.control('POST', 'faults', [
+      { operation: 'assets/limit/enterprise/get', times: 1, body: JSON.stringify({ code: 0, msg: 'OK' }) },
+    ])
+    expect(await company.run('accounts')).toMatchObject({
+      state: 'done',
+      result: { calls: { 'assets/limit/enterprise/get': 2 } },
+    })
+    expect(await kept()).toEqual(before)
   })
 })
 

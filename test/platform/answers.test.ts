@@ -200,6 +200,7 @@ test('limit accounts, with sub-accounts or without, and with unknown categories'
        "sub_limits":[{"id":9007199254740993,"name":"a","status":2}]},
       {"account_openid":"A2","balance":0,"status":7}]}`),
     text('{"code":0,"data":null}'),
+    text('{"code":0,"msg":"OK"}'),
   )
   expect(await client.limitAccounts.list()).toEqual([
     {
@@ -213,6 +214,7 @@ test('limit accounts, with sub-accounts or without, and with unknown categories'
     { account_openid: 'A2', name: null, product_category: null, balance: '0', status: 7, sub_limits: null },
   ])
   expect(await client.limitAccounts.list({ account_openid: 'A9' })).toEqual([])
+  await expect(client.limitAccounts.list()).rejects.toMatchObject({ kind: 'malformed' })
 })
 
 test('a page of taxpayers', async () => {

@@ -201,7 +201,10 @@ function ordersOf(ask: Ask, orders: EmployeeResult['payment_orders']): Block {
       },
       {
         title: t('employees.state'),
-        of: ({ status }) => (status === null ? null : term('payment_order_status', String(status))),
+        of: ({ status, gone_at }) => {
+          if (gone_at !== null) return t('mirrors.gone')
+          return status === null ? null : term('payment_order_status', String(status))
+        },
       },
       {
         title: t('employees.paid'),

@@ -22,6 +22,7 @@ export const PaymentOrderRow = z.object({
   refunded_at: z.date().nullable(),
   first_seen_at: z.date(),
   changed_at: z.date(),
+  gone_at: z.date().nullable().describe('Since when the platform no longer has it'),
 })
 export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
@@ -65,7 +66,7 @@ export async function listPaymentOrders(
   const { rows } = await db.query<PaymentOrderRow>(
     `select o.enterprise_code, o.trade_no, o.out_trade_no, o.userid, o.subject, o.total_amount, o.pay_amount,
             o.refund_amount, o.status, o.asset_code, o.created_at, o.paid_at, o.refunded_at, o.first_seen_at,
-            o.changed_at
+            o.changed_at, o.gone_at
      from dirsync.payment_order o where ${conditions.join(' and ')}
      order by ${MADE} desc, o.enterprise_code desc, o.trade_no desc limit $1`,
     values,

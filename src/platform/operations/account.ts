@@ -33,10 +33,7 @@ export const limitAccountGet = defineOperation({
     account_openid: text(32).optional(),
     enterprise_code: enterpriseCode.optional(),
   }),
-  response: z
-    .array(limitAccount)
-    .nullish()
-    .transform(accounts => accounts ?? []),
+  response: rows(limitAccount),
 })
 
 export type LimitAccountQuery = z.input<typeof limitAccountGet.request>

@@ -1,0 +1,5 @@
+-- The end of a list is found by its rows: a platform may return fewer a page than requested.
+
+alter table dirsync.mirror_task add column pass_rows integer not null default 0;
+comment on column dirsync.mirror_task.pass_rows is
+  'Rows on the pages of the current pass so far. The pass ends when they are as many as the platform counts.';
