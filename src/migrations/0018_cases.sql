@@ -344,5 +344,41 @@ comment on column dirsync.console_user.preferences is
 -- A case is found by the trace id that the vendor's support asks for.
 create index dead_letter_trace on dirsync.dead_letter (trace_id) where trace_id is not null;
 
+-- A case that waits for another employee's value does not wait for a week after a retry that was taken back.
+create or replace function dirsync.end_lost_retries() returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  ids    bigint[];
+  ended bigint;
+begin
+  -- Looked for twice: during the first look another transaction may mark one anew and ask for its work. Once
+  -- they are locked that has to wait, so the second look sees how they are.
+  for look in 1..2 loop
+    select array_agg(lost.id) into ids
+    from (select d.id from dirsync.dead_letter d
+          where d.state = 'retrying' and (look = 1 or d.id = any (ids))
+            -- The probe of an enterprise's case is given to another employee when it is lost.
+            and d.entity <> 'enterprise'
+            and not exists (select from dirsync.pending p
+                            where p.operation = d.operation and p.enterprise_code = d.enterprise_code
+                              and p.entity_key = d.entity_key
+                              and (d.operation <> 'bind-openid' or p.detail = d.field))
+            and not exists (select from dirsync.sync_run r
+                            where r.finished_at is null and r.state in ('requested', 'running')
+                              and 'mirror-' || r.kind = d.operation)
+          for no key update of d skip locked) lost;
+  end loop;
+  update dirsync.dead_letter d
+  set state = case d.entity when 'mirror' then 'retry_scheduled' else 'open' end,
+      next_retry_at = now() + case when d.entity = 'mirror' then interval '1 hour'
+                                   -- What it waits for may be free: that may have been the reason for the retry.
+                                   when d.blocked_by is not null then interval '1 minute'
+                                   else interval '7 days' end,
+      version = d.version + 1
+  where d.id = any (ids);
+  get diagnostics ended = row_count;
+  return ended;
+end $$;
+
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;

@@ -47,6 +47,21 @@ describe('what is due', () => {
     expect(await store.rows('select keys from dirsync.sync_run')).toEqual([{ keys: [String(id)] }])
   })
 
+  test('is soon what waits for a value that may be free, once its retry was taken back', async () => {
+    const soon = await fail(store, { blocked_by: 'e2' })
+    const later = await fail(store, { entity_key: 'e3' })
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying'`)
+    await store.pool.query('select dirsync.end_lost_retries()')
+    expect(
+      await store.rows(
+        `select id, state, next_retry_at < now() + interval '2 minutes' as soon from dirsync.dead_letter order by id`,
+      ),
+    ).toEqual([
+      { id: soon, state: 'open', soon: true },
+      { id: later, state: 'open', soon: false },
+    ])
+  })
+
   test('is nothing that was ignored, resolved or is being tried', async () => {
     for (const text of [
       `state = 'ignored', note = 'x'`,
