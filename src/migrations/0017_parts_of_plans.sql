@@ -487,12 +487,13 @@ begin
     left join undecided u on u.operation = t.operation and u.enterprise_code = t.enterprise_code
       and u.entity_key = t.entity_key
     where t.operation = 'update-employee' and e.enterprise_code = t.enterprise_code and e.userid = t.entity_key
+    returning e.enterprise_code, e.userid, t.sent_unknown
   ), released as (
     -- Cases that wait for a value which the platform may have been told to give up: no outcome will release them.
     update dirsync.dead_letter d set next_retry_at = now()
-    from taken_back t
-    where t.operation = 'update-employee' and t.sent_unknown and d.enterprise_code = t.enterprise_code
-      and d.blocked_by = t.entity_key and d.state in ('open', 'blocked')
+    from employees e
+    where e.sent_unknown and d.enterprise_code = e.enterprise_code and d.blocked_by = e.userid
+      and d.state in ('open', 'blocked')
   )
   select count(*) into back from undecided;
   perform dirsync.hold_again(part, back);
