@@ -278,6 +278,10 @@ const UNDECIDED = `exists (
     and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
   where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN})`
 
+/** Condition: an update whose outcome is not known may have moved employee `e` to department `d`. */
+export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to = d.dept_code
+  and e.dept_code is distinct from d.dept_code`
+
 /**
  * Every department of some enterprises with its employees: in HR (counted by the caller), as known of the platform, and those whom
  * an update whose outcome is not known may have moved to it.
@@ -296,9 +300,7 @@ export async function knownDepartments(
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
                    and e.dept_code = d.dept_code)
-              + (select count(*)::int from dirsync.employee e
-                 where e.enterprise_code = d.enterprise_code and e.moving_to = d.dept_code
-                   and e.dept_code is distinct from d.dept_code) as employees
+              + (select count(*)::int from dirsync.employee e where ${IS_MOVING}) as employees
      from dirsync.department d
      left join jsonb_to_recordset($1) as h ("enterpriseCode" text, "deptCode" text, employees int)
        on h."enterpriseCode" = d.enterprise_code and h."deptCode" = d.dept_code

@@ -84,23 +84,25 @@ describe('the page before any department was read', () => {
   })
 })
 
-test('a deletion that waits for a decision, or was rejected or ignored, is not said to come with the next run', async () => {
+test('a deletion that waits for a decision or an answer, or was rejected or ignored, is not said to come with the next run', async () => {
   const { pool } = mapped
   await pool.query(`
     insert into dirsync.sync_run (id, kind, state, requested_by, undecided, finished_at) overriding system value
       values (11, 'departments', 'held', 'cron', 2, null), (12, 'departments', 'rejected', 'cron', null, now());
     insert into dirsync.department (dept_code, active, closed_at, parked_at, rejected_run)
       select code, false, '2026-11-20T10:00Z', parked_at::timestamptz, run
-      from (values ('due', null, null), ('held', null, null), ('rejected', null, 12), ('ignored', '2026-11-21T10:00Z', null))
+      from (values ('due', null, null), ('held', null, null), ('joined', null, null), ('rejected', null, 12), ('ignored', '2026-11-21T10:00Z', null))
         as d (code, parked_at, run);
     insert into dirsync.planned_work (run_id, operation, entity_key, reason) values (11, 'delete-department', 'held', 'delete');
     insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, note)
-      values ('department', 'ignored', 'delete-department', 'base_department', '[]', '[]', 'ignored', 'it stays')`)
+      values ('department', 'ignored', 'delete-department', 'base_department', '[]', '[]', 'ignored', 'it stays');
+    insert into dirsync.employee (userid, active, moving_to) values ('e1', true, 'joined')`)
   const answer = await mapped.ask('viewer', 'GET', '/api/v1/departments')
   expect(answer.json().items).toMatchObject([
     { dept_code: 'due', case_id: null, held_run: null, rejected_run: null },
     { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null },
     { dept_code: 'ignored', case_id: expect.any(Number), held_run: null, rejected_run: null },
+    { dept_code: 'joined', case_id: null, held_run: null, rejected_run: null },
     { dept_code: 'rejected', case_id: null, held_run: null, rejected_run: 12 },
   ])
   const { body } = await mapped.browse('viewer', 'GET', '/departments')
@@ -110,6 +112,7 @@ test('a deletion that waits for a decision, or was rejected or ignored, is not s
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')
+  expect(goes('joined')).toContain('kept until it is known whether an employee was moved to it')
   // A single department cannot be asked for by name.
   const { body: run } = await mapped.browse('viewer', 'GET', '/runs/12')
   expect(run).toContain('They are not deleted until HR changes them again.')

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
+import { IS_MOVING } from '../../sync/departments.ts'
 import { HELD_RUNS } from '../../sync/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
@@ -22,6 +23,11 @@ export const Department = z.object({
     .nullable()
     .describe('The run with which a person rejected its deletion: none deletes it until HR changes it'),
   employees: z.int().describe('Employees that the platform last listed in it; 1001: more than 1000'),
+  may_be_joined: z
+    .boolean()
+    .describe(
+      'An update without an answer may have moved an employee to it; it is not deleted before that is known',
+    ),
   children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
   deletable_at: z
     .date()
@@ -59,6 +65,7 @@ const COLUMNS = `
      select from dirsync.employee e
      where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
        and e.dept_code = d.dept_code limit ${MOST}) few) as employees,
+  exists (select from dirsync.employee e where ${IS_MOVING}) as may_be_joined,
   (select count(*)::int from (
      select from dirsync.department b
      where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code

@@ -167,6 +167,7 @@ function timeLeft(ask: Ask, row: Department): Part {
   if (row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
+  if (row.may_be_joined) return state('wait', t('departments.kept_by_move'))
   if (row.children > 0) return state('wait', t('departments.kept_by_children'))
   return state('busy', t('departments.next_run'))
 }

@@ -33,6 +33,7 @@ export const departments = {
   'departments.refused': 'refused',
   'departments.kept_unread': 'kept: no run reads the departments of its enterprise',
   'departments.kept_by_employees': 'kept while it has employees',
+  'departments.kept_by_move': 'kept until it is known whether an employee was moved to it',
   'departments.kept_by_children': 'kept while it has departments below it',
   'departments.held': 'waiting for a decision',
   'departments.rejected': 'kept: its deletion was rejected',

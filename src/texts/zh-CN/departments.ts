@@ -32,6 +32,7 @@ export const departments = {
   'departments.refused': '平台拒绝',
   'departments.kept_unread': '保留：没有同步任务读取其企业的部门',
   'departments.kept_by_employees': '部门内还有员工，暂不删除',
+  'departments.kept_by_move': '可能有员工已移入，确认之前暂不删除',
   'departments.kept_by_children': '还有下级部门，暂不删除',
   'departments.held': '待审批',
   'departments.rejected': '删除已被驳回，予以保留',
