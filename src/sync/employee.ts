@@ -1,6 +1,6 @@
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { WORK_MS } from '../lib/database.ts'
+import { onlyRow, WORK_MS } from '../lib/database.ts'
 
 /** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
 export const EMPLOYEE_STATUSES = [
@@ -74,29 +74,35 @@ export interface Sending {
 /**
  * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
  * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
- * A department that the employee may be in is not deleted. An execution that was overtaken notes nothing: no outcome of it counts.
+ * A department that the employee may be in is not deleted.
  * @param execution of the claim
+ * @returns whether it may be sent; not once another execution has overtaken this one, which then notes nothing
  */
 export async function noteSending(
   db: Pool,
   key: EmployeeKey,
   execution: number,
   { hash, untold, movingTo }: Sending,
-): Promise<void> {
+): Promise<boolean> {
   const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
   const statement = {
-    text: `update dirsync.employee
-           set acknowledged = acknowledged || $3,
-               acknowledged_hash = case when source_hash = $4 then acknowledged_hash end,
-               moving_to = coalesce($5, moving_to)
-           where enterprise_code = $1 and userid = $2
-             and exists (select from dirsync.pending
-                         where operation = 'update-employee' and enterprise_code = $1 and entity_key = $2
-                           and detail = '' and execution = $6)`,
+    text: `with present as materialized (
+             select from dirsync.pending
+             where operation = 'update-employee' and enterprise_code = $1 and entity_key = $2 and detail = ''
+               and execution = $6
+           ), noted as (
+             update dirsync.employee
+             set acknowledged = acknowledged || $3,
+                 acknowledged_hash = case when source_hash = $4 then acknowledged_hash end,
+                 moving_to = coalesce($5, moving_to)
+             where enterprise_code = $1 and userid = $2 and exists (select from present)
+           )
+           select exists (select from present) as present`,
     values: [key.enterpriseCode, key.userid, doubted, hash, movingTo, execution],
     query_timeout: WORK_MS,
   }
-  await db.query(statement)
+  const { rows } = await db.query<{ present: boolean }>(statement)
+  return onlyRow(rows).present
 }
 
 /** Every employee that these names may mean. */

@@ -27,6 +27,7 @@ import {
   maskedFields,
   refusalOf,
   unasked,
+  unfinished,
   unsent,
 } from './outcome.ts'
 import { sendUnits } from './send-units.ts'
@@ -41,8 +42,11 @@ interface EmployeeJob {
   row: HrRow
   /** Hash of the row; null without a row to hash. */
   hash: string | null
-  /** Called before anything is sent that would leave no other trace if its outcome stayed unknown. */
-  noteSending: (sending: Sending) => Promise<void>
+  /**
+   * Called before anything is sent that would leave no other trace if its outcome stayed unknown. Resolves with false if another
+   * execution has overtaken this one: then nothing may be sent.
+   */
+  noteSending: (sending: Sending) => Promise<boolean>
 }
 
 /**
@@ -80,8 +84,9 @@ async function bringInSync(
   const untold = fieldsOf(send.filter(({ unit }) => !isTold(unit, actual)))
   const isPlanned = hash === claim.sourceHash
   const movingTo = (fieldsOf(send).includes('dept_code') && desired.fields.dept_code) || null
-  if (untold.length > 0 || movingTo !== null || (send.length > 0 && !isPlanned))
-    await job.noteSending({ hash, untold, movingTo })
+  const leavesNoTrace = untold.length > 0 || movingTo !== null || (send.length > 0 && !isPlanned)
+  if (leavesNoTrace && !(await job.noteSending({ hash, untold, movingTo })))
+    return unfinished('retry', { delayMs: 0, attempts: claim.attempts })
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 

@@ -583,6 +583,27 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(await spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
   })
 
+  once('an execution that another one has overtaken sends nothing', async () => {
+    await faults({ operation: 'employee/get', match: { userid: 'e0035' }, latencyMs: 1000, times: 1 })
+    await hr(`update person set dept_code = 'D2' where userid = 'e0035'`)
+    await company.db.query(`select dirsync.resync('changes')`)
+    // As another process would that has taken up the work of this one.
+    await until(async () => {
+      const overtaken = await company.db.query(
+        `update dirsync.pending set execution = nextval('dirsync.execution') where entity_key = 'e0035' and in_hand`,
+      )
+      return overtaken.rowCount === 1
+    })
+    await until(async () => {
+      await hasten()
+      return (await attempts('e0035')).at(-1)?.outcome === 'updated'
+    })
+    expect((await attempts('e0035')).slice(-2)).toMatchObject([
+      { outcome: 'retry', calls: { 'employee/get': 1 } },
+      { outcome: 'updated', calls: { 'employee/get': 1, 'employee/update': 1 } },
+    ])
+  })
+
   once('a refused deletion is one case, which ends when HR keeps the department after all', async () => {
     await faults({
       operation: 'department/delete',
