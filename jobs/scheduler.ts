@@ -121,21 +121,34 @@ export class CronScheduler {
    * ticks would let a job run until those times have passed.
    */
   #watchClock(): void {
+    const { logger } = this.#options
     let clockOffset = Date.now() - performance.now()
+    let isScheduled = true
+    let isAtIt = false
     this.#watch = setInterval(() => {
       const before = clockOffset
       clockOffset = Date.now() - performance.now()
-      if (clockOffset > before - CLOCK_MS) return
-      this.#rescheduling = this.#rescheduling
-        .then(() => this.#scheduleAnew())
-        // The database is away: at least the schedules go on.
-        .catch((error: Error) => this.#options.logger.debug({ error }, 'not all scheduled anew'))
+      if (clockOffset <= before - CLOCK_MS) {
+        logger.warn('the clock was put back: cron jobs are rescheduled')
+        isScheduled = false
+      }
+      if (isScheduled || isAtIt) return
+      isAtIt = true
+      isScheduled = true
+      this.#rescheduling = this.#scheduleAnew()
+        .catch((error: Error) => {
+          // The database is away: the next look tries again.
+          isScheduled = false
+          logger.debug({ error }, 'not all scheduled anew')
+        })
+        .finally(() => {
+          isAtIt = false
+        })
     }, CLOCK_MS)
   }
 
   async #scheduleAnew(): Promise<void> {
-    const { pool, jobs, logger } = this.#options
-    logger.warn('the clock was put back: cron jobs are rescheduled')
+    const { pool, jobs } = this.#options
     for (const { stop } of this.#tasks.values()) await stop()
     const scheduled = await Promise.allSettled(jobs.map(job => this.#schedule(job)))
     await forgetTicks(pool, jobs, '0')

@@ -286,6 +286,24 @@ describe('a clock that is set', () => {
     expect((await ticks()).filter(({ due_at }) => due_at.getTime() > Date.now() + 2000)).toEqual([])
   })
 
+  test('back while the database is away, stops none once it is there again', async () => {
+    const lines = new EventEmitter()
+    setAhead(HOUR)
+    const running = scheduler(job({ schedule: EVERY_SECOND }), {
+      write: (line: string) => void lines.emit(JSON.parse(line).msg),
+    })
+    await running.start()
+    await finished(2)
+    await database.pool.query('alter table dirsync.job_schedule rename to gone')
+    try {
+      setAhead(0)
+      await once(lines, 'not all scheduled anew')
+    } finally {
+      await database.pool.query('alter table dirsync.gone rename to job_schedule')
+    }
+    while ((await present()).length < 2) await once(changes, 'tick')
+  })
+
   test('back before a start, stops none either', async () => {
     await database.pool.query(
       `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
