@@ -181,7 +181,7 @@ export class CronScheduler {
       logger.info({ job: job.name, dueAt: missed }, 'a tick was missed while nothing ran: running it now')
       this.#start(scheduled, missed)
     }
-    const task = cron.createTask(expression, () => {})
+    const task = timesOf(expression)
     const timed = {
       task,
       interval: longestInterval(expression, task, new Date()),
@@ -275,6 +275,18 @@ async function outcomeOf(
   } catch (reason) {
     return { runs: [], error: reason instanceof Error ? reason.message : String(reason) }
   }
+}
+
+/**
+ * The times of a schedule. One that is due in every hour of every day is told in UTC: by the local time, the library leaves out the
+ * hour that comes twice when summer ends.
+ */
+function timesOf(expression: string): ScheduledTask {
+  const { hour, dayOfMonth, month, dayOfWeek } = cron.parse(expression)
+  const isHourly =
+    hour.length === 24 && dayOfMonth.length === 31 && month.length === 12 && dayOfWeek.length === 7
+  const hasWholeHours = new Date().getTimezoneOffset() % 60 === 0
+  return cron.createTask(expression, () => {}, isHourly && hasWholeHours ? { timezone: 'UTC' } : {})
 }
 
 /**

@@ -286,6 +286,23 @@ describe('a clock that is set', () => {
     expect((await ticks()).filter(({ due_at }) => due_at.getTime() > Date.now() + 2000)).toEqual([])
   })
 
+  test('back by an hour, as clocks on walls are when summer ends, leaves out none of that hour', async () => {
+    const { TZ } = process.env
+    onTestFinished(() => {
+      if (TZ === undefined) delete process.env.TZ
+      else process.env.TZ = TZ
+    })
+    process.env.TZ = 'America/New_York'
+    const second = Date.parse('2026-11-01T06:00:01Z')
+    expect(new Date(second).getTimezoneOffset()).toBe(300)
+    setAhead(second - Real.now())
+    await scheduler(job({ schedule: '*/3 * * * * *' })).start()
+    const { rows } = await database.pool.query<{ next: Date }>(
+      'select next_due_at as next from dirsync.job_schedule',
+    )
+    expect(rows[0]?.next.getTime()).toBeLessThan(second + 60_000)
+  })
+
   test('back while the database is away, stops none once it is there again', async () => {
     const lines = new EventEmitter()
     setAhead(HOUR)
