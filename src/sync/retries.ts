@@ -1,7 +1,7 @@
 import { type EmployeeKey, qualified } from '../directory/employee.ts'
 import { HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { HrSources, SourceScope } from '../hr/sources.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
+import { type ClientBase, type Pool, transaction } from '../lib/database.ts'
 import { formatJobKey } from '../queue/job.ts'
 import { message } from '../texts/message.ts'
 import { LONGEST_REST_MS } from './backoff.ts'
@@ -86,23 +86,34 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   return rows[0]?.id ?? null
 }
 
-/** Has snoozes begin now that began later: the clock was put back. They last as long as a person wanted. */
+/** SQL: the snooze in force of case `d` is event `e`, and begins later than now: the clock was put back. */
+const IS_LATE_SNOOZE = `e.dead_letter_id = d.id and e.event = 'snoozed' and e.at > now()
+  and d.state = 'snoozed' and d.snooze_until < 'infinity'
+  and not exists (select from dirsync.dead_letter_event later
+                  where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')`
+
+/** Has snoozes begin now that began later. They last as long as a person wanted. */
 async function endLateSnoozes(db: Pool): Promise<void> {
-  await db.query(
-    `with late as (
-       select d.id, e.id as event_id, d.snooze_until - e.at as lasts
-       from dirsync.dead_letter_event e
-       join dirsync.dead_letter d on d.id = e.dead_letter_id
-       where e.event = 'snoozed' and e.at > now() and d.state = 'snoozed' and d.snooze_until < 'infinity'
-         and not exists (select from dirsync.dead_letter_event later
-                         where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')
-       order by d.id for no key update of d
-     ), begun as (
-       update dirsync.dead_letter_event e set at = now() from late where e.id = late.event_id
-     )
-     update dirsync.dead_letter d set snooze_until = now() + lasts, next_retry_at = now() + lasts
-     from late where d.id = late.id`,
-  )
+  await transaction(db, async client => {
+    const { rows } = await client.query<{ id: number }>(
+      `select d.id from dirsync.dead_letter_event e join dirsync.dead_letter d on ${IS_LATE_SNOOZE}
+       order by d.id for no key update of d`,
+    )
+    // Looked for twice: while it waited for a lock, a person or another process may have changed them.
+    if (rows.length > 0)
+      await client.query(
+        `with late as (
+           select d.id, e.id as event_id, d.snooze_until - e.at as lasts
+           from dirsync.dead_letter_event e join dirsync.dead_letter d on ${IS_LATE_SNOOZE}
+           where d.id = any ($1)
+         ), begun as (
+           update dirsync.dead_letter_event e set at = now() from late where e.id = late.event_id
+         )
+         update dirsync.dead_letter d set snooze_until = now() + lasts, next_retry_at = now() + lasts
+         from late where d.id = late.id`,
+        [rows.map(({ id }) => id)],
+      )
+  })
 }
 
 /** Plans a run of cases that are due, or that a person asked for; marks them as being retried. */

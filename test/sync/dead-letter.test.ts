@@ -6,6 +6,7 @@ import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { requestRun } from '../../src/sync/run.ts'
 import { NO_USER_ID, recordKeyless } from '../../src/sync/unplanned-rows.ts'
+import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -114,6 +115,35 @@ describe('what is due', () => {
         ),
       ).toEqual([{ days: 3 }, { days: 200 }, { days: null }])
     }
+  })
+
+  test('is no case that a person snoozes anew meanwhile', async () => {
+    const id = await fail(store)
+    await store.pool.query(`select dirsync.snooze($1, now() + interval '2 hours')`, [id])
+    await store.pool.query(
+      `update dirsync.dead_letter_event set at = at + interval '1 hour' where event = 'snoozed'`,
+    )
+    const person = await store.pool.connect()
+    try {
+      await person.query('begin')
+      await person.query(`select dirsync.snooze($1, now() + interval '8 hours')`, [id])
+      const requested = requestDueRetries(store.pool)
+      await until(() =>
+        store.value<boolean>(
+          `select count(*) = 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        ),
+      )
+      await person.query('commit')
+      await requested
+    } finally {
+      person.release()
+    }
+    expect(
+      await store.value(
+        `select snooze_until > now() + interval '7 hours 50 minutes' from dirsync.dead_letter where id = $1`,
+        [id],
+      ),
+    ).toBe(true)
   })
 })
 
