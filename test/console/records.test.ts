@@ -258,6 +258,11 @@ test('a mirror whose last run left something out says so above its rows', async 
       values ('taxpayers', 'done', now(), now(), '[{"key": "said.no_taxpayers"}]')`)
   expect(await page()).toMatch(/Acme/)
   expect(await page()).toContain('The last read left something out, so rows may be out of date.')
+  await console.pool.query('delete from dirsync.taxpayer')
+  const empty = await page()
+  expect(empty).toContain('TAXPAYER_IDENTIFIERS')
+  expect(empty).not.toContain('may be out of date')
+  await console.pool.query(`insert into dirsync.taxpayer (identifier, taxpayer_nature) values ('91A', 1)`)
   await console.pool.query(
     `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
   )

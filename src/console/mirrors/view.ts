@@ -114,8 +114,11 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
   }`
 }
 
-/** Shown above a mirror's rows: how old they are, and what is going on. */
-function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): SafeHtml {
+/**
+ * Shown above a mirror's rows: how old they are, and what is going on.
+ * @param isEmpty there are none, and the list says why
+ */
+function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null, isEmpty: boolean): SafeHtml {
   const { t } = ask
   const { last = null, present = null, on = false } = status ?? {}
   return html`${head(t('mirrors.title'), {
@@ -130,7 +133,7 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): Safe
     ['runs'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
     ${
-      last && last.message !== null
+      last && last.message !== null && (last.state !== 'done' || !isEmpty)
         ? alert(
             last.state === 'done' ? 'info' : 'warn',
             t(last.state === 'done' ? 'mirrors.last_partial' : 'mirrors.last_failed'),
@@ -165,7 +168,8 @@ function listBody<Row, Input extends Record<string, unknown>>(
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
     const nothing = noRows(ask, status, isFiltered(input))
-    return html`${mirrorHead(ask, mirror, status)}
+    const isEmpty = items.length === 0 && !isFiltered(input)
+    return html`${mirrorHead(ask, mirror, status, isEmpty)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
     ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
     ${pager(ask, next)}`
