@@ -73,20 +73,33 @@ const MAX_PASSES = 3
 /** Pages of one pass, in case a platform neither counts nor ends. */
 const MAX_PAGES = 10_000
 
+/** Whether a page is the last one of its pass. */
+export function endsPass<Row>(
+  { page, passRows }: PageCursor,
+  { answer, pageSize }: { answer: ListPage<Row>; pageSize: number },
+): boolean {
+  return isLastPage(answer, passRows + answer.data_list.length, pageSize) || page >= MAX_PAGES
+}
+
 /**
  * The cursor after a page, or null at the end of the list. When rows are removed while pages are read, others move up and are
  * missed. That shows at the end: the platform counts fewer rows than before, or more than are known. Then another pass is made.
  * @param answer the page
- * @param known different rows seen so far
+ * @param known different rows seen so far; counts at the end of a pass only
  */
 export function nextPage<Row>(
-  { page, pass, most, passRows }: PageCursor,
+  cursor: PageCursor,
   { answer, pageSize, known }: { answer: ListPage<Row>; pageSize: number; known: number },
 ): PageCursor | null {
+  const { page, pass, most, passRows } = cursor
   const total = answer.total_count
-  const rows = passRows + answer.data_list.length
-  if (!isLastPage(answer, rows, pageSize) && page < MAX_PAGES)
-    return { page: page + 1, pass, most: Math.max(most, total ?? 0), passRows: rows }
+  if (!endsPass(cursor, { answer, pageSize }))
+    return {
+      page: page + 1,
+      pass,
+      most: Math.max(most, total ?? 0),
+      passRows: passRows + answer.data_list.length,
+    }
   const isWhole = total === null || (known >= total && total >= most)
   return isWhole || pass >= MAX_PASSES ? null : { ...FIRST_PAGE, pass: pass + 1 }
 }

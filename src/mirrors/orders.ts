@@ -4,6 +4,7 @@ import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,
+  endsPass,
   type MirrorReader,
   nextPage,
   type Reading,
@@ -88,8 +89,9 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
     rows: orders.length,
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
-      const known = await countListedOrders(db, enterpriseCode, day)
-      const next = nextPage(task, { answer, pageSize: PAGE_SIZE, known })
+      const read = { answer, pageSize: PAGE_SIZE }
+      const known = endsPass(task, read) ? await countListedOrders(db, enterpriseCode, day) : 0
+      const next = nextPage(task, { ...read, known })
       if (next === null) await noteDayRead(db, enterpriseCode, day)
       return { changed, next }
     },

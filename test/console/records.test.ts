@@ -262,7 +262,9 @@ test('a mirror whose last run left something out says so above its rows', async 
   const empty = await page()
   expect(empty).toContain('TAXPAYER_IDENTIFIERS')
   expect(empty).not.toContain('may be out of date')
-  await console.pool.query(`insert into dirsync.taxpayer (identifier, taxpayer_nature) values ('91A', 1)`)
+  await console.pool.query(
+    `insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme')`,
+  )
   await console.pool.query(
     `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
   )
