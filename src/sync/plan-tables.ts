@@ -405,9 +405,14 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
          and p.operation = 'update-employee' and p.enterprise_code = d.enterprise_code and p.entity_key = d.userid
          and e.enterprise_code = d.enterprise_code and e.userid = d.userid
        returning p.enterprise_code, p.entity_key, p.sent_unknown
+     ), unknown as (
+       update dirsync.employee e set acknowledged_hash = null, parked_hash = null from gone g
+       where g.sent_unknown and e.enterprise_code = g.enterprise_code and e.userid = g.entity_key
+       returning e.enterprise_code, e.userid
      )
-     update dirsync.employee e set acknowledged_hash = null, parked_hash = null from gone g
-     where g.sent_unknown and e.enterprise_code = g.enterprise_code and e.userid = g.entity_key`,
+     -- No outcome will release those who wait for a value that the platform may have been told to give up.
+     update dirsync.dead_letter c set next_retry_at = now() from unknown u
+     where c.enterprise_code = u.enterprise_code and c.blocked_by = u.userid and c.state in ('open', 'blocked')`,
   )
   await db.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash)

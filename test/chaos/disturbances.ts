@@ -59,7 +59,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
   {
     of: 'process',
     name: 'kill -9',
-    weight: 14,
+    weight: 90,
     async happen({ processes, kills }, dice) {
       const present = processes.filter(({ isOlder }) => !isOlder)
       const workers = present.filter(({ role }) => role === 'worker')
@@ -100,14 +100,14 @@ export const DISTURBANCES: readonly Disturbance[] = [
       of: 'postgres',
       stopsAll: true,
       name: `PostgreSQL ${how}`,
-      weight: 2,
+      weight: 5,
       happen: (chaos, dice) => awayFor(chaos, chaos.postgres, how, dice.between(0, 8)),
     }),
   ),
   {
     of: 'redis',
     name: 'Redis flushed',
-    weight: 3,
+    weight: 5,
     isPossible: ({ redis }) => redis !== null,
     happen: async ({ redis }) => redis?.flush(),
   },
@@ -115,7 +115,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     of: 'redis',
     name: 'Redis killed',
     stopsAll: true,
-    weight: 3,
+    weight: 7,
     isPossible: ({ redis }) => redis !== null,
     async happen(chaos, dice) {
       const seconds = dice.between(0, 10)
@@ -129,7 +129,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     of: 'redis',
     name: 'Redis out of memory',
     stopsAll: true,
-    weight: 2,
+    weight: 4,
     isPossible: ({ redis }) => redis !== null,
     async happen(chaos, dice) {
       await chaos.redis?.setFull(true)
@@ -179,7 +179,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     of: 'disk',
     stopsAll: true,
     name: 'disk full',
-    weight: 2,
+    weight: 4,
     isPossible: ({ disk }) => disk.canBeFull,
     async happen(chaos, dice) {
       const seconds = dice.between(3, 20)

@@ -89,7 +89,7 @@ const older = given.beside && join(resolve(given.beside), 'bin/dirsync')
 const MOST_AT_ONCE = 4
 
 /** After everything has stood still, it goes on for so long at least. */
-const PEACE_S = [10, 30] as const
+const PEACE_S = [5, 20] as const
 
 interface Figures {
   command: string
@@ -229,7 +229,7 @@ async function disturb(chaos: Chaos, active: Set<Disturbance>, counts: Map<strin
   const failures: unknown[] = []
   let stopsAllAgainAt = 0
   while (!chaos.over.aborted) {
-    const [next, own, gap] = [dice.pick(bag), new Dice(dice.between(0, 2 ** 31)), 300 + dice.roll() * 2700]
+    const [next, own, gap] = [dice.pick(bag), new Dice(dice.between(0, 2 ** 31)), 200 + dice.roll() * 1400]
     const isTaken = [...active].some(
       each =>
         each === next ||

@@ -430,6 +430,23 @@ describe('an employee waiting for a decision', () => {
     })
   })
 
+  test('releases those who wait for a value of theirs, once it is rejected and an earlier update may have given it up', async () => {
+    const id = await held()
+    await decide('reject', id)
+    await under.planRequested(id + 1)
+    await under.acknowledge()
+    await under.store.pool.query(`
+      insert into dirsync.pending (operation, entity_key, priority, not_before, replan_at, sent_unknown)
+      values ('update-employee', 'e1', 2, 'infinity', now(), true);
+      insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, blocked_by, next_retry_at)
+      values ('employee', 'e5', 'update-employee', 'mobile', 'duplicate', '{}', '{}', 'e1', now() + interval '7 days')`)
+    await under.plan()
+    expect(await under.pending()).toEqual([])
+    expect(
+      await under.store.rows(`select next_retry_at <= now() as is_due from dirsync.dead_letter`),
+    ).toEqual([{ is_due: true }])
+  })
+
   test('of departments: a deletion that was rejected is not planned again before HR changes the department', async () => {
     const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
     const source = under.source(EMPLOYEES, 'select dept_code, parent_code, active, closed_at from department')
