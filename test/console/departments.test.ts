@@ -102,7 +102,7 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
     { dept_code: 'due', case_id: null, held_run: null, rejected_run: null },
     { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null },
     { dept_code: 'ignored', case_id: expect.any(Number), held_run: null, rejected_run: null },
-    { dept_code: 'joined', case_id: null, held_run: null, rejected_run: null },
+    { dept_code: 'joined', case_id: null, held_run: null, rejected_run: null, moving_employee: 'e1' },
     { dept_code: 'rejected', case_id: null, held_run: null, rejected_run: 12 },
   ])
   const { body } = await mapped.browse('viewer', 'GET', '/departments')
@@ -112,7 +112,9 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')
-  expect(goes('joined')).toContain('kept until it is known whether an employee was moved to it')
+  expect(goes('joined')).toMatch(
+    /kept until it is known whether an employee was moved to it.*href="\/employees\/e1"/s,
+  )
   // A single department cannot be asked for by name.
   const { body: run } = await mapped.browse('viewer', 'GET', '/runs/12')
   expect(run).toContain('They are not deleted until HR changes them again.')

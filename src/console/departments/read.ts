@@ -23,10 +23,11 @@ export const Department = z.object({
     .nullable()
     .describe('The run with which a person rejected its deletion: none deletes it until HR changes it'),
   employees: z.int().describe('Employees that the platform last listed in it; 1001: more than 1000'),
-  may_be_joined: z
-    .boolean()
+  moving_employee: z
+    .string()
+    .nullable()
     .describe(
-      'An update without an answer may have moved an employee to it; it is not deleted before that is known',
+      'An employee whom an update without an answer may have moved to it; it is not deleted before that is known',
     ),
   children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
   deletable_at: z
@@ -65,7 +66,7 @@ const COLUMNS = `
      select from dirsync.employee e
      where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
        and e.dept_code = d.dept_code limit ${MOST}) few) as employees,
-  exists (select from dirsync.employee e where ${IS_MOVING}) as may_be_joined,
+  (select min(e.userid) from dirsync.employee e where ${IS_MOVING}) as moving_employee,
   (select count(*)::int from (
      select from dirsync.department b
      where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code

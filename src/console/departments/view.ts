@@ -22,7 +22,7 @@ import {
   tabs,
   time,
 } from '../ui/parts.ts'
-import { departmentPath } from '../ui/paths.ts'
+import { departmentPath, employeePath } from '../ui/paths.ts'
 import type { DeletionsResult, DepartmentsResult } from './query.ts'
 import type { Department } from './read.ts'
 
@@ -167,7 +167,10 @@ function timeLeft(ask: Ask, row: Department): Part {
   if (row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
-  if (row.may_be_joined) return state('wait', t('departments.kept_by_move'))
+  if (row.moving_employee !== null) {
+    const path = employeePath({ enterpriseCode: row.enterprise_code, userid: row.moving_employee })
+    return html`${state('wait', t('departments.kept_by_move'))} <a href="${path}">${foreign(row.moving_employee)}</a>`
+  }
   if (row.children > 0) return state('wait', t('departments.kept_by_children'))
   return state('busy', t('departments.next_run'))
 }
