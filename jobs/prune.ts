@@ -12,6 +12,9 @@ export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   return removed
 }
 
+/** The longest window of payment orders has 366 days. */
+const OLDEST_ORDER = 'current_date - 400'
+
 /** By table, in the order in which they are pruned: which of its rows `t` are only history. */
 const OLD = {
   attempt: `started_at < now() - interval '30 days'`,
@@ -70,13 +73,19 @@ const OLD = {
   command: `requested_at < now() - interval '180 days'`,
   bulk_action: `
     created_at < now() - interval '1 day' and (state = 'preview' or created_at < now() - interval '30 days')`,
-  // The longest window of payment orders has 366 days.
-  mirror_day: `day < current_date - 400`,
+  mirror_day: `day < ${OLDEST_ORDER}`,
   // A department that HR still lists, closed, stays known as deleted.
   department: `deleted_at < now() - interval '180 days' and first_missing_at < now() - interval '180 days'`,
   openid_binding: `
     exists (select from dirsync.employee e
             where e.enterprise_code = t.enterprise_code and e.userid = t.userid
               and e.vanished_at < now() - interval '180 days' and e.platform_state = 'absent')`,
-  employee: `vanished_at < now() - interval '180 days' and platform_state = 'absent'`,
+  employee: `
+    vanished_at < now() - interval '180 days' and platform_state = 'absent'
+      -- One who has returned, and waits for a decision or was rejected.
+      and held_run is null
+      -- Without them the payer of an order would be unknown.
+      and not exists (select from dirsync.payment_order o
+                      where o.enterprise_code = t.enterprise_code and o.userid = t.userid
+                        and o.listed_on >= ${OLDEST_ORDER})`,
 }

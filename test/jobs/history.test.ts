@@ -231,6 +231,27 @@ test('pruning what is empty removes nothing', async () => {
   expect(new Set(Object.values(await pruneHistory(store.pool)))).toEqual(new Set([0]))
 })
 
+test('an employee stays while a decision about their return is open or rests, and while an order may name them', async () => {
+  const gone = { vanished_at: ago(181), active: false, platform_state: 'absent' }
+  const returned = { ...gone, held_run: 1, held_hash: hash() }
+  await plant(
+    store,
+    'employee',
+    { userid: 'is held', ...returned },
+    { userid: 'is rejected', ...returned, rejected: true },
+    { userid: 'paid', ...gone },
+    { userid: 'paid long ago', ...gone },
+  )
+  await plant(
+    store,
+    'payment_order',
+    { trade_no: 'T1', userid: 'paid', listed_on: ago(365) },
+    { trade_no: 'T2', userid: 'paid long ago', listed_on: ago(500) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ employee: 1 })
+  expect(await left('employee', 'userid')).toEqual(['is held', 'is rejected', 'paid'])
+})
+
 test('runs of rows that HR named and that needed nothing go after a day', async () => {
   const named = { state: 'done', keys: ['e1'], planned: 0, planned_at: ago(2), finished_at: ago(2) }
   await plantRun(store, named)
