@@ -17,7 +17,14 @@ const OLDEST_ORDER = 'current_date - 400'
 
 /** By table, in the order in which they are pruned: which of its rows `t` are only history. */
 const OLD = {
-  attempt: `started_at < now() - interval '30 days'`,
+  attempt: `
+    started_at < now() - interval '30 days'
+    -- A run is counted when it ends, with the runs that sent parts of its plan.
+    and coalesce(run_id <> all (array(
+          select r.id from dirsync.sync_run r where r.finished_at is null
+          union all
+          select p.id from dirsync.sync_run r join dirsync.sync_run p on p.part_of = r.id
+          where r.finished_at is null)), true)`,
   call_minute: `minute < now() - interval '30 days'`,
   // Charts show 30 days, from the beginning of a day on.
   call_hour: `hour < now() - interval '35 days'`,

@@ -23,6 +23,22 @@ test('attempts go after 30 days', async () => {
   expect(await left('attempt', 'entity_key')).toEqual(['young'])
 })
 
+test('attempts stay until their run has its result, and so has the held run that it sent a part of', async () => {
+  const over = { state: 'done', finished_at: ago(40) }
+  const goesOn = await plantRun(store, { state: 'running' })
+  const held = await plantRun(store, { state: 'held' })
+  const part = await plantRun(store, { ...over, part_of: held })
+  const attempt = { operation: 'update-employee', outcome: 'updated', duration_ms: 1, started_at: ago(31) }
+  for (const run_id of [await plantRun(store, over), goesOn, part])
+    await plant(store, 'attempt', { ...attempt, entity_key: `e${run_id}`, run_id })
+  await pruneHistory(store.pool)
+  expect(await left('attempt', 'run_id')).toEqual([goesOn, part])
+  for (const run of [goesOn, held])
+    expect(await store.value('select dirsync.run_result($1)', [run])).toMatchObject({
+      outcomes: { updated: 1 },
+    })
+})
+
 test('calls by minute go after 30 days', async () => {
   const counts = { calls: 1, rate_limited: 0, failed: 0, waited_ms: 0, longest_wait_ms: 0, duration_ms: 1 }
   await plant(
