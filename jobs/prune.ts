@@ -31,8 +31,10 @@ const OLD = {
   status_history: `at < now() - interval '35 days'`,
   dead_letter: `
     state = 'resolved' and resolved_at < now() - interval '180 days'
-    -- A case that a person accepted stays accepted while its subject exists; otherwise it would fail anew.
-    or state = 'ignored' and last_failed_at < now() - interval '180 days' and entity <> 'mirror'
+    -- A case that a person accepted stays accepted while its subject exists; otherwise it would fail anew. Those of a mirror, of
+    -- a field that is off, and of another source's row end with their cause.
+    or state = 'ignored' and last_failed_at < now() - interval '180 days'
+      and entity not in ('mirror', 'enterprise') and operation <> 'read-hr'
       and not exists (select from dirsync.employee e
                       where e.enterprise_code = t.enterprise_code and e.userid = t.entity_key
                         and e.vanished_at is null)

@@ -155,6 +155,18 @@ test('an accepted case stays accepted as long as its employee exists', async () 
   expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
 })
 
+test('an accepted case about a row of another HR source, or a field that is off, stays until that is over', async () => {
+  const stray = { operation: 'read-hr', field: 'beijing', category: 'stray_row', source_hash: hash() }
+  await fail(store, { ...stray, entity_key: 'stray' })
+  const off = { entity: 'enterprise', field: 'level', category: 'feature_disabled' }
+  await fail(store, { ...off, entity_key: '(single enterprise)' })
+  await store.pool.query(
+    `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
+  )
+  await pruneHistory(store.pool)
+  expect(await left('dead_letter', 'entity_key')).toEqual(['(single enterprise)', 'stray'])
+})
+
 test('of several HR sources the last full reading of each stays', async () => {
   const old = { state: 'done', finished_at: ago(200) }
   const good = { ...old, read_all: true, source: { rows: 1, keyless: 0, empty: {}, newest: null } }
@@ -219,6 +231,27 @@ test('employees go when both sides have lacked them for 180 days, with their bin
   expect(await left('openid_binding', 'userid')).toEqual(['gone lately'])
 })
 
+test('an employee stays while a decision about their return is open or rests, and while an order may name them', async () => {
+  const gone = { vanished_at: ago(181), active: false, platform_state: 'absent' }
+  const returned = { ...gone, held_run: 1, held_hash: hash() }
+  await plant(
+    store,
+    'employee',
+    { userid: 'is held', ...returned },
+    { userid: 'is rejected', ...returned, rejected: true },
+    { userid: 'paid', ...gone },
+    { userid: 'paid long ago', ...gone },
+  )
+  await plant(
+    store,
+    'payment_order',
+    { trade_no: 'T1', userid: 'paid', listed_on: ago(365) },
+    { trade_no: 'T2', userid: 'paid long ago', listed_on: ago(500) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ employee: 1 })
+  expect(await left('employee', 'userid')).toEqual(['is held', 'is rejected', 'paid'])
+})
+
 test('departments go when they are deleted and HR has lacked them for 180 days', async () => {
   await plant(
     store,
@@ -245,27 +278,6 @@ test('commands go after 180 days', async () => {
 
 test('pruning what is empty removes nothing', async () => {
   expect(new Set(Object.values(await pruneHistory(store.pool)))).toEqual(new Set([0]))
-})
-
-test('an employee stays while a decision about their return is open or rests, and while an order may name them', async () => {
-  const gone = { vanished_at: ago(181), active: false, platform_state: 'absent' }
-  const returned = { ...gone, held_run: 1, held_hash: hash() }
-  await plant(
-    store,
-    'employee',
-    { userid: 'is held', ...returned },
-    { userid: 'is rejected', ...returned, rejected: true },
-    { userid: 'paid', ...gone },
-    { userid: 'paid long ago', ...gone },
-  )
-  await plant(
-    store,
-    'payment_order',
-    { trade_no: 'T1', userid: 'paid', listed_on: ago(365) },
-    { trade_no: 'T2', userid: 'paid long ago', listed_on: ago(500) },
-  )
-  expect(await pruneHistory(store.pool)).toMatchObject({ employee: 1 })
-  expect(await left('employee', 'userid')).toEqual(['is held', 'is rejected', 'paid'])
 })
 
 test('runs of rows that HR named and that needed nothing go after a day', async () => {
