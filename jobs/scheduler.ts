@@ -1,6 +1,6 @@
 import cron, { type ScheduledTask } from 'node-cron'
 import { ConfigError } from '../src/config.ts'
-import type { Pool } from '../src/lib/database.ts'
+import { type ClientBase, type Pool, transaction } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { ownZone } from '../src/lib/time-text.ts'
 import { MIRRORS, type Mirror } from '../src/sync/mirror-kind.ts'
@@ -83,7 +83,7 @@ export class CronScheduler {
   readonly #options: SchedulerOptions
   /** By job. */
   readonly #tasks = new Map<CronJob, Task>()
-  readonly #running = new Set<Promise<void>>()
+  readonly #running = new Set<Promise<unknown>>()
   /** Jobs that a person's request has started here and that are still running. */
   readonly #requested = new Set<string>()
   /** The last logged error of each job. */
@@ -191,28 +191,37 @@ export class CronScheduler {
     await rememberNext(pool, scheduled, timed)
   }
 
-  #start(scheduled: ScheduledJob, dueAt: Date): Promise<void> {
+  #start(scheduled: ScheduledJob, dueAt: Date): Promise<boolean> {
     const tick = this.#tick(scheduled, dueAt).finally(() => this.#running.delete(tick))
     this.#running.add(tick)
     return tick
   }
 
-  async #tick(scheduled: ScheduledJob, dueAt: Date): Promise<void> {
+  /** @returns false if the tick is to be tried again */
+  async #tick(scheduled: ScheduledJob, dueAt: Date): Promise<boolean> {
     const { pool, processId, logger } = this.#options
     const { job } = scheduled
     // Processes see the same tick milliseconds apart; the second it was due is the same for all.
     const due = new Date(Math.floor(dueAt.getTime() / 1000) * 1000)
+    let claimed: Awaited<ReturnType<typeof claimTick>>
     try {
-      const claimed = await claimTick(pool, job.name, due, processId)
-      if (claimed === 'taken') return
-      const task = this.#tasks.get(job)
-      if (task) await rememberNext(pool, scheduled, task)
-      if (claimed === 'paused') logger.debug({ job: job.name }, 'tick skipped: the cron job is paused')
-      else await this.#run(job, due)
+      claimed = await transaction(pool, async db => {
+        const state = await claimTick(db, job.name, due, processId)
+        const task = this.#tasks.get(job)
+        if (task && state !== 'taken') await rememberNext(db, scheduled, task)
+        return state
+      })
     } catch (error) {
-      // The database is away: the coordinator reports that once, and the next tick retries.
+      // The database is away: the coordinator reports that once.
       logger.debug({ job: job.name, error }, 'tick not run')
+      return false
     }
+    if (claimed === 'paused') logger.debug({ job: job.name }, 'tick skipped: the cron job is paused')
+    if (claimed === 'claimed')
+      await this.#run(job, due).catch((error: Error) =>
+        logger.debug({ job: job.name, error }, 'could not record the end of a cron job'),
+      )
+    return true
   }
 
   /** Runs a job whose tick was claimed. */
@@ -293,24 +302,29 @@ function timesOf(expression: string): ScheduledTask {
  * Runs something at each time of a schedule, unless it is still running. A process that slept or was busy when a time came runs it
  * late, and waits for the next time from then on. The library's own timer would go through every time that was missed: after
  * a clock has jumped ahead, that keeps the process busy for minutes or for ever.
+ * @param run resolves with false to be tried again, until the next time has come
  * @returns ends it
  */
-function atEachTime(task: ScheduledTask, run: (dueAt: Date) => Promise<void>): () => Promise<void> {
-  let dueAt = nextTime(task)
+function atEachTime(task: ScheduledTask, run: (dueAt: Date) => Promise<boolean>): () => Promise<void> {
+  let next = nextTime(task)
+  let due: Date | null = null
   let isRunning = false
   let timer: NodeJS.Timeout
   const wait = () => {
-    timer = setTimeout(look, Math.min(dueAt.getTime() - Date.now(), CLOCK_MS))
+    timer = setTimeout(look, Math.min(next.getTime() - Date.now(), CLOCK_MS))
   }
   const look = () => {
-    if (Date.now() >= dueAt.getTime()) {
-      if (!isRunning) {
-        isRunning = true
-        void run(dueAt).finally(() => {
-          isRunning = false
-        })
-      }
-      dueAt = nextTime(task)
+    if (Date.now() >= next.getTime()) {
+      due = next
+      next = nextTime(task)
+    }
+    if (due && !isRunning) {
+      isRunning = true
+      void run(due).then(isDone => {
+        isRunning = false
+        // What came due meanwhile is left out.
+        if (isDone) due = null
+      })
     }
     wait()
   }
@@ -347,7 +361,7 @@ async function forgetTicks(db: Pool, jobs: readonly ScheduledJob[], ahead: strin
 
 /** Stores when a job is due next, and how often it is. */
 async function rememberNext(
-  db: Pool,
+  db: ClientBase | Pool,
   { job, expression }: ScheduledJob,
   { task, interval }: Task,
 ): Promise<void> {
@@ -374,7 +388,7 @@ async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<voi
 
 /** Claims a tick, for exactly one of all processes that try. If the job is paused, the tick ends there. */
 async function claimTick(
-  db: Pool,
+  db: ClientBase,
   job: string,
   dueAt: Date,
   processId: string,

@@ -379,6 +379,30 @@ test('a tick that cannot be written is not run, and the next one is', async () =
   expect(runs).toBeGreaterThan(before)
 })
 
+test('a daily tick that cannot be written when it is due runs once the database is there again', async () => {
+  const lines = new EventEmitter()
+  const log = { write: (line: string) => void lines.emit(JSON.parse(line).msg) }
+  await database.pool.query(`
+    create function away() returns trigger language plpgsql as $$ begin raise exception 'away'; end $$;
+    create trigger away before insert on dirsync.job_tick execute function away()`)
+  let due: Date
+  // On a busy machine a start may take long; the tick must be due after it.
+  for (;;) {
+    due = new Date((Math.floor(Date.now() / 1000) + 2) * 1000)
+    const daily = `${due.getSeconds()} ${due.getMinutes()} ${due.getHours()} * * *`
+    const schedulers = [1, 2].map(() => scheduler(job({ schedule: daily }), log))
+    const missed = once(lines, 'tick not run')
+    await Promise.all(schedulers.map(each => each.start()))
+    if (Date.now() < due.getTime()) {
+      await missed
+      break
+    }
+    await Promise.all(schedulers.map(each => each.stop()))
+  }
+  await database.pool.query('drop function away() cascade')
+  expect(await finished(1)).toMatchObject([{ due_at: due, error: null }])
+})
+
 test('a start that fails leaves nothing scheduled', async () => {
   await database.pool.query('alter table dirsync.job_schedule rename to gone')
   try {
