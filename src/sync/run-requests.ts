@@ -55,11 +55,11 @@ async function requestScheduledRunOf(
   const held = kind === 'changes' ? await heldRun(pool, ['changes', 'full'], source) : null
   const unfinished = isHeldWhole(held) ? held : await unfinishedRun(pool, kind, source)
   if (unfinished && isHeldWhole(unfinished)) await recheckHeldRun(pool, unfinished.id)
-  // One that is decided in parts holds up nothing but these.
+  // One that is decided in parts holds up nothing but these. One that was approved does not read HR.
   const isPassed =
     unfinished?.state === 'held'
       ? !isHeldWhole(unfinished)
-      : unfinished?.state === 'running' && kind === 'changes'
+      : kind === 'changes' && (unfinished?.state === 'running' || unfinished?.approved)
   const goesOn = unfinished && !isPassed
   if (!goesOn) return requestRun(pool, kind, [], by, source)
   logger.info(
@@ -201,10 +201,13 @@ export class HrChanges {
     if (unfinished && isHeldWhole(unfinished)) await recheckHeldRun(pool, unfinished.id)
     // Deleted rows have no time to find them by. The poller never names them: it sees existing rows.
     const readAll = anything || by === 'trigger'
-    // One that is being planned may have read HR before this change; one that is only requested has not.
+    // One that is being planned may have read HR before this change; one that is only requested has not. One that was approved
+    // does not read it.
     const waits =
       isHeldWhole(unfinished) ||
-      (unfinished?.state === 'requested' && (!readAll || (await askForAll(pool, unfinished.id))))
+      (unfinished?.state === 'requested' &&
+        !unfinished.approved &&
+        (!readAll || (await askForAll(pool, unfinished.id))))
     const id =
       unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, readAll)
     while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)

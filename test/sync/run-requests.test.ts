@@ -39,6 +39,11 @@ describe('a cron tick', () => {
     expect(await runs()).toHaveLength(1)
   })
 
+  test('one that sends an approved part of a plan is not: it reads nothing', async () => {
+    const part = await plantRun(store, { state: 'requested', approved: true, part_of: 1 })
+    expect(await request('changes')).toBe(part + 1)
+  })
+
   test('while one is held HR is checked again, and the run stays held', async () => {
     const id = await plantRun(store, { state: 'held' })
     expect(await request('changes')).toBe(id)
@@ -149,13 +154,13 @@ describe("what HR's trigger tells", () => {
     })
 
   /** What waits to be planned once the trigger has named these. */
-  async function requestedFor(userids: string[] | null) {
+  async function requestedFor(userids: string[] | null, count = 1) {
     listen().changed(userids)
     return until(async () => {
       const runs = await store.rows(
         `select id, keys, wants_all as read_all from dirsync.sync_run where state = 'requested' order by id`,
       )
-      return runs.length > 0 && runs
+      return runs.length >= count && runs
     })
   }
 
@@ -203,6 +208,14 @@ describe("what HR's trigger tells", () => {
     })
     expect(runs.map(({ keys }) => keys)).toEqual([['e1'], ['e1'], ['e1'], ['e1', 'e2']])
     expect(runs.at(-1)?.id).toBe(waits)
+  })
+
+  test('rows do not wait for a run that sends an approved part of a plan, which reads nothing', async () => {
+    await plantFullReading()
+    const held = await plantFullReading({ state: 'held', undecided: 2, finished_at: null })
+    const part = await plantRun(store, { state: 'requested', approved: true, part_of: held })
+    const [, asked] = (await requestedFor(null, 2)) ?? []
+    expect(asked).toEqual({ id: part + 1, keys: [], read_all: true })
   })
 
   test('HR that took long to tell few rows is left in peace for nine times as long', async () => {
