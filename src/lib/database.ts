@@ -201,6 +201,15 @@ function isGivenUp(error: unknown): boolean {
   )
 }
 
+/** Codes of a server that ends a connection, or accepts none, and of the network. */
+const LOST = /^(?:08|57P0[123]$|ECONN|EPIPE)/
+
+/** True for the error of a statement whose connection was lost. It is unknown whether it was committed. */
+export function isConnectionLost(error: unknown): boolean {
+  const { code = '', message } = error as Partial<DatabaseError>
+  return LOST.test(code) || message === 'Connection terminated unexpectedly'
+}
+
 /** SQLSTATE deadlock_detected. */
 const DEADLOCK = '40P01'
 const REPEATS = 5

@@ -4,6 +4,7 @@ import { whileLocked } from '../lib/advisory-lock.ts'
 import {
   type ClientBase,
   databaseTime,
+  isConnectionLost,
   onlyRow,
   type Pool,
   repeatOnDeadlock,
@@ -139,6 +140,9 @@ export class Planner {
       }
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       if (error instanceof OutdatedSources) return this.#giveBack(run, log)
+      // As if the planner had died: the next one finds the run. No tick would request it again.
+      if (isConnectionLost(error) && (run.approved || run.kind === 'employees' || run.kind === 'retry'))
+        throw error
       const reason = saidBy(error)
       const what = run.source === '' ? reason : message('said.of_source', { name: run.source, reason })
       const isSuspect = error instanceof HrDeliveryError

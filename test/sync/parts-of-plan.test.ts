@@ -202,23 +202,11 @@ describe('a part of a held plan', () => {
     const id = await held()
     const part = await approve(id, keys('e0', 'e1'))
     const { pool } = under.store
-    const slow = await pool.connect()
-    try {
-      await slow.query('begin')
-      await slow.query(`select from dirsync.employee where userid = 'e1' for update`)
-      const planned = under.planRequested(part)
-      await until(async () => {
-        const { rowCount } = await pool.query(
-          `select pg_terminate_backend(pid) from pg_stat_activity
-           where wait_event_type = 'Lock' and query like '%from dirsync.employee e%'`,
-        )
-        return rowCount === 1
-      })
-      await planned.catch(() => {})
-      await slow.query('rollback')
-    } finally {
-      slow.release()
-    }
+    await pool.query(`
+      create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'full'; end $$;
+      create trigger refuse before insert on dirsync.pending for each row execute function public.refuse()`)
+    await under.planRequested(part)
+    await pool.query('drop function public.refuse() cascade')
     await planAll()
     expect(await run(part)).toMatchObject({ state: 'failed' })
     expect(await run(id)).toMatchObject({ state: 'held', undecided: 6 })

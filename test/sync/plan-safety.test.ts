@@ -120,6 +120,32 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
+  test('stays approved if the database drops the connection that writes it, and goes on', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    const { pool } = under.store
+    await pool.query('select dirsync.approve($1)', [id])
+    const slow = await pool.connect()
+    try {
+      await slow.query(`begin; select from dirsync.employee where userid = 'e1' for update`)
+      const planned = under.planRequested(id).catch(() => {})
+      await until(async () => {
+        const { rowCount } = await pool.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where wait_event_type = 'Lock' and query like '%from dirsync.employee e%'`,
+        )
+        return rowCount === 1
+      })
+      await planned
+    } finally {
+      await slow.query('rollback')
+      slow.release()
+    }
+    expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
   test('counts the employees that it covers: never more changes than employees, whichever rows were read', async () => {
     await under.hire(10)
     await hr(`update person set active = false where userid > 'e5'`)
