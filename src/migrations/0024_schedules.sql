@@ -60,3 +60,34 @@ begin
   end if;
   return _warning;
 end $$;
+
+-- A scheduled run of a mirror leaves out what the platform refused before: who asks for it now does not join one.
+create or replace function dirsync.request_run(
+  kind text, keys text[], command text, arguments jsonb, max_age interval default null, source text default ''
+) returns bigint
+language plpgsql as $$
+declare
+  run bigint;
+  joins boolean;
+begin
+  select r.id into run from dirsync.sync_run r
+  where r.kind = request_run.kind and r.keys = request_run.keys and r.hr_source = request_run.source
+    and r.max_age is not distinct from request_run.max_age
+    and r.state = 'requested' and not r.approved
+    -- A retry by itself has time, leaves ignored cases alone, and does not look at the mapping.
+    and (r.kind not in ('retry', 'orders', 'accounts', 'taxpayers') or r.requested_by <> 'cron')
+  order by r.id limit 1;
+  joins := run is not null;
+  if not joins then
+    run := nextval(pg_get_serial_sequence('dirsync.sync_run', 'id'));
+  end if;
+  perform dirsync.note_command(
+    command, run, arguments, case when command = 'retry' then (arguments ->> 'id')::bigint end);
+  if not joins then
+    insert into dirsync.sync_run (id, kind, keys, max_age, hr_source, requested_by) overriding system value
+    values (run, request_run.kind, request_run.keys, request_run.max_age, request_run.source,
+            dirsync.actor());
+  end if;
+  perform pg_notify('dirsync', 'run');
+  return run;
+end $$;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { onlyRow, transaction } from '../../src/lib/database.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
@@ -122,6 +123,21 @@ describe('what the platform refuses', () => {
     )
     expect(rows[0].message).toMatch(/^run \d+ reads taxpayers again$/)
     expect((await rowsOf(company, 'taxpayer')).map(({ identifier }) => identifier)).toEqual(['ID-1', 'ID-2'])
+  })
+
+  test('is read again for whoever asks, also while a scheduled run waits that leaves it out', async () => {
+    const refused = { match: { identifier: 'ID-1' }, code: 1000220002 }
+    await fault('taxpayer/findList', refused)
+    await company.run('taxpayers')
+    expect(await casesOf(company, 'mirror-taxpayers')).toMatchObject([{ field: 'ID-1', state: 'open' }])
+    await company.control('DELETE', 'faults')
+    // In one transaction, so that the scheduled run has not begun.
+    const { rows } = await transaction(company.db, async client => {
+      await client.query(`insert into dirsync.sync_run (kind, requested_by) values ('taxpayers', 'cron')`)
+      return client.query<{ id: number }>(`select dirsync.resync('taxpayers')::int as id`)
+    })
+    await endOf(company.db, onlyRow(rows).id)
+    expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
   })
 
   test('ends as obsolete when it is no longer requested', async () => {
