@@ -110,7 +110,8 @@ const LATEST = `
     cross join lateral (
       select r.id, r.finished_at from dirsync.sync_run r
       where r.kind = k.kind and r.state = 'done' and ${OF_EVERYBODY}
-        and r.finished_at > now() - ${NEWS}
+        -- One of the future is from before the clock was put back: it would be the latest until then.
+        and r.finished_at between now() - ${NEWS} and now()
       order by r.finished_at desc, r.id desc limit 1) latest
   ), latest as (
     select id from good order by finished_at desc, id desc limit 1

@@ -78,6 +78,16 @@ test('a good run triggers one call', async () => {
   expect(calls).toHaveLength(2)
 })
 
+test('a good run triggers a call although an earlier one has ended later, by a clock that was put back since', async () => {
+  await good({ finished_at: new Date(Date.now() + 86_400_000) })
+  const run = await good()
+  await look()
+  expect(await row()).toMatchObject({ run_id: run, called: true })
+  await good()
+  await look()
+  expect(calls).toHaveLength(2)
+})
+
 test.each([
   ['failed', { state: 'failed' }],
   ['found HR wrong', { state: 'source_suspect' }],
