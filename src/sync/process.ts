@@ -7,8 +7,8 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 export const ROLES = ['scheduler', 'worker', 'console', 'notifications'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A process without a heartbeat for this long counts as dead. */
-export const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
+/** A process without a heartbeat for this long counts as dead. One of the future is from before the clock was put back. */
+export const ALIVE = `heartbeat_at between now() - interval '15 seconds' and now() + interval '15 seconds'`
 
 export interface ProcessRow {
   id: string
@@ -89,7 +89,7 @@ export const LOST_PROCESSES = `
                 - (select count(*) from dirsync.process s
                    where s.roles = p.roles and s.started_at > p.heartbeat_at) as missing
       from dirsync.process p
-      where not ${ALIVE} and heartbeat_at > now() - interval '1 day') gone) gone
+      where not ${ALIVE} and heartbeat_at between now() - interval '1 day' and now()) gone) gone
   where missing > greatest(known, 0)
   order by host, pid`
 

@@ -95,6 +95,9 @@ test('processes are alive while they give signs of life', async () => {
     ])
   await age(one.id, '16 seconds')
   expect(await aliveProcesses(store.pool)).toMatchObject([{ id: other.id }])
+  // The clock was put back since.
+  await age(one.id, '-1 day')
+  expect(await aliveProcesses(store.pool)).toMatchObject([{ id: other.id }])
   await beat(one)
   expect(await aliveProcesses(store.pool)).toHaveLength(2)
   await age(one.id, '25 hours')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ALIVE } from '../../sync/process.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -14,7 +15,7 @@ export const screen: Screen = {
       from dirsync.halt`,
     processes: `
       select string_agg(id::text, ',' order by id) from dirsync.process
-      where heartbeat_at > now() - interval '15 seconds'`,
+      where ${ALIVE}`,
   },
   endpoints: halts,
 }
