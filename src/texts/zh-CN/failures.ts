@@ -530,8 +530,7 @@ export const failures = {
   'said.ids_feishu': '用户的 open_id（ou_…）',
   'said.ids_slack': '成员 ID（U…）',
   // What the shell and the console refuse.
-  'said.no_such_alert': '没有告警 {id}。',
-  'said.no_such_case': '没有异常项 {id}。',
+  'said.no_such_alert': '没有告警 {id}',
   'said.no_department_of_code': 'dirsync 中没有该编码的部门',
   'said.no_such_dry_run': '没有试算 {id}',
   'said.takes_none': '{name}：{kind}任务没有此项',
@@ -642,7 +641,6 @@ export const failures = {
   'said.secret_missing': '请用 --secret 或 --secret-file 给出应用密钥',
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
-  'said.no_such_run': '没有同步任务 {run}。',
   'said.plan_not_stored':
     '同步任务 {run} 的计划没有保存：只有待审批的任务会保存计划，结束后保留 180 天，无人审批的保留 30 天。',
   'said.no_such_command': '没有命令 {text}：请选择以下之一：{names}',
