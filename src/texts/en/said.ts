@@ -886,7 +886,7 @@ export const saidTexts = {
   'doctor.nobody_is': 'no {role} is running: start one with {command}',
   'doctor.by_password': 'people sign in with a password',
   'doctor.by_provider': 'people sign in at the identity provider alone',
-  'doctor.by_key': 'every start prints an address that signs in once',
+  'doctor.by_key': '{command} users link prints an address that signs in once',
   'doctor.nobody_signs_in': 'no user can sign in to the console yet',
   'doctor.add_user': 'Add the first user with {command} users add NAME --role admin.',
   'doctor.provider_silent': 'the identity provider {address} gives no usable answer: {reason}',

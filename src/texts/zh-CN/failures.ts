@@ -887,7 +887,7 @@ export const failures = {
   'doctor.nobody_is': '没有运行中的{role}：用 {command} 启动',
   'doctor.by_password': '用户使用密码登录',
   'doctor.by_provider': '用户仅通过企业账号登录',
-  'doctor.by_key': '每次启动都会打印一个一次性登录地址',
+  'doctor.by_key': '{command} users link 会打印一个一次性登录地址',
   'doctor.nobody_signs_in': '控制台尚无可登录的用户',
   'doctor.add_user': '请用 {command} users add NAME --role admin 添加第一个用户。',
   'doctor.provider_silent': '身份认证服务 {address} 没有返回可用的内容：{reason}',
