@@ -157,7 +157,7 @@ async function recordAway(
   await transaction(pool, async client => {
     const { rows } = await client.query<{ id: number }>(
       `insert into dirsync.alert as a (rule, subject, severity, state, since, raised_at, gone_at, facts, returns)
-       values ($1, $2, $3, 'firing', $4, $5, now(), $6, ${returnsOf('$1', '$2', '$4::timestamptz')})
+       values ($1, $2, $3, 'firing', $4, $5, now(), $6, ${returnsOf('$1', '$2', '$4::timestamptz', '$6::jsonb')})
        on conflict (rule, subject) where state <> 'ended'
        do update set gone_at = excluded.gone_at, returns = a.returns + 1
        returning id`,

@@ -69,10 +69,15 @@ const GONE_FOR = `interval '60 seconds'`
 const CALM_FOR = `interval '${CALM_MINUTES} minutes'`
 const OVER_IF_GONE_BY = `now() - case when returns > 0 then ${CALM_FOR} else ${GONE_FOR} end`
 
-/** SQL: how often an alert that begins at a moment has come back. */
-export const returnsOf = (rule: string, subject: string, since: string) => `(
+/** SQL: how often an alert that begins at a moment has come back, for the same cause. */
+export const returnsOf = (rule: string, subject: string, since: string, facts: string) => `(
   select coalesce(max(returns) + 1, 0) from dirsync.alert
-  where state = 'ended' and rule = ${rule} and subject = ${subject} and ended_at > ${since} - ${CALM_FOR})`
+  where state = 'ended' and rule = ${rule} and subject = ${subject} and ended_at > ${since} - ${CALM_FOR}
+    and ${isSameCause('facts', facts)})`
+
+/** SQL: whether alerts have the same cause, where a subject may have several, as a halt has. */
+const isSameCause = (facts: string, others: string) =>
+  `${facts} ->> 'category' is not distinct from ${others} ->> 'category'`
 
 /** Updates the alerts to everything that is wrong now. */
 export async function recordFindings(db: ClientBase, findings: readonly Finding[]): Promise<Change[]> {
@@ -81,6 +86,14 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
     severity: RULES[rule].severity,
     for_ms: forMs,
   }))
+  // Whoever knows of the alert, or has taken it over, knows the other cause.
+  const { rows: replaced } = await db.query<Change>(
+    `update dirsync.alert a set state = 'ended', gone_at = coalesce(gone_at, now()), ended_at = coalesce(gone_at, now())
+     from jsonb_to_recordset($1) as f (rule text, subject text, facts jsonb)
+     where state = 'firing' and a.rule = f.rule and a.subject = f.subject and not ${isSameCause('a.facts', 'f.facts')}
+     returning a.id, 'ended' as event, a.rule, a.subject, a.facts`,
+    [JSON.stringify(found)],
+  )
   const { rows } = await db.query<Change>(
     `with found as (
        select distinct on (rule, subject) rule, subject, severity, facts,
@@ -105,7 +118,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
      ), new as (
        insert into dirsync.alert (rule, subject, severity, facts, since, returns, state, raised_at)
        select rule, subject, severity, facts, coalesce(since, now()),
-              ${returnsOf('f.rule', 'f.subject', 'coalesce(f.since, now())')},
+              ${returnsOf('f.rule', 'f.subject', 'coalesce(f.since, now())', 'f.facts')},
               case when coalesce(since, now()) <= long_enough then 'firing' else 'pending' end,
               case when coalesce(since, now()) <= long_enough then now() end
        from found f
@@ -133,7 +146,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
      from changed order by id`,
     [JSON.stringify(found)],
   )
-  return rows
+  return [...replaced, ...rows]
 }
 
 /** How long a channel that no process has any more keeps its state: as long as messages wait for one that is away. */

@@ -190,7 +190,7 @@ async function examineUsers(
   )
   if (rowCount !== 0) return ok('console', message('doctor.by_password'))
   if (OIDC_ISSUER !== null) return ok('console', message('doctor.by_provider'))
-  if (embedded) return ok('console', message('doctor.by_key'))
+  if (embedded) return ok('console', message('doctor.by_key', { command: program }))
   return warning(
     'console',
     message('doctor.nobody_signs_in'),

@@ -228,8 +228,13 @@ begin
       hint => 'reason, from, department, field, enterprise, key, odd, keys');
   end if;
   if part ? 'keys' then
-    select array_agg(distinct k) into keys from jsonb_array_elements_text(part -> 'keys') as a (k);
-    keys := coalesce(keys, '{}');
+    -- A key without its enterprise means the one row that has it.
+    select coalesce(array_agg(distinct coalesce(one.name, k)), '{}') into keys
+    from jsonb_array_elements_text(part -> 'keys') as a (k)
+    left join lateral (
+      select min(concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key)) as name from dirsync.planned_work w
+      where w.run_id = run and w.entity_key collate "C" = k and w.reason is not null and w.decision_id is null
+      having count(*) = 1) one on true;
   end if;
   was := dirsync.expect_held(run);
 

@@ -32,7 +32,8 @@ export class AccountReader implements MirrorReader {
       account.account_openid === null ? [] : [{ ...account, account_openid: account.account_openid }],
     )
     return {
-      rows: kept.length,
+      // What is stored has sub-accounts, too, and nothing that was not read can have changed.
+      rows: kept.reduce((sum, { sub_limits }) => sum + 1 + (sub_limits?.length ?? 0), 0),
       store: async db => ({ changed: await storeAccounts(db, enterpriseCode, kept), next: null }),
     }
   }

@@ -96,6 +96,18 @@ describe('an alert', () => {
     expect(toOps({ alerts: [halt], told: [told(halt, HOUR, { isRecovered: true })] })).toEqual(SILENCE)
   })
 
+  test('that has another cause by now is not told to be over', () => {
+    const first = ended({ facts: { category: 'hr_unavailable' } })
+    const second = alert({ facts: { category: 'credentials' } })
+    const alerts = [first, second]
+    expect(toOps({ alerts, told: [told(first, HOUR)] }).events).toEqual(['halt raised'])
+    expect(toOps({ alerts, told: [told(first, HOUR), told(second, MINUTE)] })).toEqual(SILENCE)
+    const other = alert({ subject: 'E900' })
+    expect(toOps({ alerts: [first, other], told: [told(first, HOUR), told(other, HOUR)] }).events).toEqual([
+      'halt recovered',
+    ])
+  })
+
   test('that ended before a channel was told of it is not told there', () => {
     expect(toOps({ alerts: [ended()] })).toEqual(SILENCE)
   })

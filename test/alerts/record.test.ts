@@ -95,6 +95,27 @@ describe('an alert', () => {
     expect(alert?.since.getTime()).toBeLessThan(ago(9 * MINUTE).getTime())
   })
 
+  test('of another cause is another alert, so that whoever knew of the first one is told', async () => {
+    const because = (category: string) => finding({ facts: { scope: '*', category } })
+    await judge(because('hr_unavailable'))
+    expect(await judge(because('credentials'))).toEqual(['ended halt*', 'raised halt*'])
+    await judge()
+    await pass(5 * MINUTE)
+    await judge()
+    expect(await judge(because('platform_unavailable'))).toEqual(['raised halt*'])
+    expect(await judge(because('platform_unavailable'))).toEqual([])
+    await judge()
+    await pass(5 * MINUTE)
+    await judge()
+    await judge(because('platform_unavailable'))
+    expect(await alerts()).toMatchObject([
+      { state: 'ended', facts: { category: 'hr_unavailable' } },
+      { state: 'ended', returns: 0, facts: { category: 'credentials' } },
+      { state: 'ended', returns: 0, facts: { category: 'platform_unavailable' } },
+      { state: 'firing', returns: 1, facts: { category: 'platform_unavailable' } },
+    ])
+  })
+
   test('that comes and goes within a minute is one alert', async () => {
     await judge(finding())
     for (let round = 0; round < 3; round++) {

@@ -133,6 +133,8 @@ test('figures, names and stored sentences are said in the language', () => {
   expect(say('cases_jump').en.what).toBe('41 cases were opened within an hour; 60 of this category are open.')
   expect(say('run_overdue', 1).en.what).toMatch(/^No run of this kind has ended well yet; /)
   expect(say('database_full').en.what).toBe('It has 45 GB of 50 GB (90%).')
+  // A job that was switched off meanwhile was not resumed.
+  expect(say('schedule_paused').en.over).toBe('It was resumed or switched off.')
 })
 
 test('a share that is too low never looks like one that would do', () => {

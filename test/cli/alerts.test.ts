@@ -101,7 +101,7 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   expect(await run('acknowledge', '999999')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: 'dirsync: There is no alert 999999.\n',
+    stderr: 'dirsync: there is no alert 999999\n',
   })
 })
 

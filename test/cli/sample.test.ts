@@ -198,11 +198,11 @@ test.concurrent.each([
 })
 
 test.concurrent.each([
-  [['runs', '9999'], 'There is no run 9999.'],
+  [['runs', '9999'], 'there is no run 9999'],
   [['approve', '1'], 'there is no held run 1'],
   [['reject', '9999'], 'there is no held run 9999'],
-  [['dead-letters', 'show', '9999'], 'There is no case 9999.'],
-  [['plan', '9999', '--csv'], 'There is no run 9999.'],
+  [['dead-letters', 'show', '9999'], 'there is no case 9999'],
+  [['plan', '9999', '--csv'], 'there is no run 9999'],
   [
     ['plan', '1', '--csv'],
     'The plan of run 1 is not stored: only held runs keep theirs, for 180 days after their end, or 30 if they were never decided.',
@@ -399,7 +399,7 @@ test('a case is assigned and commented, and shows it', async () => {
   const given = await dirsync('dead-letters', 'assign', id, '--nobody', '--json')
   expect(given.json()).toEqual({ id: Number(id), assignee: null, told: 'no_need' })
   const missing = await dirsync('dead-letters', 'comment', '9999', '--text', 'x')
-  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: There is no case 9999.\n' })
+  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no case 9999\n' })
 })
 
 test('a retry of several is one run, and none when one of them is not there', async () => {

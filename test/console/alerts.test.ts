@@ -157,7 +157,7 @@ describe('taking care of an alert', () => {
     ])
     expect(await take(id)).toEqual({ id, acknowledged: false })
     expect(await take(over)).toEqual({ id: over, acknowledged: false })
-    expect(await take(999_999)).toMatchObject({ status: 404, detail: 'There is no alert 999999.' })
+    expect(await take(999_999)).toMatchObject({ status: 404, detail: 'there is no alert 999999' })
     const tooLong = { reason: 'x'.repeat(501) }
     expect(
       (await console.ask('operator', 'POST', `/api/v1/alerts/acknowledge/${id}`, tooLong)).statusCode,

@@ -440,7 +440,7 @@ test('a plan that is not there is no file, and no export is recorded', async () 
     console.ask('viewer', 'GET', `${named}/runs/${run}/plan.csv`, undefined, { accept: 'text/html' })
   for (const [run, detail] of [
     [id, `The plan of run ${id} is not stored`],
-    [999999, 'There is no run 999999.'],
+    [999999, 'there is no run 999999'],
   ] as const) {
     const answer = await file(run, '/api/v1')
     expect(answer.statusCode).toBe(404)

@@ -103,6 +103,20 @@ describe('a part of a held plan', () => {
     ])
   })
 
+  test('takes a user id without its enterprise where one row has it', async () => {
+    const GROUP = `select 'C' || (right(userid, 1)::int % 2) as enterprise_code, left(userid, 2) as userid, name, active from person`
+    await hr(`insert into person (userid, name) select 'e' || i, 'n' from generate_series(0, 9) i;
+      insert into person (userid, name) values ('e1-2', 'n')`)
+    await under.plan('changes', { employees: GROUP })
+    await under.acknowledge()
+    await hr(`update person set name = 'other' where userid < 'e6'`)
+    const { id } = await under.plan('changes', { employees: GROUP })
+    await reject(id, keys('e2', 'C1/e3'))
+    expect(await waiting()).toMatchObject({ e2: 'rejected', e3: 'rejected', e4: 'held' })
+    await expect(reject(id, keys('e1'))).rejects.toThrow(/1 of these rows/)
+    await reject(id, keys('C0/e1'))
+  })
+
   test('ends the run as rejected when no part was approved', async () => {
     const id = await held()
     await reject(id, keys('e4', 'e5'))

@@ -192,7 +192,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       result: CaseStory,
       async run(_ask, { params: { id } }) {
         const story = await caseStory(pool, id)
-        if (story === null) throw new Problem('not_found', message('said.no_such_case', { id }))
+        if (story === null) throw new Problem('not_found', message('said.no_case', { case: id }))
         return story
       },
       shown: (ask, story) => caseShown(ask, story, services.config.PLATFORM_APP_ID),
@@ -325,7 +325,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
      where d.id = $1`,
     [id],
   )
-  if (rows.length === 0) throw new Problem('not_found', message('said.no_such_case', { id }))
+  if (rows.length === 0) throw new Problem('not_found', message('said.no_case', { case: id }))
   const { last_failed_at, at, actor, event } = onlyRow(rows)
   if (at === null || actor === null || event === null || last_failed_at > at)
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })

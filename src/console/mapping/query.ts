@@ -29,7 +29,10 @@ export const MappingResult = z.object({
   employees: File.nullable().describe('null: the file cannot be read, see error'),
   departments: File.nullable(),
   error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
-  since: z.date().nullable().describe('When a plan that passed first used this mapping; null: none has'),
+  since: z
+    .date()
+    .nullable()
+    .describe('When a plan that passed first used this mapping; null: none has, or see error'),
   columns: z.array(
     z.object({
       name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),

@@ -53,7 +53,11 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
   ${facts([
     [t('mapping.enterprises'), mapping.enterprise_codes?.map(code => code || '–').join(', ') ?? null],
     [t('mapping.file'), employees && code(employees.file)],
-    [t('mapping.since'), mapping.since ? time(ask, mapping.since) : t('mapping.not_used')],
+    [
+      t('mapping.since'),
+      // Which mapping it is shows only once HR answers.
+      mapping.since ? time(ask, mapping.since) : mapping.error === null ? t('mapping.not_used') : null,
+    ],
     [
       t('mapping.rows'),
       mapping.rows === null

@@ -117,7 +117,7 @@ export function decisionAsked(
 
 async function overviewOf(db: Pool, run: number): Promise<PlanOverview> {
   const overview = await planOverview(db, run)
-  if (!overview) throw new Problem('not_found', message('said.no_such_run', { run }))
+  if (!overview) throw new Problem('not_found', message('said.no_run', { run }))
   return overview
 }
 

@@ -134,7 +134,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
     readRunComparison(db, id),
     aliveProcesses(db),
   ])
-  if (!story || !comparison) throw new Problem('not_found', message('said.no_such_run', { run: id }))
+  if (!story || !comparison) throw new Problem('not_found', message('said.no_run', { run: id }))
   const isRunning = story.state === 'running' && story.finished_at === null
   const [result, gate, held_back] = await Promise.all([
     isRunning && story.result === null ? resultSoFar(db, story) : story.result,

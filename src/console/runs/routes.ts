@@ -194,7 +194,7 @@ export async function decided<Decided>(pool: Pool, id: number, decision: Promise
     if (codeOf(error) !== 'COMMAND_NOT_FOUND') throw error
     const { rowCount } = await pool.query('select from dirsync.sync_run where id = $1', [id])
     throw rowCount === 0
-      ? new Problem('not_found', message('said.no_such_run', { run: id }), { cause: error })
+      ? new Problem('not_found', message('said.no_run', { run: id }), { cause: error })
       : new Problem('changed', saidBy(error), { cause: error })
   }
 }

@@ -34,7 +34,7 @@ export const alerts = {
   'alert.schedule_paused.what': '{by} has paused the job {subject}, so it does not run. Reason: {reason}',
   'alert.schedule_paused.remedy':
     "Resume it on the console’s screen Schedules, or with `select dirsync.resume_schedule(''{subject}'')`.",
-  'alert.schedule_paused.over': 'It was resumed.',
+  'alert.schedule_paused.over': 'It was resumed or switched off.',
   'alert.job_failing.title': 'A job keeps failing: {subject}',
   'alert.job_failing.what':
     '{subject} has not succeeded since its first failure.{error, select, none {} other { The last error: {error}}}',

@@ -500,8 +500,7 @@ export const saidTexts = {
   'said.ids_feishu': 'open ids (ou_…)',
   'said.ids_slack': 'member ids (U…)',
   // What the shell and the console refuse.
-  'said.no_such_alert': 'There is no alert {id}.',
-  'said.no_such_case': 'There is no case {id}.',
+  'said.no_such_alert': 'there is no alert {id}',
   'said.no_department_of_code': 'dirsync knows no department of this code',
   'said.no_such_dry_run': 'there is no dry run {id}',
   'said.takes_none': '{name}: a run of kind {kind} takes none',
@@ -618,7 +617,6 @@ export const saidTexts = {
   'said.secret_missing': 'give the secret of the application with --secret or --secret-file',
   'said.that_file_not_json': 'that file is not JSON',
   'said.no_such_operation': 'there is no operation {text}: there are {names}',
-  'said.no_such_run': 'There is no run {run}.',
   'said.plan_not_stored':
     'The plan of run {run} is not stored: only held runs keep theirs, for 180 days after their end, or 30 if they were never decided.',
   'said.no_such_command': 'there is no command {text}: choose one of {names}',
@@ -888,7 +886,7 @@ export const saidTexts = {
   'doctor.nobody_is': 'no {role} is running: start one with {command}',
   'doctor.by_password': 'people sign in with a password',
   'doctor.by_provider': 'people sign in at the identity provider alone',
-  'doctor.by_key': 'every start prints an address that signs in once',
+  'doctor.by_key': '{command} users link prints an address that signs in once',
   'doctor.nobody_signs_in': 'no user can sign in to the console yet',
   'doctor.add_user': 'Add the first user with {command} users add NAME --role admin.',
   'doctor.provider_silent': 'the identity provider {address} gives no usable answer: {reason}',

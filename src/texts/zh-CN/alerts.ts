@@ -30,7 +30,7 @@ export const alerts = {
   'alert.schedule_paused.what': '{by} 暂停了定时任务 {subject}，因此它不会运行。原因：{reason}',
   'alert.schedule_paused.remedy':
     "请在控制台的“定时计划”页面恢复，或执行 `select dirsync.resume_schedule(''{subject}'')`。",
-  'alert.schedule_paused.over': '该任务已恢复。',
+  'alert.schedule_paused.over': '该任务已恢复或已关闭。',
   'alert.job_failing.title': '定时任务连续失败：{subject}',
   'alert.job_failing.what':
     '{subject} 自首次失败以来未再成功。{error, select, none {} other {最近一次错误：{error}}}',

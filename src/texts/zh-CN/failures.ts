@@ -530,8 +530,7 @@ export const failures = {
   'said.ids_feishu': '用户的 open_id（ou_…）',
   'said.ids_slack': '成员 ID（U…）',
   // What the shell and the console refuse.
-  'said.no_such_alert': '没有告警 {id}。',
-  'said.no_such_case': '没有异常项 {id}。',
+  'said.no_such_alert': '没有告警 {id}',
   'said.no_department_of_code': 'dirsync 中没有该编码的部门',
   'said.no_such_dry_run': '没有试算 {id}',
   'said.takes_none': '{name}：{kind}任务没有此项',
@@ -642,7 +641,6 @@ export const failures = {
   'said.secret_missing': '请用 --secret 或 --secret-file 给出应用密钥',
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
-  'said.no_such_run': '没有同步任务 {run}。',
   'said.plan_not_stored':
     '同步任务 {run} 的计划没有保存：只有待审批的任务会保存计划，结束后保留 180 天，无人审批的保留 30 天。',
   'said.no_such_command': '没有命令 {text}：请选择以下之一：{names}',
@@ -889,7 +887,7 @@ export const failures = {
   'doctor.nobody_is': '没有运行中的{role}：用 {command} 启动',
   'doctor.by_password': '用户使用密码登录',
   'doctor.by_provider': '用户仅通过企业账号登录',
-  'doctor.by_key': '每次启动都会打印一个一次性登录地址',
+  'doctor.by_key': '{command} users link 会打印一个一次性登录地址',
   'doctor.nobody_signs_in': '控制台尚无可登录的用户',
   'doctor.add_user': '请用 {command} users add NAME --role admin 添加第一个用户。',
   'doctor.provider_silent': '身份认证服务 {address} 没有返回可用的内容：{reason}',

@@ -53,6 +53,10 @@ test('an HR database that cannot be read is told on the page, and the rest of it
     error: expect.stringMatching(/\w/),
     columns: [],
   })
+  // Which mapping it is shows only once HR answers, so whether a plan has used it is not known.
+  const { body } = await console.ask('viewer', 'GET', '/mapping', undefined, { accept: 'text/html' })
+  expect(body).toContain('The mapping cannot be read.')
+  expect(body).not.toContain('no plan has used it yet')
 })
 
 test('an employee in an enterprise that no run has met is found in HR', async () => {
