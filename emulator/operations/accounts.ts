@@ -42,7 +42,7 @@ export const applyTopUp = defineOperation({
     object({
       account_openid: text(1, 32),
       enterprise_code: enterpriseCode,
-      amount: decimal('0.01', '99999999.99'),
+      amount: decimal('0.01', '9999999999999.99'),
       service_provider: integer(0, 2_147_483_647),
       email: text(1, 254).optional(),
       mobile: z

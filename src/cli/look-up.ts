@@ -2,7 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
-import { message } from '../texts/message.ts'
+import { type Message, message } from '../texts/message.ts'
 import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -60,6 +60,7 @@ export function enterpriseFlag({ enterprise }: LookUpOptions): string {
  * Makes a call, and explains to a person why it failed: code, meaning, remedy, trace. With `json`, the document on
  * standard output says so too.
  * @param flagOf how a person names a field
+ * @param failure what it means that this very operation failed
  * @throws UsageError if a field breaks a rule, FailedError if the platform or the connection failed
  */
 export async function orExplained<T>(
@@ -67,13 +68,14 @@ export async function orExplained<T>(
   json: boolean,
   call: () => T | Promise<T>,
   flagOf = (field: string) => `--${field}`,
+  failure: Message = message('said.lookup_failed', { name: operation }),
 ): Promise<T> {
   try {
     return await call()
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.problems) throw brokenRules(error.problems, operation, flagOf)
-    throw explained(error, operation, json)
+    throw explained(error, operation, json, failure)
   }
 }
 
@@ -89,7 +91,7 @@ function brokenRules(
   return new UsageError(problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'))
 }
 
-function explained(error: PlatformError, operation: string, json: boolean): FailedError {
+function explained(error: PlatformError, operation: string, json: boolean, failure: Message): FailedError {
   const { category, meaning, remedy, said: inOwnWords } = error.verdict
   const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
@@ -121,9 +123,7 @@ function explained(error: PlatformError, operation: string, json: boolean): Fail
   )
   // A preceding call (for a token, or the order record) may be the one that failed.
   const what =
-    failed === operation
-      ? message('said.lookup_failed', { name: failed })
-      : message('said.lookup_failed_before', { name: failed, other: operation })
+    failed === operation ? failure : message('said.lookup_failed_before', { name: failed, other: operation })
   return new FailedError([said(what), ...lines].join('\n'))
 }
 

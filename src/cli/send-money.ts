@@ -210,8 +210,12 @@ async function sendRequest<Request extends object>(
     const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
   }
-  const outcome = await explain(operation.name, () =>
-    sending.send({ pool, client, logger }, complete, { actor, signal }),
+  const outcome = await orExplained(
+    operation.name,
+    json,
+    () => sending.send({ pool, client, logger }, complete, { actor, signal }),
+    flagOf,
+    message('said.money_not_sent', { what: nameOf(what) }),
   )
   await tell(sending, complete, outcome, asset, json, context)
 }

@@ -119,6 +119,15 @@ $$;
 comment on function dirsync.request_changes_after is
   'Requests the run that checks what HR changed while a run was held: it has waited long enough.';
 
+create function dirsync.runs_in(condition text, states text[]) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(condition || ': ' || string_agg(format('%s (%s)', r.id, r.kind), ', ' order by r.id),
+                  'no run is ' || condition)
+  from dirsync.sync_run r where r.state = any(states)
+$$;
+comment on function dirsync.runs_in is
+  'The runs in these states, as a hint for reviewers, who may not read the table.';
+
 create function dirsync.expect_held(run bigint) returns dirsync.sync_run
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -128,8 +137,7 @@ begin
   if was.state is distinct from 'held' then
     perform dirsync.refuse_decided(was);
     perform dirsync.refuse('P0002', 'said.no_held_run', jsonb_build_object('run', run),
-      hint => 'select id, kind, dirsync.in_language(''en'', message) from dirsync.sync_run '
-              'where state = ''held''');
+      hint => dirsync.runs_in('held', '{held}'));
   end if;
   return was;
 end $$;
@@ -530,7 +538,7 @@ begin
     end if;
     perform dirsync.refuse('P0002', 'said.run_is_over',
       jsonb_build_object('run', run, 'run_state', was.state),
-      hint => 'select id, kind, state from dirsync.sync_run where finished_at is null');
+      hint => dirsync.runs_in('under way', '{requested,planning,running}'));
   end if;
   perform dirsync.note_command('cancel', run, jsonb_build_object('run', run, 'reason', said));
 

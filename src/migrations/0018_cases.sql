@@ -107,6 +107,8 @@ begin
     perform dirsync.refuse('22023', 'said.snooze_needs_time',
       hint => 'select dirsync.snooze(17, now() + interval ''3 days'')');
   end if;
+  -- Not every reader knows later dates, nor infinity.
+  until := least(until, '9999-12-31 00:00 UTC');
   select * into was from dirsync.dead_letter d where d.id = set_snoozed.id for no key update;
   update dirsync.dead_letter d
   set state = 'snoozed', snooze_until = until, next_retry_at = until, note = coalesce(reason, d.note),

@@ -260,6 +260,8 @@ export const CIRCUMSTANCES = {
     disposition: 'wait',
     category: 'rate_limited',
     remedy: 'Nothing to do; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
+    remedyBesideHr:
+      'Try again later; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
   },
   unavailable: {
     name: 'unavailable',

@@ -182,6 +182,21 @@ test.concurrent('a refusal by the platform is reported with its code, and the nu
   )
 })
 
+test.concurrent('a refund that the platform did not look at is said not to be carried out', async () => {
+  await control('faults', {
+    operation: 'seller/v3/pay/syncRefund',
+    match: { outerTradeNo: order(11) },
+    times: 1,
+    httpStatus: 429,
+    retryAfter: 0,
+  })
+  const refused = await dirsync(...refund(11, '--number', `${APP}R-early`, '--yes'))
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toMatch(/^dirsync: the refund was not carried out: you can send it again$/m)
+  expect(refused.stderr).toMatch(/remedy +Try again later/)
+  expect(await dirsync(...refund(11, '--number', `${APP}R-early`, '--yes'))).toMatchObject({ code: 0 })
+})
+
 test.concurrent('a code that is not listed as a refusal of refunds is reported as unknown', async () => {
   const unknown = await dirsync(...refund(9, '--amount', '100.01', '--number', `${APP}R-over`, '--yes'))
   expect(unknown.code).toBe(1)

@@ -359,7 +359,17 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
   const again = await dirsync('dead-letters', 'ignore', id, '--reason', 'agreed')
   expect(again).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`Case ${id} has changed since you looked.`),
+    // Who asks in the shell has not looked before.
+    stderr: expect.stringMatching(
+      new RegExp(
+        `^dirsync: there is no open case ${id}. Last change: .*\\(shell\\), ignored \\(.*\\).$`,
+        'm',
+      ),
+    ),
+  })
+  expect(await dirsync('dead-letters', 'wake', id)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`dirsync: case ${id} is not snoozed. Last change: `),
   })
 
   const story = (await dirsync('dead-letters', 'show', id, '--json')).json()

@@ -167,6 +167,11 @@ describe('a top-up application', () => {
     expect((await apply({ external_code: `${APP_ID}-topup-2` })).code).toBe(0)
   })
 
+  test('may be of any amount: the specification has no highest one', async () => {
+    expect((await apply({ amount: '999999999999.99' })).code).toBe(0)
+    expect(await topups()).toMatchObject([{ amount: '999999999999.99' }])
+  })
+
   test('with service_provider 0 is paid in the default way', async () => {
     expect((await apply({ service_provider: '0' })).code).toBe(0)
     expect(await topups()).toMatchObject([{ external_code }])

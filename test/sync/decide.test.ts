@@ -42,12 +42,18 @@ describe('approve and reject', () => {
     'a run that is %s is neither',
     async state => {
       const run = await plantRun(store, { state })
+      const refused = { code: 'P0002', message: `there is no held run ${run}` }
       for (const decision of ['approve', 'reject'])
         await expect(call(`${decision}($1)`, run)).rejects.toMatchObject({
-          code: 'P0002',
-          message: `there is no held run ${run}`,
-          hint: expect.stringContaining(`state = 'held'`),
+          ...refused,
+          hint: 'no run is held',
         })
+      const held = await plantRun(store, { kind: 'full', state: 'held' })
+      // A reviewer may not read the table of runs.
+      await expect(call('approve($1)', run)).rejects.toMatchObject({
+        ...refused,
+        hint: `held: ${held} (full)`,
+      })
       expect(await commands()).toEqual([])
     },
   )
@@ -57,5 +63,15 @@ describe('approve and reject', () => {
     const decisions = await Promise.allSettled([call('approve($1)', run), call('reject($1)', run)])
     expect(decisions.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(await commands()).toHaveLength(1)
+  })
+})
+
+test('cancel of a run that is over names those under way', async () => {
+  const over = await plantRun(store, { state: 'done' })
+  const going = await plantRun(store, { kind: 'full' })
+  await expect(call('cancel($1)', over)).rejects.toMatchObject({
+    code: 'P0002',
+    message: `run ${over} is done, so nothing of it is under way`,
+    hint: `under way: ${going} (full)`,
   })
 })

@@ -273,6 +273,17 @@ describe('snooze', () => {
     expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
   })
 
+  // JavaScript knows no date beyond the year 275760, and reads infinity as a number.
+  test.each(['infinity', '290000-01-01'])(
+    'until %s is one until the last day that every reader knows',
+    async end => {
+      const id = await fail(store)
+      await call(`snooze($1, $2)`, id, end)
+      const last = new Date('9999-12-31T00:00:00Z')
+      expect(await caseOf(store, id)).toMatchObject({ snooze_until: last, next_retry_at: last })
+    },
+  )
+
   test('needs no reason, and keeps the note there is', async () => {
     const id = await fail(store)
     await call(`snooze($1, now() + interval '1 day', 'first')`, id)

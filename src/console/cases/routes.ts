@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { CommandError, UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
-import { failureTexts } from '../../texts/failures.ts'
-import { message } from '../../texts/message.ts'
+import { failureTexts, inLanguage } from '../../texts/failures.ts'
+import { message, type Said } from '../../texts/message.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { action, download, listOf, read, rowNumber } from '../endpoint.ts'
@@ -303,12 +303,20 @@ async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<
     return await work()
   } catch (error) {
     if (!(error instanceof CommandError) || error.code === 'COMMAND_INVALID') throw error
-    throw new Problem('changed', await whatChanged(pool, ask, id), { cause: error })
+    throw new Problem('changed', await whatChanged(pool, ask, id, error), { cause: error })
   }
 }
 
-/** @throws Problem if there is no such case */
-async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
+/**
+ * What happened last to the case. Only an asker who named its version has looked before; any other is told how the case is.
+ * @throws Problem if there is no such case
+ */
+async function whatChanged(
+  pool: Pool,
+  ask: Ask,
+  id: number,
+  { code, said }: CommandError,
+): Promise<Said | string> {
   const { t, language } = ask
   const { rows } = await pool.query<{
     state: string
@@ -327,10 +335,14 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
   )
   if (rows.length === 0) throw new Problem('not_found', message('said.no_case', { case: id }))
   const { last_failed_at, at, actor, event } = onlyRow(rows)
+  const hasLooked = code === 'COMMAND_CONFLICT'
   if (at === null || actor === null || event === null || last_failed_at > at)
-    return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
-  return t('cases.conflict', {
+    return hasLooked
+      ? t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
+      : said
+  return t(hasLooked ? 'cases.conflict' : 'cases.unfit', {
     id: String(id),
+    why: inLanguage(language, said),
     who: actorText(ask, actor),
     what: textOr(language, `event.${event}`, event),
     when: timeText(ask, at),

@@ -134,6 +134,7 @@ export const cases = {
   'cases.unassigned': 'Case {id} is unassigned.',
   'cases.commented': 'Your comment was added to case {id}.',
   'cases.conflict': 'Case {id} has changed since you looked. {who}: {what} ({when}).',
+  'cases.unfit': '{why}. Last change: {who}, {what} ({when}).',
   'cases.conflict_failed': 'Case {id} has changed since you looked: it failed again ({when}).',
   // One case.
   'cases.case': 'Case {id}',

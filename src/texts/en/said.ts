@@ -707,6 +707,7 @@ export const saidTexts = {
   'said.money_unknown':
     'it is unknown whether {what} {number} was carried out: do not send it again, not even under another number',
   'said.money_rejected': '{what} {number} is rejected',
+  'said.money_not_sent': 'the {what} was not carried out: you can send it again',
   'said.refund_accepted': 'Refund {number} is accepted.',
   'said.top_up_accepted': 'Top-up {number} is accepted.',
   'said.lookup_failed': '{name} failed',

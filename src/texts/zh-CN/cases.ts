@@ -130,6 +130,7 @@ export const cases = {
   'cases.unassigned': '异常项 {id} 已取消指派。',
   'cases.commented': '已为异常项 {id} 添加备注。',
   'cases.conflict': '异常项 {id} 在您查看之后已有变化。{who}：{what}（{when}）。',
+  'cases.unfit': '{why}。最近变化：{who}，{what}（{when}）。',
   'cases.conflict_failed': '异常项 {id} 在您查看之后又失败了一次（{when}）。',
   'cases.case': '异常项 {id}',
   'cases.who': '对象',

@@ -47,6 +47,8 @@ export const failures = {
   'code.1002219069.remedy': '请在人事系统中更正手机区号；其他字段不受影响。',
   'circumstance.rate_limited.meaning': '平台要求等待。',
   'circumstance.rate_limited.remedy': '无需处理；如频繁出现，请将 PLATFORM_RATE_LIMIT 设为 auto 或更低的值。',
+  'circumstance.rate_limited.remedy_beside_hr':
+    '请稍后重试；如频繁出现，请将 PLATFORM_RATE_LIMIT 设为 auto 或更低的值。',
   'circumstance.unavailable.meaning': '平台无法连接、未及时响应，或返回了无法使用的内容。',
   'circumstance.unavailable.remedy':
     '请用 `dirsync doctor` 检查网络和 PLATFORM_BASE_URL，向平台方确认服务是否正常，然后重试。',
@@ -722,6 +724,7 @@ export const failures = {
   'said.top_up': '充值',
   'said.money_unknown': '{what} {number} 是否已执行未知：请勿再次发送，换编号也不行',
   'said.money_rejected': '{what} {number} 被拒绝',
+  'said.money_not_sent': '{what}未执行，可以再次发送',
   'said.refund_accepted': '退款 {number} 已受理。',
   'said.top_up_accepted': '充值 {number} 已受理。',
   'said.lookup_failed': '{name} 调用失败',
