@@ -22,6 +22,10 @@ create index dead_letter_open_next_try on dirsync.dead_letter
 create index dead_letter_event_words on dirsync.dead_letter_event (dead_letter_id)
   where event in ('commented', 'ignored', 'snoozed');
 
+-- The last date that every reader knows; `set_snoozed` keeps to it.
+update dirsync.dead_letter set snooze_until = '9999-12-31 00:00 UTC', next_retry_at = '9999-12-31 00:00 UTC'
+where snooze_until > '9999-12-31 00:00 UTC';
+
 -- A snooze that begins later than now was written before the clock was put back.
 create index dead_letter_event_snoozed on dirsync.dead_letter_event (at) where event = 'snoozed';
 

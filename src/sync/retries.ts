@@ -88,7 +88,7 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
 
 /** SQL: the snooze in force of case `d` is event `e`, and begins later than now: the clock was put back. */
 const IS_LATE_SNOOZE = `e.dead_letter_id = d.id and e.event = 'snoozed' and e.at > now()
-  and d.state = 'snoozed' and d.snooze_until < 'infinity'
+  and d.state = 'snoozed'
   and not exists (select from dirsync.dead_letter_event later
                   where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')`
 
