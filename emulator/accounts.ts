@@ -1,25 +1,8 @@
 import type { Database, Statement, Stored } from './database.ts'
 import { BusinessError } from './errors.ts'
+import type { Account, Taxpayer } from './seed.ts'
 
-interface SubLimit {
-  id: number
-  name: string
-  status: number
-}
-
-/** An enterprise limit account (section 2.7). The balance is in cents. */
-interface Account {
-  enterprise_code: string
-  account_openid: string
-  name: string
-  product_category: number
-  balance: bigint
-  /** 1 valid, 2 invalid. */
-  status: number
-  /** Null for an account without sub-accounts, whose answer lacks the field. */
-  sub_limits: SubLimit[] | null
-}
-
+/** The enterprise limit accounts (section 2.7). */
 export class Accounts {
   readonly put: (account: Account) => void
   readonly #find: Statement<Stored<Account>>
@@ -86,17 +69,7 @@ export class TopUps {
   }
 }
 
-/** A taxpayer of an enterprise (section 2.11). */
-interface Taxpayer {
-  enterprise_code: string
-  identifier: string
-  taxpayer_name: string
-  /** 1 general, 2 small-scale. */
-  taxpayer_nature: number
-  /** 1 normal, 2 disabled. */
-  status: number
-}
-
+/** Which taxpayers of an enterprise are asked for (section 2.11). */
 interface TaxpayerQuery {
   enterpriseCode: string
   identifier: string

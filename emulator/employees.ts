@@ -1,37 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Database, Statement, Stored } from './database.ts'
 import { BusinessError } from './errors.ts'
-
-interface EmployeeAttribute {
-  attributeCode: string
-  attributeValue: string
-}
-
-/** An employee as the platform keeps it; null is a field without a value. */
-export interface Employee {
-  enterprise_code: string
-  userid: string
-  corp_code: string | null
-  name: string | null
-  gender: number | null
-  card_type: number | null
-  card_no: string | null
-  email: string | null
-  mobile_area: number | null
-  mobile: string | null
-  remark: string | null
-  dept_code: string | null
-  level: string | null
-  category: string[] | null
-  /** `yyyy-MM-dd`, or `MM-dd` when the year is not known. */
-  birth_day: string | null
-  entry_day: string | null
-  cost_center_id: number | null
-  employee_attribute: EmployeeAttribute[] | null
-  in_service: boolean
-  time_created: string | null
-  time_active: string | null
-}
+import type { Employee, OpenId } from './seed.ts'
 
 /** The fields of an employee that are unique among those in service of an enterprise. */
 export type UniqueField = 'corp_code' | 'email' | 'mobile'
@@ -131,13 +101,6 @@ function toEmployee({ corp_code_key, email_key, ...row }: EmployeeRow): Employee
     employee_attribute: row.employee_attribute === null ? null : JSON.parse(row.employee_attribute),
     in_service: row.in_service === 1,
   }
-}
-
-interface OpenId {
-  enterprise_code: string
-  userid: string
-  seller_appid: string
-  open_userid: string
 }
 
 /** The open ids by which merchants know employees (section 2.4). */

@@ -1,5 +1,6 @@
 import type { Database, Statement, Stored } from './database.ts'
 import { BusinessError } from './errors.ts'
+import type { Department } from './seed.ts'
 
 /** The attribute code that stands for every one, in an enterprise whose back office has them all enabled. */
 export const EVERY_ATTRIBUTE = '*'
@@ -65,15 +66,6 @@ function toEnterprise(row: EnterpriseRow): Enterprise {
       employee_attribute: JSON.parse(row.employee_attribute),
     },
   }
-}
-
-interface Department {
-  enterprise_code: string
-  dept_code: string
-  dept_name: string
-  parent_code: string | null
-  /** The base (root) department of the enterprise, which cannot be deleted. */
-  base: boolean
 }
 
 /** What became of the rest of the directory when a department was deleted. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { derivedId, type Employee, type UniqueField } from './employees.ts'
+import { derivedId, type UniqueField } from './employees.ts'
 import { EVERY_ATTRIBUTE } from './enterprises.ts'
 import { ControlError, parseControl } from './errors.ts'
 import { amountText, isTime, parseAmount } from './fields.ts'
@@ -59,9 +59,12 @@ const department = z.strictObject({
   dept_code: z.string().min(1),
   dept_name: z.string(),
   parent_code: optionalText,
+  /** The base (root) department of the enterprise, which cannot be deleted. */
   base: z.boolean().default(false),
 })
+export type Department = z.output<typeof department>
 
+/** As the platform keeps it, too; null is a field without a value. */
 const employee = z.strictObject({
   enterprise_code: enterpriseCode,
   userid: z.string().min(1),
@@ -80,6 +83,7 @@ const employee = z.strictObject({
     .array(z.string())
     .nullish()
     .transform(list => (list?.length ? list : null)),
+  /** `yyyy-MM-dd`, or `MM-dd` when the year is not known. */
   birth_day: optionalText,
   entry_day: optionalText,
   cost_center_id: optionalInteger,
@@ -92,12 +96,16 @@ const employee = z.strictObject({
   time_active: optionalText,
 })
 
+export type Employee = z.output<typeof employee>
+
 const openid = z.strictObject({
   enterprise_code: enterpriseCode,
   userid: z.string().min(1),
   seller_appid: z.string().min(1),
   open_userid: z.string().min(1),
 })
+
+export type OpenId = z.output<typeof openid>
 
 const order = z.strictObject({
   enterprise_code: enterpriseCode,
@@ -127,18 +135,23 @@ const refund = z.strictObject({
   refund_time: time.optional(),
 })
 
+/** The balance is in cents. */
 const account = z.strictObject({
   enterprise_code: enterpriseCode,
   account_openid: number,
   name: z.string(),
   product_category: z.int().default(1),
   balance: amount.default(0n),
+  /** 1 valid, 2 invalid. */
   status: z.int().default(1),
+  /** Null for an account without sub-accounts, whose answer lacks the field. */
   sub_limits: z
     .array(z.strictObject({ id: z.int(), name: z.string(), status: z.int().default(1) }))
     .nullish()
     .transform(list => list ?? null),
 })
+
+export type Account = z.output<typeof account>
 
 const topup = z.strictObject({
   enterprise_code: enterpriseCode,
@@ -153,9 +166,12 @@ const taxpayer = z.strictObject({
   enterprise_code: enterpriseCode,
   identifier: number,
   taxpayer_name: z.string().min(1),
+  /** 1 general, 2 small-scale. */
   taxpayer_nature: z.int().default(2),
+  /** 1 normal, 2 disabled. */
   status: z.int().default(1),
 })
+export type Taxpayer = z.output<typeof taxpayer>
 
 const seedSchema = z.strictObject({
   enterprises: z.array(enterprise).default([]),
@@ -220,7 +236,7 @@ export function currentState(platform: Platform, userid?: string): Record<string
   }
 }
 
-function putEmployee(platform: Platform, seeded: z.output<typeof employee>): void {
+function putEmployee(platform: Platform, seeded: Employee): void {
   const item: Employee = {
     ...seeded,
     mobile_area: seeded.mobile_area ?? (seeded.mobile === null ? null : 86),

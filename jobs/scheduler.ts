@@ -49,7 +49,6 @@ export function scheduledJobs(
   })
 }
 
-/** The setting that schedules a job. */
 export function settingName(job: string): string {
   return `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`
 }
@@ -81,7 +80,6 @@ const TOLERATED_AHEAD = '1 minute'
 /** Runs cron jobs. However many processes do so, a tick runs once: in the one that writes its row first. */
 export class CronScheduler {
   readonly #options: SchedulerOptions
-  /** By job. */
   readonly #tasks = new Map<CronJob, Task>()
   readonly #running = new Set<Promise<unknown>>()
   /** Jobs that a person's request has started here and that are still running. */

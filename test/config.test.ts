@@ -5,6 +5,7 @@ import { RULES, type RuleName, settingOf } from '../src/alerts/rule.ts'
 import { ConfigError, type Environment, isEmbedded, loadConfig } from '../src/config.ts'
 import { hrAddresses } from '../src/connections.ts'
 import { ESSENTIAL, SETTINGS } from '../src/settings/settings.ts'
+import { LEAST } from './helpers/least-settings.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 /** The defaults of the rules of alerts. */
@@ -14,16 +15,6 @@ const FIGURES = Object.fromEntries(
     ...(second ? [[second.name, second.default]] : []),
   ]),
 )
-
-/** The least that a deployment sets. */
-const LEAST: Environment = {
-  DATABASE_URL: 'postgres://dirsync@db/dirsync',
-  HR_DATABASE_URL: 'postgresql://reader@hr/hr',
-  PLATFORM_BASE_URL: 'https://platform.example',
-  HR_EMPLOYEES_SQL: 'employees.sql',
-  PLATFORM_APP_ID: 'app',
-  PLATFORM_APP_SECRET: 'hush-hush',
-}
 
 /** Sign-in through OIDC, which is set as a whole or not at all. */
 const OIDC: Environment = {
@@ -45,7 +36,6 @@ function complaintAbout(env: Environment): string {
   throw new Error('the settings were accepted')
 }
 
-/** A new file with this text. */
 async function fileOf(text: string): Promise<string> {
   const file = join(await temporaryFolder(), 'setting')
   writeFileSync(file, text)

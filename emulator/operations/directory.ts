@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Employee, UniqueField } from '../employees.ts'
+import type { UniqueField } from '../employees.ts'
 import { EVERY_ATTRIBUTE, type Features } from '../enterprises.ts'
 import { BusinessError } from '../errors.ts'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import type { Platform } from '../platform.ts'
+import type { Employee } from '../seed.ts'
 
 const DEFAULT_MOBILE_AREA = 86
 

@@ -192,7 +192,6 @@ function spanText(t: Translate, ms: number): string {
     .join(' ')
 }
 
-/** An alert in words. */
 export interface AlertText {
   /** A few words: what is wrong and where. */
   title: string

@@ -21,7 +21,6 @@ export interface MoneyKind {
   exampleReason: string
 }
 
-/** Adds `list`. */
 export function addList(command: Command, { kind, command: name }: MoneyKind): void {
   const list = command.command('list').description('list them, those whose outcome is open first')
   const asked = withQuery(list, EntriesInput)
@@ -33,7 +32,6 @@ export function addList(command: Command, { kind, command: name }: MoneyKind): v
     })
 }
 
-/** Adds `show`. */
 export function addShow(command: Command, kind: MoneyKind): void {
   addNumbered(command.command('show').description('show everything about one'), kind).action(
     async (number: string, options: { json?: true }) => {
@@ -45,7 +43,6 @@ export function addShow(command: Command, kind: MoneyKind): void {
   )
 }
 
-/** Adds `resolve`. */
 export function addResolve(command: Command, kind: MoneyKind): void {
   const resolving = command
     .command('resolve')

@@ -87,7 +87,6 @@ export function factsOf(facts: NamedFact[]): Fact[] {
   return facts.map(([name, value]) => [say(`shell.fact.${name}`), value])
 }
 
-/** The title of a column. */
 export function columnTitle(name: FactName): string {
   return say(`shell.fact.${name}`).toUpperCase()
 }
@@ -111,7 +110,6 @@ export function printNamedFacts(facts: NamedFact[]): void {
   printFacts(factsOf(facts))
 }
 
-/** Prints a text wrapped and indented. */
 export function printText(text: string, indent = 2, paint = (line: string) => line): void {
   for (const line of wrap(plain(text), terminalWidth() - indent)) print(' '.repeat(indent) + paint(line))
 }

@@ -63,6 +63,14 @@ export interface Described {
   role: AccessRole
 }
 
+/** The same; the screen may be left out where the path begins with it. */
+type Description = Omit<Described, 'path' | 'tag'> &
+  ({ path: `/${NavEntry}` | `/${NavEntry}/${string}`; tag?: NavEntry } | { path: string; tag: NavEntry })
+
+function described({ path, summary, role, tag = path.split('/')[1] as NavEntry }: Description): Described {
+  return { path, summary, tag, role }
+}
+
 /**
  * Accepts everything, because `parser` parses the input of pages and programs alike; the schemas serve as
  * description.
@@ -117,7 +125,7 @@ export function read<
   Params extends Shape = typeof NOTHING,
   Query extends Shape = typeof NOTHING,
 >(
-  definition: Described & {
+  definition: Description & {
     params?: Params
     query?: Query
     result: Result
@@ -127,21 +135,20 @@ export function read<
     page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
   },
 ): Endpoint & Pick<typeof definition, 'run' | 'result' | 'shown' | 'query'> {
-  const { path, summary, tag, role, result, shown } = definition
-  const config = { access: role, tag }
+  const { result, shown } = definition
+  const about = described(definition)
+  const { path, tag } = about
+  const config = { access: about.role, tag }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
-    path,
-    summary,
-    tag,
-    role,
+    ...about,
     run: definition.run,
     result,
     ...(shown ? { shown } : {}),
     ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
-      const schema = operation('GET', definition, { params, querystring: query }, { 200: result })
+      const schema = operation('GET', about, { params, querystring: query }, { 200: result })
       app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
         const asked = askedOf(request)
         const ask = kit.askOf(request)
@@ -191,7 +198,7 @@ export function action<
   Params extends Shape = typeof NOTHING,
   Body extends Shape = typeof NOTHING,
 >(
-  definition: Described & {
+  definition: Description & {
     params?: Params
     body?: Body
     result: Result
@@ -208,8 +215,10 @@ export function action<
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
 ): Endpoint & Pick<typeof definition, 'run' | 'result'> & { next?: NextOf<Result, Params, Body> } {
-  const { path, summary, tag, role, result, starts, creates, looks } = definition
-  const config = { access: role, tag }
+  const { result, starts, creates, looks } = definition
+  const about = described(definition)
+  const { path, tag } = about
+  const config = { access: about.role, tag }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   const status = starts ? 202 : creates ? 201 : 200
   const takesKeys = !looks && !definition.secret
@@ -220,10 +229,7 @@ export function action<
   }
   return {
     method: 'POST',
-    path,
-    summary,
-    tag,
-    role,
+    ...about,
     run,
     result,
     ...('next' in definition ? { next: definition.next } : {}),
@@ -233,7 +239,7 @@ export function action<
         ...(definition.body ? { body } : {}),
         ...(takesKeys ? { headers: IDEMPOTENCY } : {}),
       }
-      const schema = operation('POST', definition, input, { [status]: result })
+      const schema = operation('POST', about, input, { [status]: result })
       const answer = async (request: FastifyRequest, reply: FastifyReply) => {
         const key = request.headers['idempotency-key']
         if (key !== undefined && !takesKeys) throw new Problem('key_refused')
@@ -299,7 +305,7 @@ export function download<
   Params extends Shape = typeof NOTHING,
   Query extends Shape = typeof NOTHING,
 >(
-  definition: Described & {
+  definition: Description & {
     params?: Params
     query?: Query
     /** The file name for the browser. */
@@ -308,8 +314,9 @@ export function download<
     rows(ask: Ask, asked: Input<Params, Query>): AsyncIterable<Record<Column, unknown>>
   },
 ): Endpoint & Pick<typeof definition, 'query'> & { lines: LinesOf<Params, Query> } {
-  const { path, summary, tag, role } = definition
-  const config = { access: role, tag }
+  const about = described(definition)
+  const { path, tag } = about
+  const config = { access: about.role, tag }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   const lines: LinesOf<Params, Query> = async (ask, asked) => {
     const rows = await begun(definition.rows(ask, asked))
@@ -319,10 +326,7 @@ export function download<
   }
   return {
     method: 'GET',
-    path,
-    summary,
-    tag,
-    role,
+    ...about,
     lines,
     ...(definition.query ? { query: definition.query } : {}),
     register(app, kit) {
@@ -335,7 +339,7 @@ export function download<
         reply.type('text/csv; charset=utf-8').header('content-disposition', disposition)
         return reply.send(ReadableStream.from(text))
       }
-      const schema = operation('GET', definition, { params, querystring: query }, { 200: CSV })
+      const schema = operation('GET', about, { params, querystring: query }, { 200: CSV })
       app.get(API + path, { schema, config, validatorCompiler: PARSED }, handler)
       app.get(path, { schema: { hide: true }, config }, handler)
     },

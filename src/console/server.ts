@@ -1,13 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { Config, Environment } from '../config.ts'
-import type { HrSources } from '../hr/sources.ts'
+import type { Config } from '../config.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
-import type { Logger } from '../lib/logger.ts'
-import type { PlatformClient } from '../platform/client.ts'
 import type { Role } from '../sync/process.ts'
-import { type Message, SaidError } from '../texts/message.ts'
+import { CodedError } from '../texts/message.ts'
 import { buildApp } from './app.ts'
 import { oidcSettings } from './auth/oidc.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
@@ -16,6 +13,7 @@ import { People } from './people.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
 import { TOPICS } from './screens.ts'
+import type { Services } from './services.ts'
 
 /** Pages are answered within milliseconds, so a few connections serve many readers. */
 const CONNECTIONS = 6
@@ -27,7 +25,6 @@ const CLOSE_GRACE_MS = 2000
 interface Console {
   /** The address to type into a browser. */
   readonly url: string
-  /** Metrics of this process. */
   readonly metrics: ProcessMetrics
   /** Called whenever PostgreSQL notifies, so that live pages are refreshed at once. */
   wake(): void
@@ -45,23 +42,17 @@ interface Console {
  * @param options.platformCodes the platform's codes that may become labels of metrics
  * @throws ConsoleError if it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
-export async function startConsole(options: {
-  config: Config
-  roles: readonly Role[]
-  version: string
-  checkQueue: (() => Promise<unknown>) | null
-  isOutdated: () => boolean
-  platformCodes: Iterable<string>
-  hr: HrSources
-  /** Connects to the platform on first use; closed with the process. */
-  platform: () => PlatformClient
-  /** Where the settings came from. */
-  env: Environment
-  /** How a person types the program's name, for hints. */
-  program: string
-  logger: Logger
-}): Promise<Console> {
-  const { config, version, roles } = options
+export async function startConsole(
+  options: {
+    config: Config
+    roles: readonly Role[]
+    version: string
+    checkQueue: (() => Promise<unknown>) | null
+    isOutdated: () => boolean
+    platformCodes: Iterable<string>
+  } & Pick<Services, 'hr' | 'platform' | 'env' | 'program' | 'logger'>,
+): Promise<Console> {
+  const { config, version, roles, checkQueue, isOutdated, hr, platform, env, program } = options
   const logger = options.logger.child({ component: 'console' })
   const pool = createPool(config.DATABASE_URL, {
     max: CONNECTIONS,
@@ -70,12 +61,7 @@ export async function startConsole(options: {
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
-  const readiness = new Readiness({
-    pool,
-    checkQueue: options.checkQueue,
-    isOutdated: options.isOutdated,
-    logger,
-  })
+  const readiness = new Readiness({ pool, checkQueue, isOutdated, logger })
   const databaseMetrics = new DatabaseMetrics({
     pool,
     onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),
@@ -97,13 +83,7 @@ export async function startConsole(options: {
       get config() {
         return { ...config, CONSOLE_PORT: port }
       },
-      pool,
-      hr: options.hr,
-      people: new People(options.hr, logger),
-      platform: options.platform,
-      env: options.env,
-      program: options.program,
-      logger,
+      ...{ pool, hr, people: new People(hr, logger), platform, env, program, logger },
     },
     live,
     logger,
@@ -164,12 +144,4 @@ function listenError(host: string, port: number, cause: unknown): unknown {
  * - `CONSOLE_PORT_TAKEN`: another program listens on CONSOLE_PORT
  * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
  */
-class ConsoleError extends SaidError {
-  readonly code: `CONSOLE_${ListenTrouble}`
-
-  constructor(code: ConsoleError['code'], what: Message, options?: ErrorOptions) {
-    super(what, options)
-    this.name = 'ConsoleError'
-    this.code = code
-  }
-}
+class ConsoleError extends CodedError<`CONSOLE_${ListenTrouble}`> {}

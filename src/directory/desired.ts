@@ -26,7 +26,6 @@ export interface RowProblem {
   message: Message
 }
 
-/** The desired employee, or all problems of the row. */
 type DesiredResult = { ok: true; desired: DesiredEmployee } | { ok: false; problems: RowProblem[] }
 
 /** Text of one column as the HR mapping returns it. */

@@ -1,4 +1,4 @@
-import { inWords, type Message, message, type Said, SaidError } from '../texts/message.ts'
+import { CodedError, inWords, type Message, message, type Said, SaidError } from '../texts/message.ts'
 
 /** A position in a mapping's text, counted from 1. */
 export interface Place {
@@ -7,11 +7,16 @@ export interface Place {
   column: number | null
 }
 
-/** The mapping itself is wrong: nothing can be read until the file is fixed. */
-export class MappingError extends SaidError {
-  /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
-  readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
+/** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
+type MappingFault =
+  | 'MAPPING_FILE'
+  | 'MAPPING_STATEMENT'
+  | 'MAPPING_SQL'
+  | 'MAPPING_COLUMNS'
+  | 'MAPPING_MISSING'
 
+/** The mapping itself is wrong: nothing can be read until the file is fixed. */
+export class MappingError extends CodedError<MappingFault> {
   readonly file: string
   /** Where it is wrong, if that is a single place. */
   readonly place: Place | null
@@ -19,14 +24,12 @@ export class MappingError extends SaidError {
   readonly reason: Said
 
   constructor(
-    code: MappingError['code'],
+    code: MappingFault,
     file: string,
     reason: Said,
     { place = null, ...options }: ErrorOptions & { place?: Place | null } = {},
   ) {
-    super(message('said.in_mapping', { place: placed(file, place), reason }), options)
-    this.name = 'MappingError'
-    this.code = code
+    super(code, message('said.in_mapping', { place: placed(file, place), reason }), options)
     this.file = file
     this.place = place
     this.reason = reason

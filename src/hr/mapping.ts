@@ -60,7 +60,6 @@ export function assertDepartments(employees: EmployeeMapping, departmentsFile: s
 
 const EMPLOYEE_COLUMNS = ['enterprise_code', 'userid', 'active', 'updated_at', ...EMPLOYEE_FIELDS, 'code']
 
-/** Checks the columns of the employees' mapping. */
 export function employeeMapping(file: string, sql: string, described: DescribedColumn[]): EmployeeMapping {
   const names = new Set(described.map(({ name }) => name))
   const fields = EMPLOYEE_FIELDS.filter(
@@ -80,7 +79,6 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
   return { file, sql, columns, fields, fingerprint }
 }
 
-/** Checks the columns of the departments' mapping. */
 export function departmentMapping(file: string, sql: string, described: DescribedColumn[]): Mapping {
   const required = ['dept_code', 'parent_code', 'active']
   return { file, sql, columns: checkedColumns({ file, sql }, described, NAMED_DEPARTMENT_COLUMNS, required) }

@@ -13,7 +13,6 @@ import type { HrQuery, HrSession, HrValues } from './server.ts'
  */
 export type HrEmployeeRow = Record<string, string | null>
 
-/** The key of a row's employee. */
 export function keyOfRow({ enterprise_code, userid }: HrEmployeeRow): EmployeeKey {
   return { enterpriseCode: enterprise_code ?? '', userid: userid ?? '' }
 }

@@ -93,7 +93,6 @@ export class HrSnapshot implements AsyncDisposable {
     return lookupEmployees({ server: this.#server, reader: this.#session, mapping, defaultEnterprise }, keys)
   }
 
-  /** Closes the session. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#session.close()
   }

@@ -1,16 +1,13 @@
 import { z } from 'zod'
-import { message, SaidError } from '../texts/message.ts'
+import { CodedError, message } from '../texts/message.ts'
 import { storable } from './storable.ts'
 
 /** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
 
 /** The text is not a cursor of this list. */
-class CursorError extends SaidError {
-  readonly code = 'CURSOR_INVALID'
-
+class CursorError extends CodedError<'CURSOR_INVALID'> {
   constructor() {
-    super(message('said.cursor_invalid'))
-    this.name = 'CursorError'
+    super('CURSOR_INVALID', message('said.cursor_invalid'))
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
-import { message, SaidError } from '../texts/message.ts'
+import { CodedError, message } from '../texts/message.ts'
 import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
@@ -261,12 +261,9 @@ export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promis
 const ROUNDS = 3
 
 /** DATABASE_URL leads through a pooler that gives a connection another backend for every transaction. */
-export class PoolerError extends SaidError {
-  readonly code = 'DATABASE_POOLED'
-
+export class PoolerError extends CodedError<'DATABASE_POOLED'> {
   constructor() {
-    super(message('said.pooled'))
-    this.name = 'PoolerError'
+    super('DATABASE_POOLED', message('said.pooled'))
   }
 }
 

@@ -19,7 +19,6 @@ export interface MirrorWorkDependencies {
 export interface MirrorReader {
   /** @param now the run's time: what "today" means to it */
   plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan>
-  /** The operation that reads the task. */
   operation(task: MirrorTask): string
   /** Reads the current page of a task. @throws PlatformError */
   read(task: MirrorTask, calls: CountedCalls): Promise<Reading>
@@ -40,7 +39,6 @@ export interface ReadingPlan {
 
 /** The platform's answer. */
 export interface Reading {
-  /** Number of rows in it. */
   rows: number
   /** Stores them, in the transaction that moves the cursor; returns how many changed and what to read next, if anything. */
   store(db: ClientBase): Promise<{ changed: number; next: PageCursor | null }>

@@ -117,7 +117,6 @@ export async function writeMirrorPlan(
   )
 }
 
-/** The next task of a run; null when none is left. */
 export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTask | null> {
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey",

@@ -4,7 +4,7 @@ import { onlyRow, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, actAs, noteCommand } from '../sync/commands.ts'
-import { message, type Said, SaidError, toStore } from '../texts/message.ts'
+import { CodedError, message, type Said, toStore } from '../texts/message.ts'
 
 /**
  * The journal of what moves money: one table for refunds, one for top-ups, with the same life cycle. A row is written before
@@ -269,17 +269,15 @@ export interface SendDeps {
   logger: Logger
 }
 
-/** The journal refuses a request; nothing was sent. */
-export class JournalError extends SaidError {
-  /**
-   * `ALREADY_SENT`: the number was used. `ORDER_BUSY`: another refund of the order is open. `ACCOUNT_BUSY`: another top-up of
-   * the account is open. `NOT_FOUND`: there is no such number. `NOT_UNKNOWN`: nothing is left for a person to decide.
-   */
-  readonly code: 'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
-
-  constructor(code: JournalError['code'], what: Said) {
-    super(what)
-    this.name = 'JournalError'
-    this.code = code
-  }
-}
+/**
+ * The journal refuses a request; nothing was sent.
+ *
+ * - `ALREADY_SENT`: the number was used
+ * - `ORDER_BUSY`: another refund of the order is open
+ * - `ACCOUNT_BUSY`: another top-up of the account is open
+ * - `NOT_FOUND`: there is no such number
+ * - `NOT_UNKNOWN`: nothing is left for a person to decide
+ */
+export class JournalError extends CodedError<
+  'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
+> {}

@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import { TokenBucket } from '../lib/token-bucket.ts'
 import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
 import type { SignAlgorithm } from '../platform/request.ts'
-import { type Message, SaidError } from '../texts/message.ts'
+import { CodedError } from '../texts/message.ts'
 import { recordNotification } from './refund.ts'
 
 /** Where the platform sends its notifications. */
@@ -80,7 +80,7 @@ export async function startReceiver(
   } catch (error) {
     await close()
     const found = listenTrouble('NOTIFICATION', { host, port }, error)
-    throw found ? new ReceiverError(found.trouble, found.what) : error
+    throw found ? new ReceiverError(`NOTIFICATION_${found.trouble}`, found.what) : error
   }
   const url = listeningUrl(host, (app.server.address() as AddressInfo).port)
   logger.info({ url }, 'receiver of refund notifications listens')
@@ -88,15 +88,7 @@ export async function startReceiver(
 }
 
 /** The receiver cannot listen; one sentence that names the setting. */
-class ReceiverError extends SaidError {
-  readonly code: `NOTIFICATION_${ListenTrouble}`
-
-  constructor(trouble: ListenTrouble, what: Message) {
-    super(what)
-    this.name = 'ReceiverError'
-    this.code = `NOTIFICATION_${trouble}`
-  }
-}
+class ReceiverError extends CodedError<`NOTIFICATION_${ListenTrouble}`> {}
 
 interface ReceiverOptions {
   pool: Pool

@@ -232,7 +232,6 @@ export class PlatformClient {
   }
 }
 
-/** One page of a paged list. */
 export interface ListPage<Row> {
   readonly total_count: number | null
   readonly has_next?: boolean | null

@@ -41,7 +41,6 @@ export class ExchangeError extends Error {
   }
 }
 
-/** The limits of an exchange. */
 export interface ExchangeLimits {
   /** In total: waiting for a connection, headers and body. */
   timeoutMs: number

@@ -188,7 +188,7 @@ export class QueueBackend {
       trouble.report(error)
       if (error instanceof QueueError) throw error
       const said = message('said.queue_away', { name: what, place: this.#store.kind })
-      throw new QueueError('QUEUE_UNAVAILABLE', said, error)
+      throw new QueueError('QUEUE_UNAVAILABLE', said, { cause: error })
     }
   }
 

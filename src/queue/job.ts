@@ -12,7 +12,6 @@ export interface JobKey {
   detail: string
 }
 
-/** Most keys of a job. */
 export const MOST_KEYS_OF_JOB = 50
 
 /** A job as workers get it. */

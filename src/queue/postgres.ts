@@ -191,10 +191,14 @@ async function withClient<T>(url: string, action: (client: pg.Client) => Promise
 function explain(error: unknown): unknown {
   if (error instanceof QueueError) return error
   if (error instanceof SchemaMigrationRequiredError) {
-    return new QueueError('QUEUE_NOT_MIGRATED', message('said.queue_bare'), error)
+    return new QueueError('QUEUE_NOT_MIGRATED', message('said.queue_bare'), { cause: error })
   }
   if (error instanceof SchemaVersionMismatchError || error instanceof UnsupportedPostgresVersionError) {
-    return new QueueError('QUEUE_STORE_TOO_OLD', message('said.words', { words: error.message }), error)
+    return new QueueError('QUEUE_STORE_TOO_OLD', message('said.words', { words: error.message }), {
+      cause: error,
+    })
   }
-  return new QueueError('QUEUE_UNAVAILABLE', message('said.queue_unserved', { reason: saidOf(error) }), error)
+  return new QueueError('QUEUE_UNAVAILABLE', message('said.queue_unserved', { reason: saidOf(error) }), {
+    cause: error,
+  })
 }

@@ -219,7 +219,9 @@ async function withClient<T>(url: string, action: (client: Client) => Promise<T>
   try {
     return await action(client)
   } catch (error) {
-    throw new QueueError('QUEUE_UNAVAILABLE', message('said.queue_redis_silent'), failure ?? error)
+    throw new QueueError('QUEUE_UNAVAILABLE', message('said.queue_redis_silent'), {
+      cause: failure ?? error,
+    })
   } finally {
     client.disconnect()
   }

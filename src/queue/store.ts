@@ -1,5 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
-import { type Message, type Said, SaidError } from '../texts/message.ts'
+import { CodedError, type Message, type Said } from '../texts/message.ts'
 
 /** Where the queue lives: Redis (redis.ts) or PostgreSQL (postgres.ts). */
 export interface QueueStore {
@@ -41,15 +41,7 @@ export interface QueueCheck {
   remedy?: Message
 }
 
-type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
-
 /** An operation on the queue failed. Nothing is lost: what was not queued is fed again from the outbox. */
-export class QueueError extends SaidError {
-  readonly code: QueueErrorCode
-
-  constructor(code: QueueErrorCode, what: Message, cause?: unknown) {
-    super(what, cause === undefined ? undefined : { cause })
-    this.name = 'QueueError'
-    this.code = code
-  }
-}
+export class QueueError extends CodedError<
+  'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
+> {}

@@ -45,7 +45,6 @@ export interface Setting {
   /** Its meaning, in one plain sentence. */
   meaning: string
   type: z.ZodType
-  /** An example value. */
   example: string
   /** The value when unset. */
   default?: string

@@ -12,10 +12,7 @@ import { type Asker, asAsker, CommandError } from './commands.ts'
  * batches. The outcome of a case is written in the transaction that acts on it, so that no case is acted on twice.
  */
 export type BulkAction = 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment'
-/** An `undo` is made from another action, without a preview. */
-export type AnyBulkAction = BulkAction | 'undo'
 
-/** The action and the cases. */
 export type BulkRequest = { of: { filter: CaseFilter } | { ids: readonly number[] } } & (
   | { action: 'retry' }
   | { action: 'snooze'; until: Date; reason?: string | null | undefined }

@@ -1,6 +1,6 @@
 import type { DatabaseError } from 'pg'
 import { type ClientBase, onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
-import { inWords, message, type Said, SaidError, type SaidKey } from '../texts/message.ts'
+import { CodedError, inWords, message, type Said, type SaidKey } from '../texts/message.ts'
 import type { RunKind } from './run.ts'
 
 /** Who makes a request, and from where: both go into `dirsync.command`. */
@@ -15,15 +15,7 @@ export interface Asker {
  * A person's request cannot be carried out: its object is gone or unknown, an argument is wrong, or another person was faster.
  * The message of a conflict says who, what they did, and when.
  */
-export class CommandError extends SaidError {
-  readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'
-
-  constructor(code: CommandError['code'], what: Said, options?: ErrorOptions) {
-    super(what, options)
-    this.name = 'CommandError'
-    this.code = code
-  }
-}
+export class CommandError extends CodedError<'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'> {}
 
 /** SQLSTATEs that the functions for people raise. */
 const CODES: Record<string, CommandError['code']> = {

@@ -1,5 +1,5 @@
 import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
-import { inEnglish, type Message, message, SaidError, toStore } from '../texts/message.ts'
+import { CodedError, inEnglish, type Message, message, toStore } from '../texts/message.ts'
 import { endAllCases } from './cases.ts'
 import { actAs } from './commands.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
@@ -24,12 +24,12 @@ export interface Deployment extends Account {
 }
 
 /** The settings name another account than the database's. */
-export class AccountError extends SaidError {
-  readonly code = 'ACCOUNT_OTHER'
-
+export class AccountError extends CodedError<'ACCOUNT_OTHER'> {
   constructor(ours: Account, theirs: Account) {
-    super(message('said.account_other', { ours: accountSaid(ours), theirs: accountSaid(theirs) }))
-    this.name = 'AccountError'
+    super(
+      'ACCOUNT_OTHER',
+      message('said.account_other', { ours: accountSaid(ours), theirs: accountSaid(theirs) }),
+    )
   }
 }
 
@@ -132,15 +132,7 @@ interface Forgotten {
   dead_letters: number
 }
 
-class SwitchError extends SaidError {
-  readonly code: 'SWITCH_ALIVE' | 'SWITCH_MONEY'
-
-  constructor(code: SwitchError['code'], what: Message) {
-    super(what)
-    this.name = 'SwitchError'
-    this.code = code
-  }
-}
+class SwitchError extends CodedError<'SWITCH_ALIVE' | 'SWITCH_MONEY'> {}
 
 /** Counts what a switch of the account would delete. */
 export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {

@@ -94,7 +94,6 @@ export async function takeForQueue(
   return rows
 }
 
-/** A row that is due. */
 interface DueRow {
   ctid: string
   operation: string

@@ -145,7 +145,6 @@ export async function differingAddresses(
   return rows
 }
 
-/** The number of processes with each role. */
 export function countRoles(processes: readonly { roles: readonly string[] }[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const role of processes.flatMap(({ roles }) => roles)) counts[role] = (counts[role] ?? 0) + 1

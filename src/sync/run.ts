@@ -561,7 +561,6 @@ export const LEFT = `(
      from dirsync.sync_run p where p.part_of = r.id and p.finished_at is null)
   + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
 
-/** The progress of a run; null when there is no such run. */
 export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
   const { rows } = await db.query<RunProgress>(
     `select state, coalesce(planned, 0) as planned, message, ${LEFT} as left

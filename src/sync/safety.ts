@@ -40,7 +40,6 @@ type LimitSetting =
   | 'DEPARTMENT_GRACE_HOURS'
   | 'HR_READ_ALL_MINUTES'
 
-/** The limits from the settings. */
 export function limitsOf(config: Readonly<Record<LimitSetting, number>>): RunLimits {
   return {
     gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },

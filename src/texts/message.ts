@@ -66,6 +66,17 @@ export class SaidError extends Error {
   }
 }
 
+/** One that programs tell from others by its code. */
+export class CodedError<Code extends string> extends SaidError {
+  readonly code: Code
+
+  constructor(code: Code, what: Said, options?: ErrorOptions) {
+    super(what, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
 /** What an error says; one that knows nothing of messages says its own words. */
 export function saidBy(error: unknown): Said {
   if (error instanceof Error && 'said' in error) return error.said as Said

@@ -4,7 +4,7 @@ import { access, chmod, constants, mkdir, readdir, readFile, realpath, rm, write
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Message, message, SaidError } from '../texts/message.ts'
+import { CodedError, message } from '../texts/message.ts'
 
 /** For processes that share a folder: a lock, the list of its users, and checks whose process an id belongs to. */
 
@@ -26,15 +26,7 @@ type EmbeddedErrorCode =
   | 'EMBEDDED_EMULATOR_FAILED'
 
 /** An embedded part could not be started or stopped. The message is one sentence for a person. */
-export class EmbeddedError extends SaidError {
-  readonly code: EmbeddedErrorCode
-
-  constructor(code: EmbeddedErrorCode, what: Message, options?: ErrorOptions) {
-    super(what, options)
-    this.name = 'EmbeddedError'
-    this.code = code
-  }
-}
+export class EmbeddedError extends CodedError<EmbeddedErrorCode> {}
 
 /**
  * Creates the folder if needed. Other users may pass through it, to files that the server's account owns inside; the secrets in

@@ -105,7 +105,6 @@ export class DistinctCounter {
   }
 }
 
-/** Collects the figures of every mapped column. */
 export class ColumnCollector {
   readonly #columns: { name: string; source: string; type: string; figures: ColumnCounter }[]
   readonly #fields: string[]

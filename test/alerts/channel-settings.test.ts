@@ -3,16 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { ChannelSettings } from '../../src/alerts/channel.ts'
 import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
-const LEAST: Environment = {
-  DATABASE_URL: 'postgres://dirsync@db/dirsync',
-  HR_DATABASE_URL: 'postgresql://reader@hr/hr',
-  PLATFORM_BASE_URL: 'https://platform.example',
-  HR_EMPLOYEES_SQL: 'employees.sql',
-  PLATFORM_APP_ID: 'app',
-  PLATFORM_APP_SECRET: 'hush-hush',
-}
 const DINGTALK = 'https://oapi.dingtalk.com/robot/send?access_token=ding-token'
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 

@@ -1,18 +1,11 @@
 import type { Facts } from '../../src/alerts/facts.ts'
 import type { AlertLimits } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 
 /** The default thresholds of the rules, except for these settings. */
 export function alertLimits(settings: Record<string, string> = {}): AlertLimits {
-  return loadConfig({
-    DATABASE_URL: 'postgres://dirsync@db/dirsync',
-    HR_DATABASE_URL: 'postgresql://reader@hr/hr',
-    PLATFORM_BASE_URL: 'https://platform.example',
-    HR_EMPLOYEES_SQL: 'employees.sql',
-    PLATFORM_APP_ID: 'app',
-    PLATFORM_APP_SECRET: 'hush-hush',
-    ...settings,
-  })
+  return loadConfig({ ...LEAST, ...settings })
 }
 
 /** A deployment of 1000 employees in which all goes well, but for what differs. */

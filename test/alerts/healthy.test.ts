@@ -1,19 +1,15 @@
-import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
-import { startService } from '../../src/main.ts'
-import { createCompany, until } from '../helpers/company.ts'
+import { createCompany, startSilently, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 
 const company = duringFile(() => createCompany({ employees: 60, settings: { SELLER_APPIDS: 'mall0001' } }))
 
 /** A process of dirsync with its schedule, until the test ends or it is stopped. */
 async function service(settings: Record<string, string> = {}) {
-  const config = loadConfig({ ...company.settings, ...settings })
-  const logger = pino({ level: 'silent' })
-  const started = await startService({ config, roles: ['scheduler', 'worker'], logger, schedule: true })
+  const started = await startSilently({ ...company.settings, ...settings }, ['scheduler', 'worker'], true)
   onTestFinished(() => started.stop())
   return started
 }

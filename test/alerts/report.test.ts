@@ -4,6 +4,7 @@ import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { silent } from '../console/console-under-test.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from './planted.ts'
 
@@ -20,15 +21,7 @@ afterAll(async () => {
 beforeEach(() => clearAlerts(pool))
 
 const settings = (env: Record<string, string> = {}) =>
-  loadConfig({
-    DATABASE_URL: database.url,
-    HR_DATABASE_URL: database.url,
-    HR_EMPLOYEES_SQL: 'employees.sql',
-    PLATFORM_BASE_URL: 'http://127.0.0.1:9',
-    PLATFORM_APP_ID: 'a',
-    PLATFORM_APP_SECRET: 's',
-    ...env,
-  })
+  loadConfig({ ...LEAST, DATABASE_URL: database.url, ...env })
 const read = (env?: Record<string, string>, language: 'en' | 'zh-CN' = 'en') =>
   readAlerts(pool, settings(env), { language })
 

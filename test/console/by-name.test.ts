@@ -1,20 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { ConsoleUnderTest, openApp, signInAs } from './console-under-test.ts'
+import { ConsoleUnderTest, hrWith, openApp, signInAs } from './console-under-test.ts'
 
 /* People's keys by their names, and the lists that are filtered by them. */
 
-const folder = mkdtempSync(join(tmpdir(), 'by-name-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-function hrOf(databaseUrl: string, sql = 'select enterprise_code, userid, name from public.staff') {
-  const file = join(folder, sql.includes('name') ? 'named.sql' : 'unnamed.sql')
-  writeFileSync(file, sql)
-  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: file }
-}
+const hrOf = (databaseUrl: string, sql = 'select enterprise_code, userid, name from public.staff') =>
+  hrWith(databaseUrl, sql)
 
 const console = new ConsoleUnderTest(databaseUrl => hrOf(databaseUrl))
 
@@ -130,7 +123,7 @@ function halfNamed(databaseUrl: string) {
     employees_sql: hrOf(databaseUrl, sql).HR_EMPLOYEES_SQL,
     enterprise_codes: [enterprise],
   })
-  const file = join(folder, 'sources.json')
+  const file = join(mkdtempSync(join(inject('runFolder'), 'by-name-')), 'sources.json')
   writeFileSync(file, JSON.stringify([source('north', ''), source('south', 'E2', UNNAMED)]))
   return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
 }

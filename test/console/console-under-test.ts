@@ -1,7 +1,9 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { FastifyInstance, InjectOptions, RouteOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
-import { beforeAll } from 'vitest'
+import { beforeAll, inject } from 'vitest'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { connectHr, connectPlatform } from '../../src/connections.ts'
 import { type AppOptions, buildApp } from '../../src/console/app.ts'
@@ -45,6 +47,21 @@ export function consoleConfig(databaseUrl: string, settings: Record<string, stri
     CONSOLE_PORT: '0',
     ...settings,
   })
+}
+
+/** HR in the console's own database, with these SELECTs as its mappings. */
+export function hrWith(databaseUrl: string, employees: string, departments?: string): Record<string, string> {
+  const folder = mkdtempSync(join(inject('runFolder'), 'mappings-'))
+  const fileOf = (name: string, sql: string) => {
+    const file = join(folder, name)
+    writeFileSync(file, sql)
+    return file
+  }
+  return {
+    HR_DATABASE_URL: databaseUrl,
+    HR_EMPLOYEES_SQL: fileOf('employees.sql', employees),
+    ...(departments ? { HR_DEPARTMENTS_SQL: fileOf('departments.sql', departments) } : {}),
+  }
 }
 
 export async function openApp(

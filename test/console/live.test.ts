@@ -13,7 +13,6 @@ import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 
-/** A console that listens. */
 async function listening(databaseUrl = database.url): Promise<TestApp & { url: string }> {
   const console = await openApp(databaseUrl)
   const url = await console.app.listen({ host: '127.0.0.1', port: 0 })

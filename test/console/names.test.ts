@@ -1,23 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startFarAway } from '../helpers/far-away.ts'
-import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
+import { ConsoleUnderTest, hrWith, openApp, recordLog, signInAs } from './console-under-test.ts'
 import { startGate } from './hr-gate.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'names-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-function hrOf(databaseUrl: string): Record<string, string> {
-  const [employees, departments] = [join(folder, 'employees.sql'), join(folder, 'departments.sql')]
-  writeFileSync(employees, 'select userid, name, mobile, dept_code from public.staff')
-  writeFileSync(
-    departments,
+const hrOf = (databaseUrl: string) =>
+  hrWith(
+    databaseUrl,
+    'select userid, name, mobile, dept_code from public.staff',
     'select code as dept_code, null as parent_code, true as active, name from public.unit',
   )
-  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: employees, HR_DEPARTMENTS_SQL: departments }
-}
 
 const console = new ConsoleUnderTest(hrOf)
 

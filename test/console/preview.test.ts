@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { rmSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { ConsoleUnderTest, hrWith } from './console-under-test.ts'
 
 const SELECT = 'select userid, name from public.staff'
-const folder = mkdtempSync(join(tmpdir(), 'preview-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-const file = join(folder, 'employees.sql')
-writeFileSync(file, SELECT)
-
-const console = new ConsoleUnderTest(url => ({ HR_DATABASE_URL: url, HR_EMPLOYEES_SQL: file }))
+let file = ''
+const console = new ConsoleUnderTest(url => {
+  const settings = hrWith(url, SELECT)
+  file = settings.HR_EMPLOYEES_SQL ?? ''
+  return settings
+})
 const preview = () => console.browse('operator', 'POST', '/mapping/dry-runs', '')
 
 test('what a run would do is found out by the mapping in use', async () => {

@@ -1,27 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import type { SearchResult } from '../../src/console/search/read.ts'
-import { ConsoleUnderTest, openApp, signInAs } from './console-under-test.ts'
+import { ConsoleUnderTest, hrWith, openApp, signInAs } from './console-under-test.ts'
 import { startGate } from './hr-gate.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'search-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-const console = new ConsoleUnderTest(databaseUrl => {
-  const [employees, departments] = [join(folder, 'employees.sql'), join(folder, 'departments.sql')]
-  writeFileSync(
-    employees,
+const hrOf = (databaseUrl: string) =>
+  hrWith(
+    databaseUrl,
     'select userid, name, corp_code, mobile, email, null::text as dept_code from public.staff',
-  )
-  writeFileSync(
-    departments,
     'select code as dept_code, null as parent_code, true as active, name from public.unit',
   )
-  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: employees, HR_DEPARTMENTS_SQL: departments }
-})
+const console = new ConsoleUnderTest(hrOf)
 
 beforeAll(async () => {
   await console.pool.query(`
@@ -122,12 +111,7 @@ test('while one types, results come as a list of links, by group, without leavin
 
 test('a page of people and departments by name asks HR for them once, with their names', async () => {
   await using hr = await startGate(console.url)
-  const settings = {
-    HR_DATABASE_URL: hr.url,
-    HR_EMPLOYEES_SQL: join(folder, 'employees.sql'),
-    HR_DEPARTMENTS_SQL: join(folder, 'departments.sql'),
-  }
-  await using other = await openApp(console.url, { settings })
+  await using other = await openApp(console.url, { settings: hrOf(hr.url) })
   const headers = { cookie: await signInAs(other, 'reviewer'), accept: 'text/html' }
   const look = async (q: string) => (await other.app.inject({ url: `/search?q=${q}`, headers })).body
   // Connected, with the mappings known.

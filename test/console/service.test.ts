@@ -1,11 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import { startService } from '../../src/main.ts'
 import { ROLES } from '../../src/sync/process.ts'
 import { createCompany, person } from '../helpers/company.ts'
-import { silent } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 
 test('the console role shows what its process did, and no personal data', async () => {
@@ -13,12 +10,7 @@ test('the console role shows what its process did, and no personal data', async 
     employees: 3,
     settings: { CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' },
   })
-  const service = await startService({
-    config: loadConfig(company.settings),
-    roles: ROLES,
-    logger: silent,
-    schedule: false,
-  })
+  const service = await company.start(ROLES)
   try {
     await company.hr.query(`update person set email = 'changed@example.com' where userid = 'e0001'`)
     expect((await company.run('full')).state).toBe('done')
@@ -50,15 +42,9 @@ test('the console role shows what its process did, and no personal data', async 
 test('a process without the role has no console; from its start on, SQL says what this version says', async () => {
   await using company = await createCompany({ employees: 1 })
   await company.db.query(`update dirsync.text set text = 'of an older version', parts = null`)
-  const service = await startService({
-    config: loadConfig(company.settings),
-    roles: ['worker'],
-    logger: silent,
-    schedule: false,
-  })
+  const service = await company.start(['worker'])
   expect(service.consoleUrl).toBeNull()
   await expect(company.db.query('select dirsync.approve(99)')).rejects.toThrow('there is no held run 99')
-  await service.stop()
 })
 
 test('a taken port ends the start, and leaves nothing behind', async () => {
@@ -69,13 +55,7 @@ test('a taken port ends the start, and leaves nothing behind', async () => {
     employees: 1,
     settings: { CONSOLE_PORT: String(port), NOTIFICATION_PORT: '0' },
   })
-  const starting = startService({
-    config: loadConfig(company.settings),
-    roles: ROLES,
-    logger: silent,
-    schedule: false,
-  })
-  await expect(starting).rejects.toMatchObject({ code: 'CONSOLE_PORT_TAKEN' })
+  await expect(company.start(ROLES)).rejects.toMatchObject({ code: 'CONSOLE_PORT_TAKEN' })
   const { rows } = await company.db.query('select from dirsync.process')
   expect(rows).toEqual([])
   other.close()

@@ -15,7 +15,6 @@ function copyLines(columns: readonly string[], rows: readonly Row[]): Buffer {
   )
 }
 
-/** The staged rows of one or more chunks. */
 function stage(hasher: RowHasher, chunks: readonly Buffer[]): StagedRow[] {
   return stagedRows(Buffer.concat(chunks.map(chunk => Buffer.from(hasher.push(chunk)))))
 }

@@ -5,19 +5,12 @@ import { CheckResult } from '../../src/doctor/finding.ts'
 import { examineChannels } from '../../src/doctor/local.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { MailServer } from '../alerts/channels/mail-server.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 
-const LEAST: Environment = {
-  DATABASE_URL: 'postgres://db/dirsync',
-  HR_DATABASE_URL: 'postgres://hr/hr',
-  HR_EMPLOYEES_SQL: 'employees.sql',
-  PLATFORM_BASE_URL: 'https://platform.example.com',
-  PLATFORM_APP_ID: 'demo-application',
-  PLATFORM_APP_SECRET: 'hush-hush',
-  CONSOLE_URL: 'https://dirsync.example.com',
-}
+const SETTINGS = { ...LEAST, CONSOLE_URL: 'https://dirsync.example.com' }
 
 async function findingsOf(env: Environment, embedded = false) {
-  const findings = await examineChannels({ ...loadConfig({ ...LEAST, ...env }), embedded })
+  const findings = await examineChannels({ ...loadConfig({ ...SETTINGS, ...env }), embedded })
   // The console says them in Chinese, too.
   for (const { what, remedy = what } of findings)
     for (const one of [what, remedy]) expect(inLanguage('zh-CN', one)).toMatch(/\p{Script=Han}/u)

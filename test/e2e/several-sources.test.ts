@@ -2,12 +2,9 @@
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import { startService } from '../../src/main.ts'
 import { dirsync } from '../cli/dirsync.ts'
-import { until } from '../helpers/company.ts'
+import { startSilently, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createGroup, EACH } from '../helpers/group.ts'
 import { spawnDirsync } from '../helpers/process.ts'
@@ -27,13 +24,7 @@ test('one source is away: the other one goes on, with its own halt alone, until 
   )
 
   await beijing.admin.query(`update person set name = 'Late' where userid = 'b1'`)
-  const logger = pino({ level: 'silent' })
-  const service = await startService({
-    config: loadConfig(settings),
-    roles: ['scheduler', 'worker'],
-    logger,
-    schedule: false,
-  })
+  const service = await startSilently(settings, ['scheduler', 'worker'])
   await using stack = new AsyncDisposableStack()
   stack.defer(() => service.stop())
   const halts = async () =>
@@ -92,12 +83,11 @@ test('what HR changes is sent at once from each, by a trigger here and by lookin
   await writeFile(join(folder, 'employees.sql'), 'select userid, name, active, updated_at from person')
   const install = ['hr', 'install-trigger', '--source', 'shanghai']
   expect(await dirsync(install, settings)).toMatchObject({ code: 0 })
-  const service = await startService({
-    config: loadConfig({ ...settings, HR_POLL_SECONDS: '0.2', SCHEDULE_SYNC_CHANGES: 'off' }),
-    roles: ['scheduler', 'worker'],
-    logger: pino({ level: 'silent' }),
-    schedule: true,
-  })
+  const service = await startSilently(
+    { ...settings, HR_POLL_SECONDS: '0.2', SCHEDULE_SYNC_CHANGES: 'off' },
+    ['scheduler', 'worker'],
+    true,
+  )
   await using stack = new AsyncDisposableStack()
   stack.defer(() => service.stop())
   // Each begins with a plan of everything.
@@ -124,12 +114,7 @@ test('one source takes connections and never answers: plans and work of the othe
   const file = settings.HR_SOURCES ?? ''
   await writeFile(file, (await readFile(file, 'utf8')).replace(shanghai.url, proxy.url))
   await using stack = new AsyncDisposableStack()
-  const service = await startService({
-    config: loadConfig(settings),
-    roles: ['scheduler', 'worker'],
-    logger: pino({ level: 'silent' }),
-    schedule: false,
-  })
+  const service = await startSilently(settings, ['scheduler', 'worker'])
   stack.defer(() => service.stop())
   await own.pool.query('select dirsync.resync()')
   await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
@@ -183,13 +168,11 @@ test('a run whose source goes away in the middle of its work is no success', asy
   await using proxy = await startTcpProxy(group.beijing.url)
   await writeFile(join(dirname(settings.HR_SOURCES ?? ''), 'beijing.url'), proxy.url)
   await using stack = new AsyncDisposableStack()
-  const service = await startService({
+  const service = await startSilently(
     // One job after the other, and slowly.
-    config: loadConfig({ ...settings, PLATFORM_RATE_LIMIT: '5', WORKER_CONCURRENCY: '1' }),
-    roles: ['scheduler', 'worker'],
-    logger: pino({ level: 'silent' }),
-    schedule: false,
-  })
+    { ...settings, PLATFORM_RATE_LIMIT: '5', WORKER_CONCURRENCY: '1' },
+    ['scheduler', 'worker'],
+  )
   stack.defer(() => service.stop())
   const waiting = dirsync(['resync', '--source', 'beijing', '--wait'], settings)
   await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -8,4 +9,26 @@ export function registerChild(runFolder: string, child: ChildProcess): void {
   const file = join(runFolder, 'children', String(child.pid))
   writeFileSync(file, '')
   child.once('exit', () => rmSync(file, { force: true }))
+}
+
+/** Waits until a server has printed that it is ready. @throws Error with all that it printed, if it ends before */
+export async function untilPrinted(child: ChildProcess, name: string, ready: string): Promise<void> {
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', chunk => {
+        output += chunk
+        if (output.includes(ready)) resolve()
+      })
+    child.once('error', reject)
+    child.once('exit', code => reject(new Error(`${name} ended with ${code}: ${output}`)))
+  })
+}
+
+/** Kills a child that has not ended, and waits for its end. */
+export async function killChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
 }

@@ -34,7 +34,7 @@ export interface Company extends AsyncDisposable {
   emulator: Emulator
   settings: Record<string, string>
   /** Starts dirsync in this process. */
-  start(roles?: Role[]): Promise<{ stop(): Promise<void> }>
+  start(roles?: readonly Role[]): Promise<Service>
   /** Asks for a run through SQL and waits until it has ended or is held. */
   run(
     kind: string,
@@ -119,7 +119,7 @@ export async function createCompany(options: {
     if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
     return (await answer.json().catch(() => undefined)) as T
   }
-  const services: { stop(): Promise<void> }[] = []
+  const services: Service[] = []
   return {
     hr: hr.pool,
     db: own.pool,
@@ -127,12 +127,7 @@ export async function createCompany(options: {
     settings,
     control,
     async start(roles = ['scheduler', 'worker']) {
-      const service = await startService({
-        config: loadConfig(settings),
-        roles,
-        logger: pino({ level: 'silent' }),
-        schedule: false,
-      })
+      const service = await startSilently(settings, roles)
       services.push(service)
       return service
     },
@@ -157,6 +152,18 @@ export async function createCompany(options: {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+type Service = Awaited<ReturnType<typeof startService>>
+
+/** dirsync in this process, without a log. */
+export function startSilently(
+  settings: Record<string, string>,
+  roles: readonly Role[],
+  schedule = false,
+): Promise<Service> {
+  const logger = pino({ level: 'silent' })
+  return startService({ config: loadConfig(settings), roles, logger, schedule, env: settings })
 }
 
 /** Waits until a run has ended or is held. */

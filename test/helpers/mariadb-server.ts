@@ -1,9 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { registerChild } from './children.ts'
+import { killChild, registerChild, untilPrinted } from './children.ts'
 import { program } from './programs.ts'
 
 /** A MariaDB of its own process, on 127.0.0.1; its user `root` has no password. */
@@ -92,14 +91,7 @@ export async function launchMariadb(options: {
       { stdio: ['ignore', 'ignore', 'pipe'], detached: outlivesUs },
     )
     registerChild(runFolder, child)
-    let output = ''
-    await new Promise<void>((resolve, reject) => {
-      child.stderr.on('data', chunk => {
-        output += chunk
-        if (output.includes('ready for connections')) resolve()
-      })
-      child.once('exit', code => reject(new Error(`mariadbd ended with ${code}: ${output}`)))
-    })
+    await untilPrinted(child, 'mariadbd', 'ready for connections')
     if (outlivesUs) {
       child.stderr.destroy()
       child.unref()
@@ -108,11 +100,7 @@ export async function launchMariadb(options: {
   }
   let child = await start()
   const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    }
+    await killChild(child)
     await rm(own, { recursive: true, force: true })
   }
   return {

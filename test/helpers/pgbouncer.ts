@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
-import { registerChild } from './children.ts'
+import { killChild, registerChild, untilPrinted } from './children.ts'
 import { freePort } from './free-port.ts'
 import { program } from './programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -36,21 +35,9 @@ default_pool_size = 20
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(program('pgbouncer'), [...asOther, settings], { stdio: ['ignore', 'ignore', 'pipe'] })
   registerChild(inject('runFolder'), child)
-  let output = ''
-  await new Promise<void>((resolve, reject) => {
-    child.stderr.on('data', chunk => {
-      output += chunk
-      if (output.includes('process up')) resolve()
-    })
-    child.once('error', reject)
-    child.once('exit', code => reject(new Error(`pgbouncer ended with ${code}: ${output}`)))
-  })
+  await untilPrinted(child, 'pgbouncer', 'process up')
   return {
     urlOf: database => `postgres://${user}@127.0.0.1:${port}/${database}`,
-    async [Symbol.asyncDispose]() {
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    },
+    [Symbol.asyncDispose]: () => killChild(child),
   }
 }

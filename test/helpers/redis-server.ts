@@ -1,18 +1,17 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { registerChild } from './children.ts'
+import { killChild, registerChild, untilPrinted } from './children.ts'
 import { freePort } from './free-port.ts'
 import { program } from './programs.ts'
 
 /** A Redis of its own process, with append-only file, so that it can be killed and started again. */
 export interface RedisServer {
   readonly url: string
-  /** Forgets everything, as a wiped Redis does. */
   /** Where it keeps what it has. */
   folder: string
+  /** Forgets everything, as a wiped Redis does. */
   flush(): Promise<void>
   /** Kills the process (`kill -9`) and starts it again on the same port with what it had on disk. */
   restart(): Promise<void>
@@ -38,27 +37,12 @@ export async function launchRedis(options: { runFolder: string; databases?: numb
       { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
     )
     registerChild(options.runFolder, child)
-    let output = ''
-    const ready = new Promise<void>((resolve, reject) => {
-      const take = (chunk: Buffer) => {
-        output += chunk
-        if (output.includes('Ready to accept connections')) resolve()
-      }
-      child.stdout.on('data', take)
-      child.stderr.on('data', take)
-      child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${output}`)))
-    })
-    await ready
+    await untilPrinted(child, 'redis-server', 'Ready to accept connections')
     return child
   }
 
   let child = await start()
-  const stop = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
-  }
+  const stop = () => killChild(child)
   return {
     url,
     folder,

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
-import { registerChild } from './children.ts'
+import { killChild, registerChild } from './children.ts'
 import { until } from './company.ts'
 import { freePort } from './free-port.ts'
 import { program } from './programs.ts'
@@ -47,12 +46,7 @@ async function launch(port: number, lines: string[], flags: string[] = []): Prom
   return {
     port,
     start,
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    },
+    kill: () => killChild(child),
   }
 }
 

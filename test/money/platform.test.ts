@@ -4,17 +4,16 @@ import { startReceiver } from '../../src/money/receiver.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { silent } from '../console/console-under-test.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { APP_ID, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()
 
 /** The receiver as the role starts it, for the application of the emulated platform. */
 async function start(port = 0) {
-  const { url } = refunds.store
   const config = loadConfig({
-    DATABASE_URL: url,
-    HR_DATABASE_URL: url,
-    HR_EMPLOYEES_SQL: 'none',
+    ...LEAST,
+    DATABASE_URL: refunds.store.url,
     PLATFORM_BASE_URL: refunds.url,
     PLATFORM_APP_ID: APP_ID,
     PLATFORM_APP_SECRET: 'secret',

@@ -30,7 +30,6 @@ export interface TestReceiver extends AsyncDisposable {
   post(body: string | Buffer, options?: PostOptions): Promise<Answer>
   /** Sends a signed notification. */
   notify(fields: Fields): Promise<Answer>
-  /** Connections that are open. */
   connections(): Promise<number>
   /** Opens a connection that collects what comes. */
   open(): Promise<RawConnection>

@@ -6,6 +6,7 @@ import { startReceiver } from '../../src/money/receiver.ts'
 import { recordLog, silent } from '../console/console-under-test.ts'
 import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { APP_ID, APP_SECRET, encode, type Fields, fieldsOf, signed } from '../helpers/notification.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
@@ -14,10 +15,8 @@ const database = duringFile(() => createTestDatabase({ migrated: true }))
 
 const configOf = (settings: Record<string, string> = {}): Config =>
   loadConfig({
+    ...LEAST,
     DATABASE_URL: database.url,
-    HR_DATABASE_URL: database.url,
-    HR_EMPLOYEES_SQL: 'none',
-    PLATFORM_BASE_URL: 'http://127.0.0.1:1',
     PLATFORM_APP_ID: APP_ID,
     PLATFORM_APP_SECRET: APP_SECRET,
     NOTIFICATION_PORT: '0',

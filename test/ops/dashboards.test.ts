@@ -3,13 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
-import { loadConfig } from '../../src/config.ts'
-import { startService } from '../../src/main.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE } from '../../src/sync/figures.ts'
-import { silent } from '../console/console-under-test.ts'
 import { parseExposition } from '../console/exposition.ts'
 import { spansOf } from '../docs/pages.ts'
-import { endOf, until } from '../helpers/company.ts'
+import { endOf, startSilently, until } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { has } from '../helpers/programs.ts'
 import { type Prometheus, startPrometheus } from './prometheus.ts'
@@ -27,13 +24,7 @@ let prometheus: Prometheus
 beforeAll(async () => {
   deployment = opened.use(await createDeployment())
   const settings = { ...deployment.settings, PLATFORM_RATE_LIMIT: '300' }
-  const service = await startService({
-    config: loadConfig(settings),
-    roles: ['scheduler', 'worker', 'console'],
-    logger: silent,
-    schedule: true,
-    env: settings,
-  })
+  const service = await startSilently(settings, ['scheduler', 'worker', 'console'], true)
   opened.defer(service.stop)
   consoleUrl = service.consoleUrl ?? ''
   if (has('prometheus')) prometheus = opened.use(await startPrometheus([consoleUrl]))

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { killChild } from '../helpers/children.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { program } from '../helpers/programs.ts'
 
@@ -62,12 +62,7 @@ export async function launchPrometheus(options: {
       if (status !== 'success') throw new Error(`${error}: ${parameters.query}`)
       return data
     },
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    },
+    [Symbol.asyncDispose]: () => killChild(child),
   }
 }
 

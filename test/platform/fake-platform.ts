@@ -88,7 +88,6 @@ export class FakePlatform implements AsyncDisposable {
     this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...replies])
   }
 
-  /** The requests of one operation. */
   of(operation: string): SeenRequest[] {
     return this.requests.filter(request => request.operation === operation)
   }

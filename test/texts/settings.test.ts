@@ -4,15 +4,7 @@ import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
 import { describeSettings } from '../../src/doctor/settings.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { meanings } from '../../src/texts/zh-CN/meanings.ts'
-
-const LEAST: Environment = {
-  DATABASE_URL: 'postgres://dirsync@db/dirsync',
-  HR_DATABASE_URL: 'postgresql://reader@hr/hr',
-  PLATFORM_BASE_URL: 'https://platform.example',
-  HR_EMPLOYEES_SQL: 'employees.sql',
-  PLATFORM_APP_ID: 'app',
-  PLATFORM_APP_SECRET: 'hush-hush',
-}
+import { LEAST } from '../helpers/least-settings.ts'
 
 function complaints(env: Environment): string[] {
   try {

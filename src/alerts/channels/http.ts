@@ -135,7 +135,6 @@ export interface RobotCodes {
   busy: readonly number[]
 }
 
-/** Interprets the answer of a robot. */
 export function interpretRobot(answer: HttpAnswer, codes: RobotCodes): AnswerMeaning {
   const said = parsed(answer.body)
   const code = said?.[codes.code]

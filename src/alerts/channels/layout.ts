@@ -139,7 +139,6 @@ export function writeText({ plain, code }: Pick<Markup, 'plain' | 'code'>, text:
     .join('')
 }
 
-/** The lines of an alert. */
 export function writeAlert(dialect: Markup, { mark, title, state, what, remedy, link }: AlertLines): string {
   return [
     title && `${mark} ${dialect.bold(writeText(dialect, title))}`,

@@ -8,7 +8,7 @@ import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { listSessions, revokeSession } from '../auth/sessions.ts'
 import { createUserLink, latestLink } from '../auth/sign-in-key.ts'
-import { addToken, listTokens, revokeToken, tokenName } from '../auth/tokens.ts'
+import { addToken, listTokens, revokeToken, TokenRow, tokenName } from '../auth/tokens.ts'
 import {
   addUser,
   disableUser,
@@ -21,6 +21,7 @@ import {
   signOutUser,
   userName,
 } from '../auth/users.ts'
+import { RoleName } from '../auth/viewer.ts'
 import { action, oneOrMore, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
@@ -29,11 +30,9 @@ import { pageOf } from '../ui/shown.ts'
 import {
   EndedSession,
   ProviderResult,
-  RoleName,
   SessionInput,
   SessionList,
   TokenList,
-  TokenRow,
   UserList,
   UserResult,
 } from './query.ts'

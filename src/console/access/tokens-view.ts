@@ -2,10 +2,10 @@ import type { SafeHtml } from '@remix-run/html-template'
 import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES, type Scope } from '../auth/scope.ts'
+import type { TokenRow } from '../auth/tokens.ts'
 import type { AccessRole } from '../auth/viewer.ts'
 import { type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm } from '../ui/parts.ts'
-import type { TokenRow } from './query.ts'
 import { accessPage, roleField } from './view.ts'
 
 const PERIODS = ['30d', '90d', '180d', '365d'] as const

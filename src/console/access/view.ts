@@ -3,13 +3,13 @@ import { isThisMachine } from '../../lib/http-server.ts'
 import { actorText } from '../../texts/actor.ts'
 import { messagesIn } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import type { ConsoleSession } from '../auth/sessions.ts'
-import { LOCAL } from '../auth/users.ts'
+import type { SessionRow } from '../auth/sessions.ts'
+import { LOCAL, type UserRow } from '../auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
 import { type Block, joined, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, type Field, tabs } from '../ui/parts.ts'
 import { browserName } from './browser-name.ts'
-import type { ProviderResult, SessionInput, SessionRow, UserResult, UserRow } from './query.ts'
+import type { ProviderResult, SessionInput, UserResult } from './query.ts'
 
 /** A page of this screen, with the others beside it. */
 export function accessPage(
@@ -144,7 +144,7 @@ function stateOf(t: Ask['t'], { disabled_at }: UserRow): Words {
 }
 
 /** One user: what they may do, and where they are signed in. */
-export function userShown(ask: Ask, user: UserResult, sessions: ConsoleSession[]): Shown {
+export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[]): Shown {
   const { t } = ask
   return {
     title: user.name,

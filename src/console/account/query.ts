@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SessionRow } from '../access/query.ts'
+import { SessionRow } from '../auth/sessions.ts'
 import { ACCESS_ROLES } from '../auth/viewer.ts'
 
 /** The answer of `/api/v1/account`. */

@@ -75,7 +75,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
   return {
     now: read({
       path: '/alerts',
-      tag: 'alerts',
       role: 'viewer',
       summary: 'Current alerts and who was told; channels, rules, mutes and quiet hours',
       result: AlertsResult,
@@ -84,7 +83,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     history: read({
       path: '/alerts/history',
-      tag: 'alerts',
       role: 'viewer',
       summary: 'Alerts that have ended, the latest first',
       query: HistoryInput,
@@ -94,7 +92,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     rule: read({
       path: '/alerts/rules/:rule',
-      tag: 'alerts',
       role: 'viewer',
       summary: 'A rule: when it raises an alert, what to do about it, and its alerts',
       params: z.object({ rule: ruleName }),
@@ -105,7 +102,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     acknowledge: action({
       path: '/alerts/acknowledge/:id',
       formerly: '/alerts/:id/acknowledge',
-      tag: 'alerts',
       role: 'operator',
       summary: 'Acknowledge an alert: no more reminders are sent until it is over',
       params: z.object({ id: rowNumber }),
@@ -127,7 +123,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     mute: action({
       path: '/alerts/mute',
-      tag: 'alerts',
       role: 'operator',
       summary:
         'Keep the alerts of a rule, or those about one subject, from all channels until a time within 30 days',
@@ -148,7 +143,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     unmute: action({
       path: '/alerts/unmute',
-      tag: 'alerts',
       role: 'operator',
       summary: 'End the mute of a rule, or of one of its subjects, before its time',
       body: z.object({ rule: ruleName, subject }),
@@ -168,7 +162,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     setQuietHours: action({
       path: '/alerts/quiet-hours',
-      tag: 'alerts',
       role: 'operator',
       summary: 'Send only critical alerts in these hours of each day',
       body: QuietHoursInput,
@@ -188,7 +181,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     clearQuietHours: action({
       path: '/alerts/quiet-hours/clear',
-      tag: 'alerts',
       role: 'operator',
       summary: 'End quiet hours for good',
       result: z.object({ cleared: z.boolean().describe('false: there were none') }),
@@ -200,7 +192,6 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
     }),
     test: action({
       path: '/alerts/channels/:channel/test',
-      tag: 'alerts',
       role: 'operator',
       summary: 'Send a test message to one of the channels of this process',
       params: z.object({ channel: plainText(100) }),

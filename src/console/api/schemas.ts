@@ -3,21 +3,16 @@ import { TestAnswer } from '../../alerts/courier.ts'
 import { Alert, AlertHistory, AlertsReport } from '../../alerts/report.ts'
 import { CheckResult } from '../../doctor/finding.ts'
 import { TimeLeft } from '../../sync/time-left.ts'
-import {
-  ProviderResult,
-  SessionList,
-  SessionRow,
-  TokenList,
-  TokenRow,
-  UserList,
-  UserRow,
-} from '../access/query.ts'
+import { ProviderResult, SessionList, TokenList, UserList } from '../access/query.ts'
 import { AccountResult } from '../account/query.ts'
 import { AlertsResult, RuleResult } from '../alerts/query.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { AuditList } from '../audit/query.ts'
-import { BulkPage, BulkRow } from '../bulk/query.ts'
-import { BulkResult } from '../bulk/read.ts'
+import { SessionRow } from '../auth/sessions.ts'
+import { TokenRow } from '../auth/tokens.ts'
+import { UserRow } from '../auth/users.ts'
+import { BulkPage } from '../bulk/query.ts'
+import { BulkResult, BulkRow } from '../bulk/read.ts'
 import { DeadLetter, DeadLetterEvent } from '../cases/dead-letter.ts'
 import { CaseGroups, CaseList } from '../cases/query.ts'
 import { CaseGroup, CaseStory } from '../cases/read.ts'

@@ -29,7 +29,6 @@ function audit({ pool }: Services): Endpoint[] {
   return [
     read({
       path: '/audit',
-      tag: 'audit',
       role: 'admin',
       summary: 'Who asked for what, when, from where and why, the latest first',
       query: AuditInput,

@@ -15,7 +15,6 @@ const RECORDED_PER_MINUTE = 30
  */
 const line = new BoundedLine(2, 500)
 
-/** One attempt at signing in. */
 export interface SignInAttempt {
   name: string
   address: string

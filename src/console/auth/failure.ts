@@ -1,13 +1,11 @@
-import { type Message, message, SaidError } from '../../texts/message.ts'
+import { CodedError, type Message, message } from '../../texts/message.ts'
 
 /** Too many attempts have failed: the next one has to wait. */
-export class SlowedError extends SaidError {
-  readonly code = 'ACCESS_SLOWED'
+export class SlowedError extends CodedError<'ACCESS_SLOWED'> {
   readonly seconds: number
 
   constructor(seconds: number) {
-    super(message('said.slowed', { seconds }))
-    this.name = 'SlowedError'
+    super('ACCESS_SLOWED', message('said.slowed', { seconds }))
     this.seconds = seconds
   }
 }
@@ -19,15 +17,12 @@ export class SlowedError extends SaidError {
  * - `ACCESS_NOT_FOUND`: there is no such user, session or token
  * - `ACCESS_INVALID`: a name, password or role is not acceptable
  */
-export class AccessError extends SaidError {
-  readonly code: 'ACCESS_NOT_FOUND' | 'ACCESS_INVALID'
+export class AccessError extends CodedError<'ACCESS_NOT_FOUND' | 'ACCESS_INVALID'> {
   /** The value that it is about. */
   readonly field: 'name' | 'password' | 'current' | undefined
 
   constructor(code: AccessError['code'], what: Message, field?: AccessError['field']) {
-    super(what)
-    this.name = 'AccessError'
-    this.code = code
+    super(code, what)
     this.field = field
   }
 }

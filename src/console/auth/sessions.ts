@@ -157,17 +157,20 @@ export async function endSession(
 }
 
 /** A session that has not ended. */
-export interface ConsoleSession {
+export const SessionRow = z.object({
   /** SHA-256 of the cookie, in hexadecimal. */
-  id: string
-  user: string
-  via: keyof typeof SESSION_SECONDS
-  created_at: Date
-  last_seen_at: Date
-  expires_at: Date
-  address: string
-  user_agent: string
-}
+  id: z.string(),
+  user: z.string(),
+  via: z
+    .enum(Object.keys(SESSION_SECONDS) as (keyof typeof SESSION_SECONDS)[])
+    .describe('How they signed in'),
+  created_at: z.date(),
+  last_seen_at: z.date().describe('To the minute'),
+  expires_at: z.date(),
+  address: z.string(),
+  user_agent: z.string().describe('The browser, as it calls itself'),
+})
+export type SessionRow = z.infer<typeof SessionRow>
 
 const POSITION = z.tuple([z.int().nonnegative(), z.hash('sha256')])
 
@@ -176,9 +179,9 @@ export async function listSessions(
   db: Pool,
   user: string | null,
   page: PageAsked,
-): Promise<Paged<ConsoleSession>> {
+): Promise<Paged<SessionRow>> {
   const [moment, id] = decodeCursor(POSITION, page.after) ?? [null, null]
-  const { rows } = await db.query<ConsoleSession & { cursor_moment: number }>(
+  const { rows } = await db.query<SessionRow & { cursor_moment: number }>(
     `select encode(s.id_hash, 'hex') as id, s.user_name as user, s.via, s.created_at, s.last_seen_at, s.expires_at,
             s.address, s.user_agent, ${momentKey('s.created_at')} as cursor_moment
      from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name

@@ -1,10 +1,11 @@
+import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
-import type { Scope } from './scope.ts'
+import { SCOPES, type Scope } from './scope.ts'
 import { hashOf, newSecret } from './secret.ts'
-import type { AccessRole, Viewer } from './viewer.ts'
+import { type AccessRole, RoleName, type Viewer } from './viewer.ts'
 
 /** Bearer tokens of the API. */
 
@@ -15,18 +16,21 @@ const LIMITED_PREFIX = `${PREFIX}limited_`
 const FORMAT = /^dirsync_(?:limited_)?[\w-]{43}$/
 
 /** A row of api_token, without its hash. */
-export interface ApiToken {
-  id: number
-  name: string
-  role: AccessRole
-  /** What it is limited to; null: to nothing but its role. */
-  scopes: Scope[] | null
-  created_by: string
-  created_at: Date
-  expires_at: Date
-  last_used_at: Date | null
-  revoked_at: Date | null
-}
+export const TokenRow = z.object({
+  id: z.int(),
+  name: z.string(),
+  role: RoleName,
+  scopes: z
+    .array(z.enum(SCOPES))
+    .nullable()
+    .describe('What it is limited to, beside its role; null: to nothing'),
+  created_by: z.string(),
+  created_at: z.date(),
+  expires_at: z.date(),
+  last_used_at: z.date().nullable().describe('To the minute'),
+  revoked_at: z.date().nullable(),
+})
+export type TokenRow = z.infer<typeof TokenRow>
 
 /** @throws AccessError if it has characters other than letters, digits and . _ - */
 export function tokenName(text: string): string {
@@ -72,8 +76,8 @@ export async function addToken(
 }
 
 /** The tokens that are valid, or were within the last 180 days; the newest first. */
-export async function listTokens(pool: Pool): Promise<ApiToken[]> {
-  const { rows } = await pool.query<ApiToken>(
+export async function listTokens(pool: Pool): Promise<TokenRow[]> {
+  const { rows } = await pool.query<TokenRow>(
     `select id, name, role, scopes, created_by, created_at, expires_at, last_used_at, revoked_at
      from dirsync.api_token order by id desc limit 10000`,
   )

@@ -1,9 +1,10 @@
+import { z } from 'zod'
 import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
-import type { AccessRole } from './viewer.ts'
+import { type AccessRole, RoleName } from './viewer.ts'
 
 /** The users of the console. Those who sign in through OIDC are among them. */
 
@@ -11,20 +12,26 @@ import type { AccessRole } from './viewer.ts'
 export const LOCAL = 'local'
 
 /** A row of console_user, without the password. */
-export interface ConsoleUser {
-  name: string
-  source: 'password' | 'oidc' | 'key'
-  role: AccessRole
-  created_at: Date
-  created_by: string
-  disabled_at: Date | null
-  last_sign_in_at: Date | null
-  /** Where they are told of their cases: a mail address, and `channel:id` in a chat. */
-  notice_mail: string | null
-  notice_mention: string | null
-  /** Sessions that have not ended. */
-  sessions: number
-}
+export const UserRow = z.object({
+  name: z.string(),
+  source: z
+    .enum(['password', 'oidc', 'key'])
+    .describe(
+      'How they sign in; key: with one-time keys, or with a one-time link until they choose a password',
+    ),
+  role: RoleName,
+  created_at: z.date(),
+  created_by: z.string(),
+  disabled_at: z.date().nullable().describe('Since when they may not sign in'),
+  last_sign_in_at: z.date().nullable(),
+  notice_mail: z.string().nullable().describe('Where they are told of their cases'),
+  notice_mention: z
+    .string()
+    .nullable()
+    .describe('Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`'),
+  sessions: z.int().describe('Sessions that have not ended'),
+})
+export type UserRow = z.infer<typeof UserRow>
 
 /**
  * A user name in its stored form: lower case, because people type capitals as they like.
@@ -88,8 +95,8 @@ async function isInvited(client: PoolClient, name: string): Promise<boolean> {
 }
 
 /** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */
-export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleUser[]> {
-  const { rows } = await db.query<ConsoleUser>(`${USERS} order by u.name limit 10000`)
+export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<UserRow[]> {
+  const { rows } = await db.query<UserRow>(`${USERS} order by u.name limit 10000`)
   return rows
 }
 
@@ -101,8 +108,8 @@ const USERS = `
   from dirsync.console_user u`
 
 /** The user of that name. @throws AccessError if there is none */
-export async function findUser(db: Pick<ClientBase, 'query'>, name: string): Promise<ConsoleUser> {
-  const { rows } = await db.query<ConsoleUser>(`${USERS} where u.name = $1`, [comparableName(name)])
+export async function findUser(db: Pick<ClientBase, 'query'>, name: string): Promise<UserRow> {
+  const { rows } = await db.query<UserRow>(`${USERS} where u.name = $1`, [comparableName(name)])
   const [user] = rows
   if (!user) throw noSuchUser(name)
   return user
@@ -240,7 +247,7 @@ export function signOutUser(pool: Pool, by: By, name: string): Promise<number> {
  * @param asker counts even if they came by a one-time key
  */
 async function leaveAnAdmin(client: PoolClient, name: string, asker: string): Promise<void> {
-  const { rows } = await client.query<Pick<ConsoleUser, 'name' | 'source'>>(
+  const { rows } = await client.query<Pick<UserRow, 'name' | 'source'>>(
     `select name, source from dirsync.console_user
      where role = 'admin' and disabled_at is null order by name for update`,
   )
@@ -254,7 +261,7 @@ function keepLocal({ name }: ChangedUser): void {
   if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.local_stays', { name }))
 }
 
-type ChangedUser = Pick<ConsoleUser, 'name' | 'source' | 'disabled_at'>
+type ChangedUser = Pick<UserRow, 'name' | 'source' | 'disabled_at'>
 
 /** Changes one user, who must exist, and records the command. */
 export function change<T>(

@@ -1,8 +1,13 @@
+import { z } from 'zod'
 import type { Scope } from './scope.ts'
 
 /** Roles, lowest first; each includes the permissions of those before it. */
 export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AccessRole = (typeof ACCESS_ROLES)[number]
+
+export const RoleName = z
+  .enum(ACCESS_ROLES)
+  .describe('What they may do; each role may what those before it may')
 
 /** Whether `role` includes the permissions of `needed`. */
 export function mayAs(role: AccessRole, needed: AccessRole): boolean {

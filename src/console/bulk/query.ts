@@ -8,10 +8,9 @@ import { FilterInput, filterFor } from '../cases/query.ts'
 import { HowTold } from '../cases/told.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
-import { type Bulk, BulkResult } from './read.ts'
+import { BulkResult, BulkRow } from './read.ts'
 
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
-const BULK_STATES = ['preview', 'requested', 'running', 'done', 'stopped'] as const
 
 /** A form sends the filter as one text, in the form of a query string. */
 const Filter = z.preprocess(
@@ -58,38 +57,6 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
   }
 }
 
-const Counts = z.record(z.string(), z.int())
-
-export const BulkRow = z.object({
-  id: z.int(),
-  action: z.enum([...BULK_ACTIONS, 'undo']),
-  filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were ticked one by one'),
-  arguments: z.object({
-    until: z.string().optional(),
-    reason: z.string().optional(),
-    assignee: z.string().optional(),
-    text: z.string().optional(),
-  }),
-  state: z.enum(BULK_STATES),
-  total: z.int(),
-  more: z.boolean().describe('true: more cases matched than one action can take; the rest is left out'),
-  categories: Counts.describe('Cases by category, when the preview was made'),
-  states: Counts.describe('Cases by state, when the preview was made'),
-  done: z.int(),
-  skipped: z.int(),
-  failed: z.int(),
-  requested_by: z.string(),
-  reason: z.string().nullable(),
-  created_at: z.date(),
-  confirmed_at: z.date().nullable(),
-  started_at: z.date().nullable(),
-  finished_at: z.date().nullable(),
-  undoes: z.int().nullable().describe('Of an `undo`: the action that it takes back'),
-  undone_by: z.int().nullable().describe('The action that takes this one back'),
-  undoable_until: z.date().nullable().describe('Until when it can be taken back; null: it cannot'),
-})
-export type BulkRow = z.infer<typeof BulkRow>
-
 export const BulkPage = z.object({
   bulk: BulkRow,
   told: HowTold,
@@ -105,19 +72,18 @@ export const ResultsInput = z.object({
   limit: pageSize,
 })
 
-/** The row without the columns that only the database needs. */
-export function bulkRow({ filter, states, ...row }: Bulk): BulkRow {
-  return { ...row, filter, states: Object.fromEntries(Object.entries(states)) }
-}
-
 /** How many of the cases could be acted on, in their states at the time of the preview. */
-function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
+function willAct({ action, states }: BulkRow): number {
   return Object.entries(states).reduce(
     (sum, [state, count]) => (action === 'undo' || POSSIBLE[action](state as CaseState) ? sum + count : sum),
     0,
   )
 }
 
-export function bulkPage(bulk: Bulk, { items, next }: Paged<BulkResult>, told: BulkPage['told']): BulkPage {
-  return { bulk: bulkRow(bulk), told, will_act: willAct(bulk), items, next }
+export function bulkPage(
+  bulk: BulkRow,
+  { items, next }: Paged<BulkResult>,
+  told: BulkPage['told'],
+): BulkPage {
+  return { bulk, told, will_act: willAct(bulk), items, next }
 }

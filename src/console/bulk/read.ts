@@ -1,45 +1,45 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import type { AnyBulkAction } from '../../sync/bulk.ts'
-import type { CaseFilter } from '../../sync/case-filter.ts'
-import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
+import { CASE_STATES } from '../../sync/cases.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { BULK_ACTIONS } from '../cases/input.ts'
+
+const Counts = z.record(z.string(), z.int())
 
 /** A bulk action, with its progress. */
-export interface Bulk {
-  id: number
-  action: AnyBulkAction
-  /** Null: the cases were ticked one by one. */
-  filter: CaseFilter | null
-  arguments: { until?: string; reason?: string; assignee?: string; text?: string }
-  state: 'preview' | 'requested' | 'running' | 'done' | 'stopped'
-  total: number
-  /** More cases matched than one action can take. */
-  more: boolean
-  categories: Record<string, number>
-  states: Partial<Record<CaseState, number>>
-  done: number
-  skipped: number
-  failed: number
-  requested_by: string
-  address: string | null
-  reason: string | null
-  created_at: Date
-  confirmed_at: Date | null
-  started_at: Date | null
-  finished_at: Date | null
-  version: number
-  /** Of an `undo`: the action that it takes back. */
-  undoes: number | null
-  /** The action that takes this one back. */
-  undone_by: number | null
-  /** Until when it can be taken back; null: it cannot. */
-  undoable_until: Date | null
-}
+export const BulkRow = z.object({
+  id: z.int(),
+  action: z.enum([...BULK_ACTIONS, 'undo']),
+  filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were ticked one by one'),
+  arguments: z.object({
+    until: z.string().optional(),
+    reason: z.string().optional(),
+    assignee: z.string().optional(),
+    text: z.string().optional(),
+  }),
+  state: z.enum(['preview', 'requested', 'running', 'done', 'stopped']),
+  total: z.int(),
+  more: z.boolean().describe('true: more cases matched than one action can take; the rest is left out'),
+  categories: Counts.describe('Cases by category, when the preview was made'),
+  states: Counts.describe('Cases by state, when the preview was made'),
+  done: z.int(),
+  skipped: z.int(),
+  failed: z.int(),
+  requested_by: z.string(),
+  reason: z.string().nullable(),
+  created_at: z.date(),
+  confirmed_at: z.date().nullable(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  undoes: z.int().nullable().describe('Of an `undo`: the action that it takes back'),
+  undone_by: z.int().nullable().describe('The action that takes this one back'),
+  undoable_until: z.date().nullable().describe('Until when it can be taken back; null: it cannot'),
+})
+export type BulkRow = z.infer<typeof BulkRow>
 
 const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
-  requested_by, address, reason, created_at, confirmed_at, started_at, finished_at, version, undoes,
+  requested_by, reason, created_at, confirmed_at, started_at, finished_at, undoes,
   (select u.id from dirsync.bulk_action u where u.undoes = bulk_action.id) as undone_by,
   (select bulk_action.finished_at + dirsync.undo_time()
    where action in ('ignore', 'snooze', 'assign') and done > 0
@@ -47,8 +47,8 @@ const COLUMNS = `id, action, filter, arguments, state, total, more, categories, 
      and not exists (select from dirsync.bulk_action u where u.undoes = bulk_action.id)) as undoable_until`
 
 /** Null if there is no such action (any more). */
-export async function readBulk(db: Pool, id: number): Promise<Bulk | null> {
-  const { rows } = await db.query<Bulk>(`select ${COLUMNS} from dirsync.bulk_action where id = $1`, [id])
+export async function readBulk(db: Pool, id: number): Promise<BulkRow | null> {
+  const { rows } = await db.query<BulkRow>(`select ${COLUMNS} from dirsync.bulk_action where id = $1`, [id])
   return rows[0] ?? null
 }
 
@@ -57,8 +57,8 @@ export async function listBulk(
   db: Pool,
   limit: number,
   { from, to }: { from?: Date | undefined; to?: Date | undefined } = {},
-): Promise<Bulk[]> {
-  const { rows } = await db.query<Bulk>(
+): Promise<BulkRow[]> {
+  const { rows } = await db.query<BulkRow>(
     `select ${COLUMNS} from dirsync.bulk_action
      where confirmed_at is not null and ($2::timestamptz is null or confirmed_at >= $2)
        and ($3::timestamptz is null or confirmed_at < $3)

@@ -8,8 +8,8 @@ import { action, listOf, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf } from '../range.ts'
 import type { Services } from '../services.ts'
-import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRequestOf, bulkRow, ResultsInput } from './query.ts'
-import { bulkResults, listBulk, readBulk } from './read.ts'
+import { BulkInput, BulkPage, bulkPage, bulkRequestOf, ResultsInput } from './query.ts'
+import { BulkRow, bulkResults, listBulk, readBulk } from './read.ts'
 import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
@@ -70,7 +70,7 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
       query: z.object(RANGE),
       result: listOf(BulkRow),
       run: async (ask, { input }) => ({
-        items: (await listBulk(pool, LATEST, rangeOf(ask, input))).map(bulkRow),
+        items: await listBulk(pool, LATEST, rangeOf(ask, input)),
         next: null,
       }),
       page: (ask, { items }, { input }) => ({

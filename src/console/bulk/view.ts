@@ -29,7 +29,8 @@ import {
 } from '../ui/parts.ts'
 import { wordsOf } from '../ui/shown.ts'
 import { caseState } from '../ui/states.ts'
-import { type BulkPage, type BulkRow, OUTCOMES } from './query.ts'
+import { type BulkPage, OUTCOMES } from './query.ts'
+import type { BulkRow } from './read.ts'
 
 // The list
 

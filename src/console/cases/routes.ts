@@ -83,7 +83,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
   return {
     list: read({
       path: '/cases',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Cases by filters, page by page; without `state`, those that are neither resolved nor ignored',
       query: ListInput,
@@ -109,7 +108,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     views: read({
       path: '/cases/views',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Saved views of the list of cases: one’s own, and those that others share',
       result: listOf(CaseView),
@@ -117,7 +115,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     saveView: action({
       path: '/cases/views',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Save filter, order and columns of the list of cases under a name',
       body: ViewInput,
@@ -131,7 +128,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     deleteView: action({
       path: '/cases/views/:id/delete',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Delete a view that one has saved; an admin deletes any shared one',
       params,
@@ -144,7 +140,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     display: action({
       path: '/cases/display',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Choose the columns of one’s own list of cases, and how close its rows are',
       body: Display.extend({ back: z.string().max(4000).optional().describe('What a browser returns to') }),
@@ -157,7 +152,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     groups: read({
       path: '/cases/groups',
-      tag: 'cases',
       role: 'viewer',
       summary: 'Unresolved cases by cause: category and code of the platform',
       result: CaseGroups,
@@ -185,7 +179,6 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     }),
     one: read({
       path: '/cases/:id',
-      tag: 'cases',
       role: 'viewer',
       summary: 'One case: what failed, what to do, what blocks it, and its history',
       params,

@@ -19,7 +19,6 @@ function departments(services: Services): Endpoint[] {
   return [
     read({
       path: '/departments',
-      tag: 'departments',
       role: 'viewer',
       summary: 'One level of the department tree, and the departments about to be deleted',
       query: DepartmentsQuery,
@@ -32,7 +31,6 @@ function departments(services: Services): Endpoint[] {
     }),
     read({
       path: '/departments/run',
-      tag: 'departments',
       role: 'operator',
       summary: 'What a run that deletes departments would do now. Reads HR, changes nothing',
       result: DeletionsResult,
@@ -44,7 +42,6 @@ function departments(services: Services): Endpoint[] {
     }),
     action({
       path: '/departments/run',
-      tag: 'departments',
       role: 'operator',
       summary: 'Starts a run that deletes the departments that HR closed',
       body: z.object({ reason }),

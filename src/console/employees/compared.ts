@@ -140,7 +140,6 @@ export async function askPlatform(
   }
 }
 
-/** Whether the platform answered with an employee. */
 export function isEmployee(answer: PlatformAnswer | null): answer is EmployeeFields {
   return answer !== null && answer !== 'absent' && !(answer instanceof PlatformError)
 }

@@ -8,7 +8,6 @@ import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 export const LISTED = SHOWN_EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
 type ListedStatus = (typeof LISTED)[number]
 
-/** An employee in a list. */
 export const ListedEmployee = z.object({
   enterprise_code: z.string(),
   userid: z.string(),

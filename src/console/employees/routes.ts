@@ -41,7 +41,6 @@ export function employees(services: EmployeeServices) {
   return {
     list: read({
       path: '/employees',
-      tag: 'employees',
       role: 'viewer',
       summary: 'Employees by the beginning of their user id or name, by status, or by department',
       query: EmployeesQuery,
@@ -54,7 +53,6 @@ export function employees(services: EmployeeServices) {
     }),
     byName: action({
       path: '/employees/by-name',
-      tag: 'employees',
       role: 'reviewer',
       summary:
         'The keys of the people whom HR has by a name, for the filter `keys` of cases and plans; the name goes nowhere else',
@@ -69,7 +67,6 @@ export function employees(services: EmployeeServices) {
     }),
     one: read({
       path: '/employees/:key',
-      tag: 'employees',
       role: 'viewer',
       summary: 'One employee: HR field by field, the steps of the last attempt, cases, and stored data',
       params,
@@ -83,7 +80,6 @@ export function employees(services: EmployeeServices) {
     }),
     explain: action({
       path: '/employees/:key/explain',
-      tag: 'employees',
       role: 'reviewer',
       summary: 'Reads HR and asks the platform: what would be sent now, field by field. Changes nothing',
       params,
@@ -96,7 +92,6 @@ export function employees(services: EmployeeServices) {
     }),
     sync: action({
       path: '/employees/:key/sync',
-      tag: 'employees',
       role: 'reviewer',
       summary: 'Starts a run for this employee',
       params,
@@ -114,7 +109,6 @@ export function employees(services: EmployeeServices) {
     }),
     reveal: action({
       path: '/employees/:key/reveal',
-      tag: 'employees',
       role: 'reviewer',
       summary:
         'One value of one employee as HR has it, unmasked; for admins the whole row. Recorded before it is read',

@@ -24,7 +24,6 @@ function halts(services: Services): Endpoint[] {
   return [
     read({
       path: '/halts',
-      tag: 'halts',
       role: 'viewer',
       summary: 'Why work is halted, and the processes of this deployment',
       result: HaltsResult,
@@ -33,7 +32,6 @@ function halts(services: Services): Endpoint[] {
     }),
     action({
       path: '/halts/:scope/probe',
-      tag: 'halts',
       role: 'operator',
       summary: 'Let one job through a halt now, to see whether work can go on',
       params: z.object({

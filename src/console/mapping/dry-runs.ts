@@ -25,7 +25,6 @@ export type DryRunLine = z.infer<typeof DryRunLine>
 
 /** A dry run without its employees. */
 export interface DryRun extends DryRunLine {
-  /** The SELECT. */
   mapping: string
   /** The line of the error in the SELECT, from 1. */
   error_line: number | null

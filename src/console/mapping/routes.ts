@@ -49,7 +49,6 @@ function mapping(services: Services): Endpoint[] {
   return [
     read({
       path: '/mapping',
-      tag: 'mapping',
       role: 'viewer',
       summary: 'The columns of the mapping: types, share of empty values, rule breaks; unmanaged fields',
       query: SourceQuery,
@@ -62,7 +61,6 @@ function mapping(services: Services): Endpoint[] {
     }),
     action({
       path: '/mapping/try',
-      tag: 'mapping',
       role: 'operator',
       summary: 'What the mapping gives for one employee, and the rules that the row breaks. Changes nothing',
       body: z.object({ key: z.string().trim().min(1).max(400).describe('User id, or enterprise/userid') }),
@@ -83,7 +81,6 @@ function mapping(services: Services): Endpoint[] {
     }),
     read({
       path: '/mapping/dry-runs',
-      tag: 'mapping',
       role: 'viewer',
       summary: 'Dry runs of other SELECTs, the latest first',
       query: DryRunsQuery,
@@ -102,7 +99,6 @@ function mapping(services: Services): Endpoint[] {
     }),
     action({
       path: '/mapping/dry-runs',
-      tag: 'mapping',
       role: 'operator',
       summary:
         'Finds out what a SELECT, or a run with the one in use, would change, without changing anything',
@@ -125,7 +121,6 @@ function mapping(services: Services): Endpoint[] {
     }),
     read({
       path: '/mapping/dry-runs/:id',
-      tag: 'mapping',
       role: 'viewer',
       summary: 'One dry run: progress, figures, and the employees for whom the SELECT makes a difference',
       params: DryRunParams,
@@ -136,7 +131,6 @@ function mapping(services: Services): Endpoint[] {
     }),
     action({
       path: '/mapping/dry-runs/:id/cancel',
-      tag: 'mapping',
       role: 'operator',
       summary: 'Ends a dry run that is not over',
       params: DryRunParams,

@@ -27,7 +27,6 @@ function mirrors(services: Services): Endpoint[] {
   return [
     read({
       path: '/mirrors',
-      tag: 'mirrors',
       role: 'viewer',
       summary: 'The status of each mirror: whether it is on, its last and next reading, and the outcome',
       result: MirrorStatuses,
@@ -39,7 +38,6 @@ function mirrors(services: Services): Endpoint[] {
     }),
     read({
       path: '/mirrors/orders',
-      tag: 'mirrors',
       role: 'viewer',
       summary: 'Payment orders as last read from the platform, the latest first',
       query: OrdersInput,
@@ -52,7 +50,6 @@ function mirrors(services: Services): Endpoint[] {
     }),
     read({
       path: '/mirrors/accounts',
-      tag: 'mirrors',
       role: 'viewer',
       summary: 'Limit accounts with balances and sub-accounts, as last read from the platform',
       query: AccountsInput,
@@ -65,7 +62,6 @@ function mirrors(services: Services): Endpoint[] {
     }),
     read({
       path: '/mirrors/taxpayers',
-      tag: 'mirrors',
       role: 'viewer',
       summary: 'Taxpayers as last read from the platform',
       query: TaxpayersInput,
@@ -78,7 +74,6 @@ function mirrors(services: Services): Endpoint[] {
     }),
     action({
       path: '/mirrors/:mirror/read',
-      tag: 'mirrors',
       role: 'operator',
       summary:
         'Read a mirror again, or return the run that already waits to do so; works for mirrors that are off, too',

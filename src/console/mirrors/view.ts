@@ -30,7 +30,6 @@ import { runState } from '../ui/states.ts'
 import type { AccountsInput, MirrorStatus, OrdersInput, TaxpayersInput } from './query.ts'
 import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from './read.ts'
 
-/** The status of each mirror. */
 export function mirrorsBody(ask: Ask, statuses: MirrorStatus[]): SafeHtml {
   const { t } = ask
   return html`${head(t('mirrors.title'))}

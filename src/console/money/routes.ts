@@ -59,7 +59,6 @@ export function money(services: Needs) {
   return {
     list: read({
       path: '/money',
-      tag: 'money',
       role: 'viewer',
       summary: 'Refunds or top-ups, those whose outcome is open first, and how many are in each state',
       query: MoneyInput,
@@ -69,7 +68,6 @@ export function money(services: Needs) {
     }),
     refund: read({
       path: '/money/refunds/:number',
-      tag: 'money',
       role: 'viewer',
       summary:
         'One refund: what was sent, what is known about its outcome, what happened and what comes next',
@@ -81,7 +79,6 @@ export function money(services: Needs) {
     }),
     topUp: read({
       path: '/money/topups/:code',
-      tag: 'money',
       role: 'viewer',
       summary:
         'One top-up: what was sent, what is known about its outcome, what happened and what comes next',
@@ -92,7 +89,6 @@ export function money(services: Needs) {
     }),
     settle: action({
       path: '/money/refunds/:number/settle',
-      tag: 'money',
       role: 'admin',
       summary: 'Look up the outcome of a refund in its order record now; read-only, nothing is sent again',
       params: refundParams,
@@ -112,7 +108,6 @@ export function money(services: Needs) {
     }),
     resolveRefund: action({
       path: '/money/refunds/:number/resolve',
-      tag: 'money',
       role: 'admin',
       summary: 'Record the outcome of a refund whose outcome is unknown; nothing is sent',
       params: refundParams,
@@ -124,7 +119,6 @@ export function money(services: Needs) {
     }),
     resolveTopUp: action({
       path: '/money/topups/:code/resolve',
-      tag: 'money',
       role: 'admin',
       summary: 'Record the outcome of a top-up whose outcome is unknown; nothing is sent',
       params: topUpParams,

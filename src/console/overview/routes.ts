@@ -24,7 +24,6 @@ function overview(services: Services): Endpoint[] {
   return [
     read({
       path: '/overview/history',
-      tag: 'overview',
       role: 'viewer',
       summary:
         'Curves of the last 24 hours, 30 days, or between two moments within 36 days: share in sync, open cases, work, calls',
@@ -34,7 +33,6 @@ function overview(services: Services): Endpoint[] {
     }),
     read({
       path: '/overview',
-      tag: 'overview',
       role: 'viewer',
       summary: 'The state of the whole deployment: employees by status, work, halts, held runs, cases, pace',
       query: HistorySpan,

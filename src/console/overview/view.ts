@@ -364,7 +364,6 @@ function casesByCategory({ t }: Ask, { open_cases }: OverviewResult): Block {
   )
 }
 
-/** Employees by status. */
 export function employeeSection({ t, language }: Ask, { employees }: OverviewResult): Block {
   const { in_scope, ...byStatus } = employees
   const title = t('overview.statuses')

@@ -102,7 +102,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
   return {
     one: read({
       path: '/runs/:id/plan',
-      tag: 'runs',
       role: 'viewer',
       summary:
         'The stored plan of a held run: why it is held, figures, and its entities with masked differences',
@@ -114,7 +113,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     csv: download({
       path: '/runs/:id/plan.csv',
-      tag: 'runs',
       role: 'viewer',
       summary: 'The same plan as a file, complete or filtered',
       params: RunParams,
@@ -133,7 +131,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     ask: action({
       path: '/runs/:id/plan/ask',
-      tag: 'runs',
       role: 'reviewer',
       summary:
         'The same page of the plan, with the values that the platform has now, masked. Changes nothing',
@@ -156,7 +153,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     approvePart: action({
       path: '/runs/:id/approve-part',
-      tag: 'runs',
       role: 'operator',
       summary: 'Send a part of the stored plan of a held run exactly as it is; the rest stays held',
       params: RunParams,
@@ -183,7 +179,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     rejectPart: action({
       path: '/runs/:id/reject-part',
-      tag: 'runs',
       role: 'operator',
       summary: 'Reject a part of the stored plan of a held run; the rest stays held',
       params: RunParams,
@@ -209,7 +204,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     approve: action({
       path: '/runs/:id/approve',
-      tag: 'runs',
       role: 'operator',
       summary: 'Send the stored plan of a held run exactly as it is, without later changes in HR',
       params: RunParams,
@@ -222,7 +216,6 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
     }),
     reject: action({
       path: '/runs/:id/reject',
-      tag: 'runs',
       role: 'operator',
       summary: 'Discard the stored plan of a held run; none of it is sent',
       params: RunParams,

@@ -271,7 +271,6 @@ function openFigures(
 /** How long a page waits for HR. */
 const HR_MS = 3000
 
-/** One page of a plan. */
 export interface PlanPage extends Paged<PlanItem> {
   /** Why HR cannot be read: then changed fields are those found in the background, without values. */
   hr_error: Said | null

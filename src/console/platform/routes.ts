@@ -58,7 +58,6 @@ function platform(services: Services): Endpoint[] {
   return [
     read({
       path: '/platform',
-      tag: 'platform',
       role: 'viewer',
       summary: 'How fast the platform is called, whether it accepts that, and the access token',
       query: PlatformSpan,
@@ -68,7 +67,6 @@ function platform(services: Services): Endpoint[] {
     }),
     action({
       path: '/platform/rate',
-      tag: 'platform',
       role: 'operator',
       summary: 'Lower the rate of all calls until a given time; then it returns by itself',
       body: LowerRate,
@@ -90,7 +88,6 @@ function platform(services: Services): Endpoint[] {
     }),
     action({
       path: '/platform/rate/clear',
-      tag: 'platform',
       role: 'operator',
       summary: 'End a lower rate before its time',
       result: z.object({ restored: z.boolean().describe('false: the rate was not lowered') }),
@@ -102,7 +99,6 @@ function platform(services: Services): Endpoint[] {
     }),
     action({
       path: '/platform/token',
-      tag: 'platform',
       role: 'operator',
       summary: 'Ask the platform whether it accepts the access token, by one call',
       looks: 'ask_token',

@@ -157,7 +157,6 @@ function byCondition(by: string, place: PlaceValue): string {
   return `${PEOPLE} and (r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
 }
 
-/** The sum of counts. */
 export function sumOf(counts: Record<string, number> | undefined): number {
   return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0)
 }

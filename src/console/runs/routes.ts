@@ -73,7 +73,6 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
   return {
     list: read({
       path: '/runs',
-      tag: 'runs',
       role: 'viewer',
       summary: 'Runs, newest first, by kind, state, who asked and since when',
       query: RunQuery,
@@ -83,7 +82,6 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
     }),
     new: read({
       path: '/runs/new',
-      tag: 'runs',
       role: 'operator',
       summary: 'Which kinds of runs can be started, and what they cost now',
       result: StartPageResult,
@@ -92,7 +90,6 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
     }),
     start: action({
       path: '/runs',
-      tag: 'runs',
       role: 'operator',
       summary: 'Start a run, or join an identical one that has not begun',
       body: StartBody,
@@ -103,7 +100,6 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
     }),
     one: read({
       path: '/runs/:id',
-      tag: 'runs',
       role: 'viewer',
       summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the previous run of its kind',
       params: RunParams,
@@ -125,7 +121,6 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
     }),
     cancel: action({
       path: '/runs/:id/cancel',
-      tag: 'runs',
       role: 'operator',
       summary: 'Cancel a run: withdraw its waiting work; calls in flight are finished',
       params: RunParams,

@@ -3,44 +3,30 @@ import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
-import type { Said } from '../../texts/message.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
-import { REJECTED } from './list.ts'
+import { type ListedRun, REJECTED } from './list.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
-interface RunRow {
-  id: number
-  kind: string
-  /** The HR source; empty if there is only one, or the run covers all. */
-  hr_source: string
+type RunRow = Omit<
+  ListedRun,
+  'named' | 'left' | 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'
+> & {
   keys: string[]
-  state: string
-  requested_by: string
-  requested_at: Date
-  started_at: Date | null
   planned_at: Date | null
-  finished_at: Date | null
   approved: boolean
   decided_by: string | null
   decided_at: Date | null
   /** Reason given with reject or cancel. */
   decision_reason: string | null
-  /** When its waiting work was withdrawn. */
-  cancelled_at: Date | null
   /** For a held run: when HR was last checked again. */
   checked_at: Date | null
   read_all: boolean
   /** `max_age` in seconds. */
   max_age_s: number | null
   in_scope: number | null
-  planned: number | null
-  undecided: number | null
-  rejected: number
-  part_of: number | null
   plan: PlanSummary | null
   result: RunResult | null
-  message: Said | null
 }
 
 /** A person's command about a run. */
@@ -64,7 +50,7 @@ export const RunCase = DeadLetter.pick({
 })
 
 /** Everything about one run. */
-export interface RunStory extends RunRow {
+export type RunStory = RunRow & {
   /** The remaining time; null unless it is running. */
   time_left: TimeLeft | null
   /** Entities of the run that are still in the outbox; for a mirror, parts still to be read. */

@@ -27,7 +27,6 @@ function schedules(services: Services): Endpoint[] {
   return [
     read({
       path: '/schedules',
-      tag: 'schedules',
       role: 'viewer',
       summary: 'The cron jobs: when they run, how their latest ticks went, which are paused',
       query: z.object({ job: z.string().max(100).optional().describe('This job alone') }),
@@ -48,7 +47,6 @@ function schedules(services: Services): Endpoint[] {
     }),
     action({
       path: '/schedules/:job/run',
-      tag: 'schedules',
       role: 'operator',
       summary: 'Run a cron job once now, even while it is paused',
       params: job,
@@ -66,7 +64,6 @@ function schedules(services: Services): Endpoint[] {
     }),
     action({
       path: '/schedules/:job/pause',
-      tag: 'schedules',
       role: 'operator',
       summary: 'Skip the ticks of a cron job until it is resumed',
       params: job,
@@ -84,7 +81,6 @@ function schedules(services: Services): Endpoint[] {
     }),
     action({
       path: '/schedules/:job/resume',
-      tag: 'schedules',
       role: 'operator',
       summary: 'Let a cron job run again from its next tick on',
       params: job,

@@ -22,7 +22,6 @@ function settings(services: Services): Endpoint[] {
   return [
     read({
       path: '/settings',
-      tag: 'settings',
       role: 'admin',
       summary: 'Every setting as this process has it, without secrets',
       query: z.object({ q: plainText(100).default('').describe('A part of the name, meaning or value') }),

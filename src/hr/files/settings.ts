@@ -37,7 +37,6 @@ export function headingRows(text: string): ReadonlyMap<string, number> | null {
   )
 }
 
-/** The settings' defaults. */
 export const FILES_DEFAULTS: FilesSettings = {
   encoding: 'auto',
   complete: { restMs: 60_000 },

@@ -57,7 +57,6 @@ async function read(file: string | null): Promise<string | null> {
   return file === null ? null : await readFile(file, 'utf8')
 }
 
-/** Prepares a new connection. */
 export async function prepareSession(connection: Connection): Promise<void> {
   await run(connection, SETTINGS)
   await run(connection, READ_ONLY)

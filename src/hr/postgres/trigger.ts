@@ -123,7 +123,6 @@ interface TriggeredTable {
   triggers: string[]
 }
 
-/** The tables with the trigger. */
 export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
   const { rows } = await client.query<TriggeredTable>(
     `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers

@@ -6,27 +6,24 @@ import { dirsync } from '../../cli/dirsync.ts'
 import { createDeployment } from '../../helpers/deployment.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectAccessible,
   expectFitsPhone,
   LANGUAGES,
-  openBrowser,
   PASSWORD,
   PHONE,
   screenshot,
-  startConsoleService,
   type Visit,
-  visit,
 } from './browser.ts'
 
 /* Who may use the console: the first administrator, colleagues, their accounts, and tokens. One story, told in its order. */
 
 const deployment = duringFile(createDeployment)
-const service = duringFile(() => startConsoleService(deployment.settings, ['console']))
-const browser = duringFile(openBrowser)
+const { newPage, service } = consoleInBrowser(deployment, { roles: ['console'] })
 
 beforeAll(() => deployment.own.pool.query('delete from dirsync.console_user'))
 
-const stranger = (options: Visit = {}) => visit(browser, service.url, { ...options, role: null })
+const stranger = (options: Visit = {}) => newPage({ ...options, role: null })
 
 async function signIn(page: Page, name: string, password = PASSWORD): Promise<void> {
   await page.goto('/sign-in')

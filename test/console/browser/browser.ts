@@ -7,6 +7,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
+import { duringFile } from '../../helpers/during.ts'
 import { program } from '../../helpers/programs.ts'
 import { PASSWORD, plantUser, silent } from '../console-under-test.ts'
 
@@ -84,7 +85,25 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
   return page
 }
 
-/** There is a user for each role. */
+/** The service of a company or a deployment with its console, and a browser, for all tests of a file. */
+export function consoleInBrowser(
+  place: { settings: Record<string, string> },
+  { roles, ...options }: { roles?: readonly Role[]; schedule?: boolean } = {},
+) {
+  const service = duringFile(() => startConsoleService(place.settings, roles, options))
+  const browser = duringFile(openBrowser)
+  const newPage = (given?: Visit) => visit(browser, service.url, given)
+  return {
+    service,
+    newPage,
+    async open(path: string, given?: Visit): Promise<Page> {
+      const page = await newPage(given)
+      await page.goto(path)
+      return page
+    },
+  }
+}
+
 export function userOf(role: AccessRole): string {
   return `test-${role}`
 }

@@ -5,23 +5,20 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, person, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   isSame,
   LANGUAGES,
   mark,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
   tabTo,
   userOf,
-  visit,
 } from './browser.ts'
 
 const company = duringFile(() => createCompany({ employees: 30 }))
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company)
 /** The case of employee e0001, who is to get the mobile number of e0002. */
 let duplicate: number
 
@@ -80,8 +77,7 @@ async function preview(
 }
 
 test('a case says what is wrong and what to do; mended and retried, it resolves before one’s eyes', async () => {
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases')
+  const page = await open('/cases', { role: 'reviewer' })
   await page.getByRole('link', { name: 'e0001' }).click()
   await page.getByRole('heading', { name: `Case ${duplicate}` }).waitFor()
   await page.getByRole('link', { name: /mobile number taken/ }).waitFor()
@@ -98,8 +94,7 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
 test('a case is found by the name of its person, of whom the list can be freed again', async () => {
   await plant(1, { entity_key: 'e0007' })
   await plant(1, { entity_key: 'e0017' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases?categories=missing_department')
+  const page = await open('/cases?categories=missing_department', { role: 'reviewer' })
   const find = async (name: string) => {
     await page.locator('summary', { hasText: 'Filter by name' }).click()
     await page.getByRole('searchbox', { name: 'Name in HR' }).fill(name)
@@ -111,7 +106,7 @@ test('a case is found by the name of its person, of whom the list can be freed a
   expect(await page.locator('#list td.main').allInnerTexts()).toEqual([expect.stringContaining('e0007')])
   await screenshot(page, 'cases-by-name')
   for (const language of LANGUAGES)
-    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'reviewer' }), [
+    await expectPagesAccessible(await newPage({ language, role: 'reviewer' }), [
       new URL(page.url()).pathname + new URL(page.url()).search,
     ])
   // The other filters keep it.
@@ -123,8 +118,7 @@ test('a case is found by the name of its person, of whom the list can be freed a
   await find('No One')
   await page.locator('small.error', { hasText: 'HR has no one by that name.' }).waitFor()
   await page.locator('#list td.main', { hasText: 'e0017' }).waitFor()
-  const phone = await visit(browser, service.url, { role: 'reviewer', ...PHONE })
-  await phone.goto('/cases?keys=e0007,e0017')
+  const phone = await open('/cases?keys=e0007,e0017', { role: 'reviewer', ...PHONE })
   await expectFitsPhone(phone)
 })
 
@@ -134,8 +128,7 @@ test('by keys alone, a case is found, retried, and resolved', async () => {
   const { rows } = await company.db.query<{ id: number }>(
     `select id from dirsync.dead_letter where entity_key = 'e0003'`,
   )
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases')
+  const page = await open('/cases', { role: 'reviewer' })
   await page.keyboard.press('/')
   await page.keyboard.type(`#${rows[0]?.id}`)
   await page.keyboard.press('Enter')
@@ -149,8 +142,7 @@ test('by keys alone, a case is found, retried, and resolved', async () => {
 
 test('keys go through the cases and tick one; ignoring is not sent before it has a reason', async () => {
   await plant(2, { prefix: 'keys-' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases')
+  const page = await open('/cases', { role: 'reviewer' })
   await page.keyboard.press('j')
   await page.keyboard.press('x')
   expect(await page.locator('tr.at td.tick input').isChecked()).toBe(true)
@@ -170,8 +162,8 @@ test('keys go through the cases and tick one; ignoring is not sent before it has
 test('two browsers act on the same case: the second is told who was quicker, and led back', async () => {
   const [id] = await plant(1, { prefix: 'conflict-' })
   const [first, second] = await Promise.all([
-    visit(browser, service.url, { role: 'reviewer' }),
-    visit(browser, service.url, { role: 'reviewer', language: 'zh-CN' }),
+    newPage({ role: 'reviewer' }),
+    newPage({ role: 'reviewer', language: 'zh-CN' }),
   ])
   await Promise.all([first.goto(`/cases/${id}`), second.goto(`/cases/${id}`)])
   // A form that a user has opened is not replaced.
@@ -194,8 +186,7 @@ test('two browsers act on the same case: the second is told who was quicker, and
 
 test('a case is snoozed, assigned and commented on; the filter by assignee finds it', async () => {
   const [id] = await plant(1, { prefix: 'hands-' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto(`/cases/${id}`)
+  const page = await open(`/cases/${id}`, { role: 'reviewer' })
   await page.getByRole('button', { name: 'Assign to me' }).click()
   await page.getByText(new RegExp(`Case ${id} is assigned to \\S+\\.`)).waitFor()
   await page.locator('summary', { hasText: 'Assign' }).click()
@@ -236,7 +227,7 @@ test('several categories, a department and a word are filtered by, and a column 
   await company.db.query(
     `insert into dirsync.employee (userid, dept_code) values ('many-1', 'D-7'), ('many-2', 'D-7'), ('else-1', 'D-7')`,
   )
-  const page = await visit(browser, service.url, { role: 'reviewer' })
+  const page = await newPage({ role: 'reviewer' })
   const keys = () => page.locator('#list td.main').allInnerTexts()
   await page.goto('/cases')
   await page.locator('summary', { hasText: 'any' }).click()
@@ -264,8 +255,7 @@ test('several categories, a department and a word are filtered by, and a column 
 
 test('the list follows what happens; ticks stay with their cases, and the focus where it is', async () => {
   const [first, second] = await plant(2, { prefix: 'live-', category: 'invalid_name' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases?categories=invalid_name')
+  const page = await open('/cases?categories=invalid_name', { role: 'reviewer' })
   await mark(page)
   await page.getByLabel(`Case ${first}`, { exact: true }).check()
   await page.getByRole('link', { name: 'live-2' }).focus()
@@ -286,8 +276,7 @@ test('the list follows what happens; ticks stay with their cases, and the focus 
 
 test('what was ignored by mistake is undone from the head of the page, which alone offers it, and a snooze is ended', async () => {
   const [id] = await plant(1, { prefix: 'undo-' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto(`/cases/${id}`)
+  const page = await open(`/cases/${id}`, { role: 'reviewer' })
   await page.locator('summary', { hasText: 'Ignore' }).click()
   await page.getByLabel('Reason', { exact: true }).fill('the wrong one')
   await page.getByRole('button', { name: 'Ignore' }).click()
@@ -308,7 +297,7 @@ test('what was ignored by mistake is undone from the head of the page, which alo
 
 test('columns and density are kept per user; a view is saved, shared by its link, and deleted', async () => {
   await plant(1, { prefix: 'view-', category: 'invalid_email' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
+  const page = await newPage({ role: 'reviewer' })
   const heads = () => page.locator('#list th').allInnerTexts()
   await page.goto('/cases?categories=invalid_email&order=key')
   await page.locator('summary', { hasText: 'Columns' }).click()
@@ -324,8 +313,7 @@ test('columns and density are kept per user; a view is saved, shared by its link
   expect(await heads()).toEqual(chosen)
   expect(new URL(page.url()).search).toBe('?categories=invalid_email&order=key')
   // Another browser of the same user.
-  const second = await visit(browser, service.url, { role: 'reviewer' })
-  await second.goto('/cases?categories=invalid_email')
+  const second = await open('/cases?categories=invalid_email', { role: 'reviewer' })
   await second.locator('#list .compact').waitFor()
 
   await page.locator('summary', { hasText: 'Save view' }).click()
@@ -334,8 +322,7 @@ test('columns and density are kept per user; a view is saved, shared by its link
   await page.getByRole('button', { name: 'Save view' }).click()
   await page.getByText('The view “E-mail first” is saved.').waitFor()
   await screenshot(page, 'cases-views')
-  const viewer = await visit(browser, service.url, { role: 'viewer' })
-  await viewer.goto('/cases')
+  const viewer = await open('/cases', { role: 'viewer' })
   await viewer.getByRole('link', { name: 'E-mail first' }).click()
   await viewer.getByText('1 case matches').waitFor()
   expect(await viewer.locator('#list th').allInnerTexts()).toEqual(chosen.slice(1))
@@ -349,8 +336,7 @@ test('columns and density are kept per user; a view is saved, shared by its link
 test('all 1,000 that match a filter are ignored with a reason, and no other case is touched', async () => {
   const chosen = await plant(1000, { prefix: 'left-', category: 'left_hr' })
   const outside = await plant(20, { prefix: 'stays-', category: 'duplicate_email' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases')
+  const page = await open('/cases', { role: 'reviewer' })
   await page
     .getByRole('link', { name: /left but still in service/ })
     .first()
@@ -399,8 +385,7 @@ test('all 1,000 that match a filter are ignored with a reason, and no other case
 
 test('the ticked cases, and only those, are assigned; one that was changed meanwhile is left alone', async () => {
   const ids = await plant(3, { prefix: 'tick-', category: 'invalid_document' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/cases?categories=invalid_document')
+  const page = await open('/cases?categories=invalid_document', { role: 'reviewer' })
   for (const id of ids.slice(0, 2)) await page.getByLabel(`Case ${id}`, { exact: true }).check()
   await preview(page, 'ids', 'assign', { assignee: 'jun' })
   await company.db.query(`select dirsync.assign($1, 'mei')`, [ids[0]])
@@ -416,12 +401,11 @@ test('the ticked cases, and only those, are assigned; one that was changed meanw
 
 test('without JavaScript, cases are read, filtered, previewed and acted on', async () => {
   const [id] = await plant(1, { prefix: 'plain-', category: 'no_permission' })
-  const page = await visit(browser, service.url, {
+  const page = await open('/cases?categories=no_permission', {
     role: 'reviewer',
     javaScript: false,
     ...PHONE,
   })
-  await page.goto('/cases?categories=no_permission')
   await page.getByRole('link', { name: 'plain-1' }).waitFor()
   await expectFitsPhone(page)
   await screenshot(page, 'cases-phone')
@@ -480,7 +464,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
      from dirsync.dead_letter where id = any ($1)`,
     [ids, odd],
   )
-  const page = await visit(browser, service.url, { role: 'reviewer', ...PHONE })
+  const page = await newPage({ role: 'reviewer', ...PHONE })
   for (const path of ['/cases', '/cases/groups', ...ids.map(id => `/cases/${id}`)]) {
     await page.goto(path)
     await page.locator('h1').waitFor()
@@ -501,8 +485,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
 
 test('a viewer reads everything and is offered no change', async () => {
   const [id] = await plant(1, { prefix: 'seen-' })
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/cases')
+  const page = await open('/cases', { role: 'viewer' })
   await page.getByRole('link', { name: 'seen-1' }).click()
   await page.getByRole('heading', { name: `Case ${id}` }).waitFor()
   expect(await page.locator('main form[method=post]').count()).toBe(0)
@@ -520,7 +503,7 @@ describe.each(LANGUAGES)('in %s', language => {
       category: 'duplicate_mobile',
       platform_code: 1002218007,
     })
-    const page = await visit(browser, service.url, { language, role: 'reviewer' })
+    const page = await newPage({ language, role: 'reviewer' })
     const { rows } = await company.db.query(
       `select (select max(id)::int from dirsync.dead_letter) as id,
               (select max(id)::int from dirsync.bulk_action where state = 'done') as done,

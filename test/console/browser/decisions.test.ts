@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import { consoleInBrowser, expectAccessible, screenshot } from './browser.ts'
 
 const company = duringFile(() =>
   createCompany({
@@ -11,8 +11,7 @@ const company = duringFile(() =>
     settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10' },
   }),
 )
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { open } = consoleInBrowser(company)
 
 beforeAll(async () => {
   await company.run('full')
@@ -37,8 +36,7 @@ test('a held employee is not in sync, on any screen', async () => {
   const run = await company.run('changes')
   expect(run.state).toBe('held')
   held = run.id
-  const page = await visit(browser, service.url)
-  await page.goto('/')
+  const page = await open('/')
   await page.getByText('waiting for a decision').first().waitFor()
   expect(await page.getByText('73.3').count()).toBeGreaterThan(0)
   await expectAccessible(page)
@@ -56,8 +54,7 @@ test('a held employee is not in sync, on any screen', async () => {
 })
 
 test('an employee synced by name is in sync at once, even while others are held', async () => {
-  const page = await visit(browser, service.url)
-  await page.goto('/employees/e0003')
+  const page = await open('/employees/e0003')
   await page.getByRole('button', { name: 'Sync now' }).click()
   // All that the page says at the moment at which its headline turns.
   const text = await page
@@ -73,8 +70,7 @@ test('an employee synced by name is in sync at once, even while others are held'
 
 test('a rejection says by whom and why, and all others go on', async () => {
   await hr(`update person set name = 'Somebody else' where userid = 'e0020'`)
-  const page = await visit(browser, service.url)
-  await page.goto(`/runs/${held}/plan`)
+  const page = await open(`/runs/${held}/plan`)
   await page.locator('summary', { hasText: 'Reject' }).click()
   await page.locator('details.action[open]').getByLabel('Reason').fill('wrong column in HR')
   await page.getByRole('button', { name: 'Reject', exact: true }).click()
@@ -117,8 +113,7 @@ test('an ignored case is a difference that a person accepted', async () => {
   )
   await company.db.query(`select dirsync.ignore($1, 'they share it')`, [rows[0].id])
   expect(await status('e0025')).toBe('accepted')
-  const page = await visit(browser, service.url)
-  await page.goto('/employees/e0025')
+  const page = await open('/employees/e0025')
   await page.getByText('the case was ignored').waitFor()
   await expectAccessible(page)
   await screenshot(page, 'ignore-1-employee')
@@ -132,8 +127,7 @@ test('a column that turned empty is reported as a fault in HR, and changes no on
   const { id, state } = await company.run('changes')
   expect(state).toBe('source_suspect')
   await endOf(company.db, id)
-  const page = await visit(browser, service.url)
-  await page.goto(`/runs/${id}`)
+  const page = await open(`/runs/${id}`)
   await page.getByText('email turned empty for more than 20 %').first().waitFor()
   await screenshot(page, 'emptied-1-run')
   await page.goto('/')

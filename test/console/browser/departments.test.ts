@@ -4,14 +4,12 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectPagesAccessible,
   expectPagesFitPhone,
   LANGUAGES,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 const company = duringFile(() => createCompany({ employees: 12, settings: { DEPARTMENT_GRACE_HOURS: '24' } }))
@@ -34,8 +32,7 @@ beforeAll(async () => {
     { ...(await company.onPlatform()).get('e0009'), dept_code: 'FULL' },
   ])
 })
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open, service } = consoleInBrowser(company)
 beforeAll(async () => {
   await company.run('full')
   // Knows the departments, and deletes none: the only one that may go is not due while calls are paused.
@@ -48,8 +45,7 @@ beforeAll(async () => {
 })
 
 test('departments that go are listed with the time left, or what keeps them', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/departments')
+  const page = await open('/departments', { role: 'viewer' })
   const row = (code: string) => page.locator('#candidates tbody tr', { hasText: code })
   await row('OLD').getByText('with the next run').waitFor()
   await row('SOON').getByText('in 4 hr').waitFor()
@@ -60,8 +56,7 @@ test('departments that go are listed with the time left, or what keeps them', as
 })
 
 test('the tree opens level by level, and leads to the employees of a department', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/departments')
+  const page = await open('/departments', { role: 'viewer' })
   await page.getByRole('link', { name: 'D0', exact: true }).click()
   await page.getByText(SCRIPT).waitFor()
   expect(await page.title()).not.toBe('x')
@@ -78,8 +73,7 @@ test('the tree opens level by level, and leads to the employees of a department'
 })
 
 test('an operator sees what a run would delete, and starts it with a reason', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/departments')
+  const page = await open('/departments', { role: 'operator' })
   await page.getByRole('link', { name: 'Delete departments' }).click()
   await page.getByText('A run would delete 1 department of 11.').waitFor()
   expect(await page.locator('tbody tr').count()).toBe(1)
@@ -105,7 +99,7 @@ test('an operator sees what a run would delete, and starts it with a reason', as
 })
 
 test('a viewer may not start it, nor ask what it would do', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
+  const page = await newPage({ role: 'viewer' })
   expect((await page.request.get(`${service.url}/departments/run`)).status()).toBe(403)
   const answer = await page.request.post(`${service.url}/departments/run`, {
     form: { reason: 'no' },
@@ -115,11 +109,11 @@ test('a viewer may not start it, nor ask what it would do', async () => {
 })
 
 test.each(LANGUAGES)('departments are accessible in %s', async language => {
-  const page = await visit(browser, service.url, { language })
+  const page = await newPage({ language })
   await expectPagesAccessible(page, ['/departments', '/departments?under=D0-1', '/departments/run'])
 })
 
 test('departments fit a phone, without JavaScript', async () => {
-  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  const page = await newPage({ ...PHONE, javaScript: false })
   await expectPagesFitPhone(page, ['/departments', '/departments?under=D0', '/departments/run'])
 })

@@ -6,22 +6,19 @@ import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany, person } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   expectPagesFitPhone,
   isSame,
   LANGUAGES,
   mark,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 const company = duringFile(() => createCompany({ employees: 12 }))
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open, service } = consoleInBrowser(company)
 
 const SCRIPT = '<script>document.title="x"</script>'
 const RIGHT_TO_LEFT = '\u202Egnorw\u2067'
@@ -45,8 +42,7 @@ function field(page: Page, name: string) {
 }
 
 test('an employee in sync is shown as such, with every field of HR masked', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/employees/e0001')
+  const page = await open('/employees/e0001', { role: 'viewer' })
   await page.getByText('In sync: the platform has confirmed what HR has.').waitFor()
   await page.getByText('HR has the employee.').waitFor()
   await expect(field(page, 'mobile number').textContent()).resolves.toContain('199****')
@@ -58,8 +54,7 @@ test('an employee in sync is shown as such, with every field of HR masked', asyn
 test('“Compare now” shows a planted difference masked, and sends nothing', async () => {
   await company.hr.query(`update person set email = 'somebody.new@example.com' where userid = 'e0002'`)
   const before = await lastCall()
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/employees/e0002')
+  const page = await open('/employees/e0002', { role: 'reviewer' })
   await page.getByText('The platform has not been asked.').waitFor()
   await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText('These fields would be sent now: e-mail address').waitFor()
@@ -75,8 +70,7 @@ test('“Compare now” shows a planted difference masked, and sends nothing', a
 test('“Sync now” starts a run, and its steps appear without a reload', async () => {
   await company.hr.query(`update person set email = 'e3.new@example.com' where userid = 'e0003'`)
   await company.db.query(`select dirsync.pause('somebody looks')`)
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/employees/e0003')
+  const page = await open('/employees/e0003', { role: 'reviewer' })
   await page.getByRole('button', { name: 'Sync now' }).click()
   await page.getByText(/Run \d+ was started for this employee/).waitFor()
   await mark(page)
@@ -99,8 +93,7 @@ test('“Sync now” starts a run, and its steps appear without a reload', async
 })
 
 test('a reviewer sees one value for a reason, which the audit keeps; the value stands nowhere else', async () => {
-  const page = await visit(browser, service.url, { role: 'reviewer' })
-  await page.goto('/employees/e0004')
+  const page = await open('/employees/e0004', { role: 'reviewer' })
   await page.locator('summary', { hasText: 'Show a value' }).click()
   await page.getByLabel('Field').selectOption('mobile')
   await page.getByLabel('Reason').fill('the employee called about it')
@@ -125,8 +118,7 @@ test('a reviewer sees one value for a reason, which the audit keeps; the value s
 })
 
 test('a viewer is not offered to see a value, and is refused', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/employees/e0004')
+  const page = await open('/employees/e0004', { role: 'viewer' })
   await page.getByText('In sync: the platform').waitFor()
   expect(await page.getByText('Show a value').count()).toBe(0)
   const answer = await page.request.post(`${service.url}/employees/e0004/reveal`, {
@@ -138,8 +130,7 @@ test('a viewer is not offered to see a value, and is refused', async () => {
 })
 
 test('an admin sees the whole row for a reason; nobody else is offered or given it', async () => {
-  const operator = await visit(browser, service.url, { role: 'operator' })
-  await operator.goto('/employees/e0004')
+  const operator = await open('/employees/e0004', { role: 'operator' })
   await operator.locator('summary', { hasText: 'Show a value' }).click()
   expect(await operator.getByLabel('Field').textContent()).not.toContain('all of them')
   const answer = await operator.request.post(`${service.url}/employees/e0004/reveal`, {
@@ -149,8 +140,7 @@ test('an admin sees the whole row for a reason; nobody else is offered or given 
   expect(answer.status()).toBe(403)
   expect(await answer.text()).not.toContain(person(4).mobile)
 
-  const page = await visit(browser, service.url, { role: 'admin' })
-  await page.goto('/employees/e0004')
+  const page = await open('/employees/e0004', { role: 'admin' })
   await page.locator('summary', { hasText: 'Show a value' }).click()
   await page.getByLabel('Field').selectOption('all')
   await page.getByLabel('Reason').fill('an audit of the mapping')
@@ -182,8 +172,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   }
   await company.run('changes')
   await company.control('POST', 'employees', [onPlatform])
-  const page = await visit(browser, service.url, { role: 'reviewer', width: 390 })
-  await page.goto(`/employees/${encodeURIComponent(userid)}`)
+  const page = await open(`/employees/${encodeURIComponent(userid)}`, { role: 'reviewer', width: 390 })
   await page.getByRole('button', { name: 'Compare now' }).click()
   await page.getByText(`</table>${SCRIPT}`).first().waitFor()
   expect(await page.title()).not.toBe('x')
@@ -203,8 +192,7 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
 })
 
 test('the list is filtered by status and by the beginning of a user id', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/employees')
+  const page = await open('/employees', { role: 'viewer' })
   await page.getByRole('link', { name: 'e0007' }).waitFor()
   await screenshot(page, 'employees')
   await page.getByRole('link', { name: /in review/ }).click()
@@ -223,15 +211,14 @@ test('an employee that no run has seen is distinguished from an unknown one', as
   await company.hr.query(
     `insert into person (userid, name, dept_code, entry_day, active) values ('newcomer', 'N', 'D1', '2020-01-01', true)`,
   )
-  const page = await visit(browser, service.url)
-  await page.goto('/employees/newcomer')
+  const page = await open('/employees/newcomer')
   await page.getByText('No run has seen the employee yet.').waitFor()
   await page.goto('/employees/nobody')
   await page.getByText('Neither HR nor dirsync has').waitFor()
 })
 
 test('the search leads to the one hit, and groups several', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
+  const page = await newPage({ role: 'viewer' })
   const searchFor = async (text: string) => {
     await page.goto('/employees')
     await page.keyboard.press('/')
@@ -259,12 +246,12 @@ test('the search leads to the one hit, and groups several', async () => {
 })
 
 test.each(LANGUAGES)('the screens are accessible in %s', async language => {
-  const page = await visit(browser, service.url, { language })
+  const page = await newPage({ language })
   await expectPagesAccessible(page, ['/employees', '/employees/e0003', '/employees/long', '/search?q=e'])
 })
 
 test('on a phone and without JavaScript an employee can be read and explained', async () => {
-  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  const page = await newPage({ ...PHONE, javaScript: false })
   await expectPagesFitPhone(page, ['/employees', '/employees/e0003', '/employees/long', '/search?q=e'])
   await page.goto('/employees/e0005')
   await page.getByRole('button', { name: 'Compare now' }).click()

@@ -5,22 +5,19 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   expectPagesFitPhone,
   LANGUAGES,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 /* What is around every page, as people use it: menu, bar, trail, notices, keys, refused input. */
 
 const company = duringFile(() => createCompany({ employees: 5 }))
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company)
 
 beforeAll(async () => {
   await company.run('full')
@@ -45,7 +42,7 @@ async function pause(page: Page): Promise<void> {
 }
 
 test('the bar comes and goes by itself, on a page that follows nothing else', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
+  const page = await newPage({ role: 'viewer' })
   const listening = page.waitForResponse(/\/events$/)
   await page.goto('/api')
   await listening
@@ -59,7 +56,7 @@ test('the bar comes and goes by itself, on a page that follows nothing else', as
 })
 
 test('a notice is put in anew, so that it is said aloud, and goes when it is dismissed', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
+  const page = await newPage({ role: 'operator' })
   await pause(page)
   const notice = page.getByRole('status').getByText('All calls to the platform are paused.')
   await notice.waitFor()
@@ -75,8 +72,7 @@ test('a notice is put in anew, so that it is said aloud, and goes when it is dis
 })
 
 test('Esc closes what is open at once, also from a field in it, and the focus returns', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/overview')
+  const page = await open('/overview', { role: 'operator' })
   const summary = page.locator('summary', { hasText: 'Pause all calls' })
   await summary.click()
   await page.getByLabel('Reason').fill('half a reason')
@@ -90,8 +86,7 @@ test('Esc closes what is open at once, also from a field in it, and the focus re
 })
 
 test('on a phone the screens are in a menu, with the keyboard and without JavaScript too', async () => {
-  const page = await visit(browser, service.url, { ...PHONE, role: 'viewer', javaScript: false })
-  await page.goto('/cases')
+  const page = await open('/cases', { ...PHONE, role: 'viewer', javaScript: false })
   const link = page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Employees' })
   expect(await link.isVisible()).toBe(false)
   await page.getByRole('button', { name: 'Menu' }).focus()
@@ -119,9 +114,9 @@ const PAGES = [
 
 test('every page fits a phone, and a window at 200 %, with a bar in it', async () => {
   await company.db.query(`select dirsync.pause('the vendor works on it')`)
-  await expectPagesFitPhone(await visit(browser, service.url, PHONE), PAGES)
+  await expectPagesFitPhone(await newPage(PHONE), PAGES)
   // What a window of 1280 pixels is at 200 %.
-  const page = await visit(browser, service.url, { width: 640, height: 450 })
+  const page = await newPage({ width: 640, height: 450 })
   for (const path of PAGES) {
     const answer = await page.goto(path)
     if (THERE.includes(path)) expect(answer?.status(), path).toBe(200)
@@ -136,13 +131,12 @@ test.each(LANGUAGES)(
   'every page is accessible in %s, by light and dark',
   { timeout: 600_000 },
   async language => {
-    await expectPagesAccessible(await visit(browser, service.url, { language }), PAGES)
+    await expectPagesAccessible(await newPage({ language }), PAGES)
   },
 )
 
 test('a page below a screen says where it belongs, and an error keeps the navigation', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/runs/1')
+  const page = await open('/runs/1', { role: 'viewer' })
   const trail = page.getByRole('navigation', { name: 'Where you are' })
   expect(await trail.getByRole('listitem').allInnerTexts()).toEqual(['Runs', 'Run 1: full'])
   await trail.getByRole('link', { name: 'Runs' }).click()
@@ -171,8 +165,7 @@ test('a page below a screen says where it belongs, and an error keeps the naviga
 })
 
 test('a form that is refused keeps what was typed, and says beside the field what is wrong', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/platform')
+  const page = await open('/platform', { role: 'operator' })
   await page.locator('summary', { hasText: 'Lower the rate' }).click()
   await page.getByLabel('Calls per second').fill('5')
   await page.getByLabel('Or until').fill('2020-01-01T00:00')
@@ -189,7 +182,7 @@ test('a form that is refused keeps what was typed, and says beside the field wha
 
 test('on a phone the rows of a list stand below each other, each value under its label, without JavaScript', async () => {
   for (const language of LANGUAGES) {
-    const page = await visit(browser, service.url, { ...PHONE, language, javaScript: false })
+    const page = await newPage({ ...PHONE, language, javaScript: false })
     for (const path of ['/runs', '/schedules', '/overview', '/alerts', '/halts']) {
       await page.goto(path)
       await page.locator('h1').waitFor()
@@ -210,15 +203,13 @@ test('on a phone the rows of a list stand below each other, each value under its
 })
 
 test('language and colours are applied, and lists are searched, as one says it in Chinese', async () => {
-  const page = await visit(browser, service.url, { language: 'zh-CN' })
-  await page.goto('/runs')
+  const page = await open('/runs', { language: 'zh-CN' })
   expect(await page.locator('.preferences button').textContent()).toBe('应用')
   expect(await page.locator('form.filters button').first().textContent()).toBe('查询')
 })
 
 test('the sign to copy needs no rare character, and what is refused is listed within its box', async () => {
-  const page = await visit(browser, service.url)
-  await page.goto('/employees/e0001')
+  const page = await open('/employees/e0001')
   const copy = page.getByRole('button', { name: 'Copy e0001' })
   expect(await copy.textContent()).toBe('')
   expect((await copy.boundingBox())?.width).toBeGreaterThan(16)
@@ -230,7 +221,7 @@ test('the sign to copy needs no rare character, and what is refused is listed wi
 })
 
 test('an identifier is copied by keyboard, and without JavaScript nothing offers to', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
+  const page = await newPage({ role: 'viewer' })
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto('/employees/e0001')
   const copy = page.getByRole('button', { name: 'Copy e0001' })
@@ -243,15 +234,13 @@ test('an identifier is copied by keyboard, and without JavaScript nothing offers
     '40deg',
   )
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('e0001')
-  const plain = await visit(browser, service.url, { role: 'viewer', javaScript: false })
-  await plain.goto('/employees/e0001')
+  const plain = await open('/employees/e0001', { role: 'viewer', javaScript: false })
   await plain.locator('h1').waitFor()
   expect(await plain.getByRole('button', { name: 'Copy' }).count()).toBe(0)
 })
 
 test('a moment says how long ago it was, and with its zone when, on focus', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/runs')
+  const page = await open('/runs', { role: 'viewer' })
   await page.goto('/runs/1')
   const moment = page.locator('dd time').first()
   await moment.getByText(/ago|now/).waitFor()
@@ -268,8 +257,7 @@ test('a moment says how long ago it was, and with its zone when, on focus', asyn
 })
 
 test('settings are found as one types, and without JavaScript by the form, with their lines', async () => {
-  const page = await visit(browser, service.url)
-  await page.goto('/settings')
+  const page = await open('/settings')
   const rows = page.locator('.settings tbody tr:visible')
   const all = await rows.count()
   await page.getByLabel('Name, meaning or value').fill('alert_clock')
@@ -277,8 +265,7 @@ test('settings are found as one types, and without JavaScript by the form, with 
   expect(await rows.allInnerTexts()).toEqual([expect.stringContaining('ALERT_CLOCK')])
   await page.getByLabel('Name, meaning or value').fill('')
   await rows.nth(all - 1).waitFor()
-  const plain = await visit(browser, service.url, { javaScript: false })
-  await plain.goto('/settings?q=alert_clock')
+  const plain = await open('/settings?q=alert_clock', { javaScript: false })
   expect(await plain.locator('.settings tbody tr').count()).toBe(1)
   await plain.locator('summary', { hasText: 'Line' }).click()
   await plain.getByText('ALERT_CLOCK=').waitFor()
@@ -292,8 +279,7 @@ test.each([
 ])(
   'results come as one types, %s; arrow keys go through them, Enter opens, Esc closes',
   async (name, options) => {
-    const page = await visit(browser, service.url, { role: 'reviewer', ...options })
-    await page.goto('/overview')
+    const page = await open('/overview', { role: 'reviewer', ...options })
     const field = page.locator('[data-search]')
     const results = page.locator('.typed')
     if (name === 'wide') await page.keyboard.press('/')

@@ -4,19 +4,16 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectPagesAccessible,
   expectPagesFitPhone,
   LANGUAGES,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 const company = duringFile(() => createCompany({ employees: 12 }))
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open, service } = consoleInBrowser(company)
 
 const SCRIPT = '<script>document.title="x"</script>'
 const OTHER = `select userid,
@@ -42,8 +39,7 @@ beforeAll(async () => {
 })
 
 test('each column is shown with what it becomes, how full it is, and its rule breaks', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/mapping')
+  const page = await open('/mapping', { role: 'viewer' })
   const row = (column: string) =>
     page
       .locator('tbody tr')
@@ -60,7 +56,7 @@ test('each column is shown with what it becomes, how full it is, and its rule br
 })
 
 test('an operator tries one employee: values are masked, and broken rules are named', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
+  const page = await newPage({ role: 'operator' })
   const tryOne = async (userid: string) => {
     await page.goto('/mapping')
     await page.locator('summary', { hasText: 'Try one employee' }).click()
@@ -81,7 +77,7 @@ test('an operator tries one employee: values are masked, and broken rules are na
 })
 
 test('a dry run of another SELECT shows exactly the planted differences, and sends nothing', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
+  const page = await newPage({ role: 'operator' })
   const before = (await company.control<{ lastId: number }>('GET', 'calls?limit=1')).lastId
   await page.goto('/mapping/dry-runs')
   expect(await page.getByLabel('SELECT of employees').inputValue()).toContain('from person')
@@ -112,8 +108,7 @@ test('a dry run of another SELECT shows exactly the planted differences, and sen
 })
 
 test('whoever is about to start a run sees first what it would do', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/runs/new')
+  const page = await open('/runs/new', { role: 'operator' })
   await page.getByRole('button', { name: 'See first what it would do' }).click()
   await page.waitForURL('**/mapping/dry-runs/*')
   await page.getByText('A run at that time would have found nothing to do.').waitFor()
@@ -126,8 +121,7 @@ test('whoever is about to start a run sees first what it would do', async () => 
 })
 
 test('a SELECT that HR refuses is told with line and column, and its text is kept', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/mapping/dry-runs')
+  const page = await open('/mapping/dry-runs', { role: 'operator' })
   const wrong = 'select userid, name,\n       nonsense, active\nfrom person'
   await page.getByLabel('SELECT of employees').fill(wrong)
   await page.getByRole('button', { name: 'See what it would change' }).click()
@@ -138,15 +132,13 @@ test('a SELECT that HR refuses is told with line and column, and its text is kep
 })
 
 test('a SELECT that is the mapping in use leaves nothing to adopt', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/mapping/dry-runs')
+  const page = await open('/mapping/dry-runs', { role: 'operator' })
   await page.getByRole('button', { name: 'See what it would change' }).click()
   await page.getByText('It is the mapping in use: there is nothing to adopt.').waitFor()
 })
 
 test('a text that is not one SELECT is refused at once, and kept', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/mapping/dry-runs')
+  const page = await open('/mapping/dry-runs', { role: 'operator' })
   const two = `select 1;\ndrop table person -- ${SCRIPT}`
   await page.getByLabel('SELECT of employees').fill(two)
   const answered = page.waitForResponse(response => response.request().method() === 'POST')
@@ -160,7 +152,7 @@ test('a text that is not one SELECT is refused at once, and kept', async () => {
 })
 
 test('a program is answered with a problem document, and a reviewer is refused', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
+  const page = await newPage({ role: 'operator' })
   const ask = (mapping: string) =>
     page.request.post(`${service.url}/api/v1/mapping/dry-runs`, {
       data: { mapping },
@@ -169,8 +161,7 @@ test('a program is answered with a problem document, and a reviewer is refused',
   const refused = await ask('select 1; select 2')
   expect(refused.status()).toBe(422)
   expect(await refused.json()).toMatchObject({ detail: expect.stringContaining('a second statement begins') })
-  const reviewer = await visit(browser, service.url, { role: 'reviewer' })
-  await reviewer.goto('/mapping/dry-runs')
+  const reviewer = await open('/mapping/dry-runs', { role: 'reviewer' })
   await reviewer.getByText('An operator can test another SELECT here').waitFor()
   const answer = await reviewer.request.post(`${service.url}/mapping/dry-runs`, {
     form: { mapping: 'select 1' },
@@ -179,22 +170,14 @@ test('a program is answered with a problem document, and a reviewer is refused',
   expect(answer.status()).toBe(403)
 })
 
+const PAGES = ['/mapping', '/mapping/dry-runs', '/mapping/dry-runs/1', '/mapping/dry-runs/2']
+
 test.each(LANGUAGES)('the mapping and dry runs are accessible in %s', async language => {
-  const page = await visit(browser, service.url, { language })
-  await expectPagesAccessible(page, [
-    '/mapping',
-    '/mapping/dry-runs',
-    '/mapping/dry-runs/1',
-    '/mapping/dry-runs/2',
-  ])
+  const page = await newPage({ language })
+  await expectPagesAccessible(page, PAGES)
 })
 
 test('the mapping fits a phone, without JavaScript', async () => {
-  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
-  await expectPagesFitPhone(page, [
-    '/mapping',
-    '/mapping/dry-runs',
-    '/mapping/dry-runs/1',
-    '/mapping/dry-runs/2',
-  ])
+  const page = await newPage({ ...PHONE, javaScript: false })
+  await expectPagesFitPhone(page, PAGES)
 })

@@ -4,16 +4,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectPagesAccessible,
   expectPagesFitPhone,
   isSame,
   LANGUAGES,
   mark,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 /* The screens of those who run dirsync: platform, schedules, halts and processes, settings and doctor. */
@@ -21,8 +19,7 @@ import {
 const MARKER = 'hunter2hunter2'
 
 const company = duringFile(() => createCompany({ employees: 20, settings: { CONSOLE_TOKEN: MARKER } }))
-const service = duringFile(() => startConsoleService(company.settings, undefined, { schedule: true }))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company, { schedule: true })
 
 beforeAll(async () => {
   await company.run('full')
@@ -30,8 +27,7 @@ beforeAll(async () => {
 
 describe('the platform', () => {
   test('shows whether calls are made as permitted, by operation, and the token', async () => {
-    const page = await visit(browser, service.url, { role: 'viewer' })
-    await page.goto('/platform')
+    const page = await open('/platform', { role: 'viewer' })
     await page.getByText('It refused none of the').waitFor()
     await page.getByText('employee/get').first().waitFor()
     await page.getByText('1 of 50').waitFor()
@@ -40,8 +36,7 @@ describe('the platform', () => {
   })
 
   test('an operator lowers the rate until a time, and lifts it', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/platform')
+    const page = await open('/platform', { role: 'operator' })
     await page.getByText('Lower the rate', { exact: true }).first().click()
     await page.getByLabel('Calls per second').fill('7.5')
     await page.getByLabel('For', { exact: true }).selectOption('4h')
@@ -71,8 +66,7 @@ describe('the platform', () => {
   })
 
   test('two who lower it at the same time do not do it over each other', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/platform')
+    const page = await open('/platform', { role: 'operator' })
     await page.getByText('Lower the rate', { exact: true }).first().click()
     await page.getByLabel('Calls per second').fill('100')
     await page.getByLabel('Reason').fill('second')
@@ -85,8 +79,7 @@ describe('the platform', () => {
   })
 
   test('an operator asks for the token’s state', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/platform')
+    const page = await open('/platform', { role: 'operator' })
     await page.getByRole('button', { name: 'Check the token' }).click()
     await page.getByText('The platform accepts the access token.').waitFor()
     await screenshot(page, 'platform-token')
@@ -101,8 +94,7 @@ describe('the platform', () => {
 
 describe('schedules', () => {
   test('an operator runs a job at once, and its tick appears by itself', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/schedules')
+    const page = await open('/schedules', { role: 'operator' })
     await page.getByText('Every cron job runs on time.').waitFor()
     await screenshot(page, 'schedules')
     await page.goto('/schedules?job=history')
@@ -117,8 +109,7 @@ describe('schedules', () => {
   })
 
   test('a tick leads to the run that it requested', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/schedules?job=openids')
+    const page = await open('/schedules?job=openids', { role: 'operator' })
     await page.getByRole('button', { name: 'Run now' }).click()
     await page.getByRole('cell', { name: 'done' }).first().waitFor()
     await screenshot(page, 'schedules-run')
@@ -132,8 +123,7 @@ describe('schedules', () => {
   })
 
   test('pausing says what it means before, and why it was done after; then it is resumed', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/schedules?job=full-resync')
+    const page = await open('/schedules?job=full-resync', { role: 'operator' })
     await page.getByText('Pause', { exact: true }).first().click()
     await page.getByText('changes made on the platform itself are not noticed').waitFor()
     await page.getByLabel('Reason').fill('the vendor works tonight')
@@ -156,8 +146,7 @@ describe('schedules', () => {
   })
 
   test('the sweep cannot be paused, and says why', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/schedules?job=sweep')
+    const page = await open('/schedules?job=sweep', { role: 'operator' })
     await page.getByText('work that the queue loses would never be sent').waitFor()
     expect(await page.getByText('Pause', { exact: true }).count()).toBe(0)
   })
@@ -165,8 +154,7 @@ describe('schedules', () => {
 
 describe('halts', () => {
   test('a halt is shown with what to do; a probe after mending ends it, on the same page', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/halts')
+    const page = await open('/halts', { role: 'operator' })
     await page.getByText('Nothing is halted').waitFor()
     await screenshot(page, 'halts-none')
     await mark(page)
@@ -200,7 +188,7 @@ describe('halts', () => {
   })
 
   test('processes of another version, and those that died, are pointed out', async () => {
-    const page = await visit(browser, service.url, { role: 'viewer' })
+    const page = await newPage({ role: 'viewer' })
     await company.db.query(
       `insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
        values (gen_random_uuid(), 'old-host', 17, '{worker}', '0.0.9', now() + interval '1 minute'),
@@ -217,8 +205,7 @@ describe('halts', () => {
 
 describe('settings and doctor', () => {
   test('an administrator sees what holds, and no secret', async () => {
-    const page = await visit(browser, service.url, { role: 'admin' })
-    await page.goto('/settings')
+    const page = await open('/settings', { role: 'admin' })
     const row = page.getByRole('row').filter({ hasText: 'PLATFORM_APP_ID' })
     await row.getByText('test-application', { exact: true }).waitFor()
     await page.getByRole('row').filter({ hasText: 'CONSOLE_TOKEN' }).getByText('set, not shown').waitFor()
@@ -229,8 +216,7 @@ describe('settings and doctor', () => {
   })
 
   test('the doctor runs when it is asked, and shows what it found', async () => {
-    const page = await visit(browser, service.url, { role: 'admin' })
-    await page.goto('/settings')
+    const page = await open('/settings', { role: 'admin' })
     await page.getByRole('link', { name: 'Doctor', exact: true }).click()
     await page.getByText('The checks have never been run').waitFor()
     await page.getByRole('button', { name: 'Run all checks' }).click()
@@ -246,7 +232,7 @@ describe('settings and doctor', () => {
   })
 
   test('an operator is told that it takes an administrator', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
+    const page = await newPage({ role: 'operator' })
     expect((await page.goto('/settings'))?.status()).toBe(403)
     await page.getByText('You need the role administrator.').waitFor()
   })
@@ -256,7 +242,7 @@ const PAGES = ['/platform', '/schedules', '/schedules?job=sync-changes', '/halts
 
 describe.each(LANGUAGES)('in %s', language => {
   test('every page is accessible', async () => {
-    const page = await visit(browser, service.url, { language })
+    const page = await newPage({ language })
     await company.db.query(`select dirsync.lower_rate(5, now() + interval '1 hour', 'looked at')`)
     await company.db.query(`select dirsync.pause('looked at')`)
     await expectPagesAccessible(page, PAGES)
@@ -267,7 +253,7 @@ describe.each(LANGUAGES)('in %s', language => {
 test('on a phone, and without JavaScript, everything can be read and done', async () => {
   // Of calls in the last minute the page on the platform says most.
   await company.db.query(`update dirsync.process set pacer = pacer || '{"callsPerSecond": 0.3}'`)
-  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
+  const page = await newPage({ ...PHONE, javaScript: false })
   await expectPagesFitPhone(page, PAGES)
   await page.goto('/schedules')
   const history = page.getByRole('row').filter({ has: page.locator('a[href="/schedules?job=history"]') })

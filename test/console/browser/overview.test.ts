@@ -4,37 +4,32 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   isSame,
   LANGUAGES,
   mark,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
-  visit,
 } from './browser.ts'
 
 const company = duringFile(() => createCompany({ employees: 30 }))
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company)
 
 beforeAll(async () => {
   await company.run('full')
 })
 
 test('the overview says at once that everyone is in sync', async () => {
-  const page = await visit(browser, service.url)
-  await page.goto('/')
+  const page = await open('/')
   await page.getByText('All employees are in sync').waitFor()
   await page.getByText('30 of 30 employees').waitFor()
   await screenshot(page, 'overview')
 })
 
 test('an operator pauses all calls with a reason, and resumes them', async () => {
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/')
+  const page = await open('/', { role: 'operator' })
   await page.getByText('Pause all calls', { exact: true }).first().click()
   await page.getByLabel('Reason').fill('maintenance of the platform')
   await page.getByRole('button', { name: 'Pause all calls' }).click()
@@ -53,15 +48,13 @@ test('an operator pauses all calls with a reason, and resumes them', async () =>
 })
 
 test('a viewer sees everything and is offered no change', async () => {
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/')
+  const page = await open('/', { role: 'viewer' })
   await page.getByText('30 of 30 employees').waitFor()
   expect(await page.getByText('Pause all calls').count()).toBe(0)
 })
 
 test('what moves is shown without a reload', async () => {
-  const page = await visit(browser, service.url)
-  await page.goto('/')
+  const page = await open('/')
   await page.getByText('All employees are in sync').waitFor()
   await mark(page)
   await company.db.query(`select dirsync.pause('somebody at psql')`)
@@ -82,8 +75,7 @@ const DAY = `
 
 test('a part of a curve is selected by mouse, is in the address, and leads back; a click leads to runs', async () => {
   await company.db.query(DAY)
-  const page = await visit(browser, service.url, { role: 'viewer' })
-  await page.goto('/overview')
+  const page = await open('/overview', { role: 'viewer' })
   await page.getByText('Drag across a curve').waitFor()
   const plot = page.locator('.curve .u-over').first()
   const select = async () => {
@@ -111,8 +103,7 @@ test('a part of a curve is selected by mouse, is in the address, and leads back;
   await page.getByRole('link', { name: 'Back to the last 24 hours' }).click()
   await page.waitForURL(/\/overview#history$/)
 
-  const plain = await visit(browser, service.url, { role: 'viewer', javaScript: false })
-  await plain.goto(`/overview?${shown}`)
+  const plain = await open(`/overview?${shown}`, { role: 'viewer', javaScript: false })
   expect(await plain.getByText('Drag across a curve').isVisible()).toBe(false)
   await plain.getByRole('link', { name: 'Runs requested in this time' }).click()
   await plain.waitForURL(/\/runs\?from=/)
@@ -126,7 +117,7 @@ test('a part of a curve is selected by mouse, is in the address, and leads back;
 })
 
 test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', async language => {
-  const page = await visit(browser, service.url, { language })
+  const page = await newPage({ language })
   await expectPagesAccessible(page, [
     '/',
     '/api',
@@ -138,8 +129,7 @@ test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', 
 })
 
 test('on a phone, and without JavaScript, it can be read', async () => {
-  const page = await visit(browser, service.url, { ...PHONE, javaScript: false })
-  await page.goto('/')
+  const page = await open('/', { ...PHONE, javaScript: false })
   await page.getByText('30 of 30 employees').waitFor()
   await expectFitsPhone(page)
   await screenshot(page, 'overview-phone')

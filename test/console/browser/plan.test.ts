@@ -6,15 +6,13 @@ import { beforeAll, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   LANGUAGES,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
   tabTo,
-  visit,
 } from './browser.ts'
 
 const EVIL = '<img src=x onerror=alert(1)>'
@@ -25,8 +23,7 @@ const company = duringFile(() =>
     settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10', GATE_MAX_EMPTIED: '100' },
   }),
 )
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company)
 
 beforeAll(async () => {
   await company.run('full')
@@ -81,8 +78,7 @@ test('held, looked at, approved: exactly what the plan shows is sent', async () 
   const run = await hold('held.example', 0, 9)
   // One row changes before the approval: it is left to the next plan.
   await company.hr.query(`update person set email = 'later@example.com' where userid = 'e0004'`)
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto('/')
+  const page = await open('/', { role: 'operator' })
   await page.getByRole('link', { name: /Look at its plan/ }).click()
   await page.waitForURL(`**/runs/${run}/plan`)
   await page.getByText('10 of 30 employees would change').waitFor()
@@ -132,8 +128,7 @@ test('held, looked at, approved: exactly what the plan shows is sent', async () 
 test('filters find single employees, by key, department and reason', async () => {
   await company.hr.query(`update person set dept_code = $1 where userid = 'e0012'`, [EVIL])
   const run = await hold('filtered.example', 10, 19)
-  const page = await visit(browser, service.url)
-  await page.goto(`/runs/${run}/plan`)
+  const page = await open(`/runs/${run}/plan`)
   await page.getByLabel('User id').fill('e0012')
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.waitForURL(/key=e0012/)
@@ -154,14 +149,14 @@ test('filters find single employees, by key, department and reason', async () =>
   await screenshot(page, 'plan-move')
 
   for (const language of LANGUAGES)
-    await expectPagesAccessible(await visit(browser, service.url, { language }), [`/runs/${run}/plan`])
+    await expectPagesAccessible(await newPage({ language }), [`/runs/${run}/plan`])
 })
 
 test('rejected with a reason, nothing is sent; the second who decides is told who did', async () => {
   const run = await heldRun()
   const before = await lastCall()
-  const first = await visit(browser, service.url, { role: 'operator' })
-  const second = await visit(browser, service.url, { role: 'admin' })
+  const first = await newPage({ role: 'operator' })
+  const second = await newPage({ role: 'admin' })
   for (const page of [first, second]) await page.goto(`/runs/${run}/plan`)
   await unfold(second, 'Approve this plan')
   await unfold(first, 'Reject')
@@ -184,18 +179,16 @@ async function heldRun(): Promise<number> {
 
 test('a viewer looks and is offered no decision; a phone without JavaScript is enough to decide', async () => {
   const run = await hold('phone.example', 20, 29)
-  const viewer = await visit(browser, service.url, { role: 'viewer' })
-  await viewer.goto(`/runs/${run}/plan`)
+  const viewer = await open(`/runs/${run}/plan`, { role: 'viewer' })
   await viewer.getByText('What is planned').first().waitFor()
   expect(await viewer.getByText('Approve this plan').count()).toBe(0)
   expect(await viewer.locator('summary', { hasText: 'Reject' }).count()).toBe(0)
 
-  const phone = await visit(browser, service.url, {
+  const phone = await open(`/runs/${run}/plan`, {
     role: 'operator',
     ...PHONE,
     javaScript: false,
   })
-  await phone.goto(`/runs/${run}/plan`)
   await expectFitsPhone(phone)
   await screenshot(phone, 'plan-phone')
   await unfold(phone, 'Approve this plan')
@@ -207,8 +200,8 @@ test('a viewer looks and is offered no decision; a phone without JavaScript is e
 test('names are read plainly by those who may, old and new; other values are revealed with a reason', async () => {
   await company.hr.query(`update person set name = 'Hilda Kim' where userid = 'e0021'`)
   const run = await hold('names.example', 20, 29)
-  const viewer = await visit(browser, service.url, { role: 'viewer' })
-  const page = await visit(browser, service.url, { role: 'reviewer' })
+  const viewer = await newPage({ role: 'viewer' })
+  const page = await newPage({ role: 'reviewer' })
   for (const [one, name] of [
     [viewer, 'name → H*'],
     [page, 'name → Hilda Kim'],
@@ -236,8 +229,7 @@ test('names are read plainly by those who may, old and new; other values are rev
 test('filtered, ticked and approved in part, with old values from the platform; the rest is rejected', async () => {
   const run = await hold('parts.example', 0, 9)
   const before = await lastCall()
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto(`/runs/${run}/plan`)
+  const page = await open(`/runs/${run}/plan`, { role: 'operator' })
   await page.getByRole('region', { name: 'By department' }).getByRole('link', { name: 'D3' }).click()
   await page.waitForURL(/department=D3/)
   await page.getByRole('button', { name: 'Ask the platform for the old values' }).click()
@@ -314,7 +306,7 @@ test('filtered, ticked and approved in part, with old values from the platform; 
   for (const untrue of ['HR is being read', 'Why it was held', 'HR was not read again'])
     expect(await page.getByText(untrue).count()).toBe(0)
   for (const language of LANGUAGES)
-    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'operator' }), [
+    await expectPagesAccessible(await newPage({ language, role: 'operator' }), [
       `/runs/${run}/plan`,
       `/runs/${run}`,
     ])
@@ -322,8 +314,7 @@ test('filtered, ticked and approved in part, with old values from the platform; 
 
 test('a part by a person’s name decides about just them; no page but the form’s has the name', async () => {
   const run = await hold('by-name.example', 0, 9)
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto(`/runs/${run}/plan?decision=open`)
+  const page = await open(`/runs/${run}/plan?decision=open`, { role: 'operator' })
   await unfold(page, 'Filter by name')
   await page.getByRole('searchbox', { name: 'Name in HR' }).fill('person 2')
   await page.keyboard.press('Enter')
@@ -335,7 +326,7 @@ test('a part by a person’s name decides about just them; no page but the form�
   await page.getByRole('navigation', { name: 'People of this list' }).getByText('Person 20').waitFor()
   await screenshot(page, 'plan-by-name')
   for (const language of LANGUAGES)
-    await expectPagesAccessible(await visit(browser, service.url, { language, role: 'operator' }), [
+    await expectPagesAccessible(await newPage({ language, role: 'operator' }), [
       new URL(page.url()).pathname + new URL(page.url()).search,
     ])
   await page.getByRole('form', { name: 'Decide about a part' }).getByLabel('Reason').fill('not her')
@@ -352,8 +343,7 @@ test('a part by a person’s name decides about just them; no page but the form�
 test('by keys alone, a row is ticked and approved, and the rest stays held', async () => {
   const run = await hold('keys.example', 10, 19)
   const before = await lastCall()
-  const page = await visit(browser, service.url, { role: 'operator' })
-  await page.goto(`/runs/${run}/plan`)
+  const page = await open(`/runs/${run}/plan`, { role: 'operator' })
   await tabTo(page, page.getByRole('checkbox', { name: 'Tick e0013' }))
   await page.keyboard.press('Space')
   await tabTo(page, page.getByRole('button', { name: 'Approve ticked rows' }))

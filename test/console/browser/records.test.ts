@@ -9,15 +9,13 @@ import { inWords, toStore } from '../../../src/texts/message.ts'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
+  consoleInBrowser,
   expectFitsPhone,
   expectPagesAccessible,
   LANGUAGES,
-  openBrowser,
   PHONE,
   screenshot,
-  startConsoleService,
   userOf,
-  visit,
 } from './browser.ts'
 
 /* Audit, money and mirrors: what was done, what became of money, and what the platform has. */
@@ -33,8 +31,7 @@ beforeAll(async () => {
   await loseRefund(1)
   await loseRefund(2)
 })
-const service = duringFile(() => startConsoleService(company.settings))
-const browser = duringFile(openBrowser)
+const { newPage, open } = consoleInBrowser(company)
 
 async function seedPlatform(): Promise<void> {
   const today = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 10)
@@ -96,8 +93,7 @@ async function latestCommand(): Promise<Record<string, unknown>> {
 
 describe('money', () => {
   test('with an unknown outcome comes first, with what to do, and an administrator settles it', async () => {
-    const page = await visit(browser, service.url)
-    await page.goto('/money')
+    const page = await open('/money')
     await page.getByText('2 refunds were sent without a known outcome.').waitFor()
     await screenshot(page, 'money')
     await page.getByRole('link', { name: refundNo(1) }).click()
@@ -123,10 +119,7 @@ describe('money', () => {
 
   test('is resolved with a reason by one person; the second is told who was quicker', async () => {
     // The second browser does not follow what happens, and still shows its form.
-    const [first, second] = [
-      await visit(browser, service.url),
-      await visit(browser, service.url, { javaScript: false }),
-    ]
+    const [first, second] = [await newPage(), await newPage({ javaScript: false })]
     for (const page of [first, second]) {
       await page.goto(`/money/refunds/${refundNo(2)}`)
       await page.locator('summary').filter({ hasText: 'Record the outcome' }).click()
@@ -156,8 +149,7 @@ describe('money', () => {
   })
 
   test('all known says that there is nothing to do', async () => {
-    const page = await visit(browser, service.url, { role: 'viewer' })
-    await page.goto('/money')
+    const page = await open('/money', { role: 'viewer' })
     await page.getByText('The outcome of every refund and top-up is known.').waitFor()
     await page.goto('/money?state=rejected')
     expect(await page.locator('tbody tr').count()).toBe(1)
@@ -172,8 +164,7 @@ describe('money', () => {
 
 describe('mirrors', () => {
   test('are read again by an operator, and show their rows', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/mirrors')
+    const page = await open('/mirrors', { role: 'operator' })
     await page.getByRole('link', { name: 'Payment orders' }).first().click()
     await page.getByText('It has not been read yet.').first().waitFor()
     await page.getByRole('button', { name: 'Read again' }).click()
@@ -207,8 +198,7 @@ describe('mirrors', () => {
   })
 
   test('that are switched off say how to switch them on', async () => {
-    const page = await visit(browser, service.url, { role: 'viewer' })
-    await page.goto('/mirrors/taxpayers')
+    const page = await open('/mirrors/taxpayers', { role: 'viewer' })
     await page.getByText('The mirror “Taxpayers” is switched off').waitFor()
     await page.getByText('add it to MIRRORS').first().waitFor()
     expect(await page.getByRole('button', { name: 'Read again' }).count()).toBe(0)
@@ -216,8 +206,7 @@ describe('mirrors', () => {
   })
 
   test('that had nothing to ask for say so, and do not claim that the platform has no data', async () => {
-    const page = await visit(browser, service.url, { role: 'operator' })
-    await page.goto('/mirrors/taxpayers')
+    const page = await open('/mirrors/taxpayers', { role: 'operator' })
     await page.getByRole('button', { name: 'Read again' }).click()
     await page.locator('.empty', { hasText: 'TAXPAYER_IDENTIFIERS is empty' }).waitFor()
     expect(await page.getByText('The platform has none.').count()).toBe(0)
@@ -226,10 +215,7 @@ describe('mirrors', () => {
 
 describe('the audit', () => {
   test('shows what a user in another browser just did: who, from where, why', async () => {
-    const [auditor, operator] = [
-      await visit(browser, service.url),
-      await visit(browser, service.url, { role: 'operator' }),
-    ]
+    const [auditor, operator] = [await newPage(), await newPage({ role: 'operator' })]
     await auditor.goto('/audit')
     await auditor.getByRole('cell', { name: 'Resolve a refund' }).waitFor()
     await operator.goto('/overview')
@@ -247,8 +233,7 @@ describe('the audit', () => {
   })
 
   test('leads to the run and the refund that were meant, and shows sign-ins', async () => {
-    const page = await visit(browser, service.url)
-    await page.goto('/audit?what=resync')
+    const page = await open('/audit?what=resync')
     await page
       .locator('tbody')
       .getByRole('link', { name: /run \d+/ })
@@ -266,8 +251,7 @@ describe('the audit', () => {
     await company.db.query(
       `insert into dirsync.command (name, requested_by, reason) values ('pause', 'postgres (console:=cmd)', '=1+1')`,
     )
-    const page = await visit(browser, service.url)
-    await page.goto('/audit')
+    const page = await open('/audit')
     await page.getByLabel('What').selectOption('pause')
     await page.getByLabel('Who').fill('=CMD')
     await page.getByRole('button', { name: 'Apply' }).click()
@@ -316,7 +300,7 @@ test('whatever the platform and people have written stays text, and in its place
     `insert into dirsync.command (name, arguments, requested_by, address, reason) values ($1, $2, $1, $1, $3)`,
     [HOSTILE, { [HOSTILE]: HOSTILE + LONG, list: [HOSTILE], of: { [HOSTILE]: HOSTILE } }, HOSTILE + LONG],
   )
-  const page = await visit(browser, service.url, { ...PHONE })
+  const page = await newPage({ ...PHONE })
   const key = encodeURIComponent(HOSTILE)
   for (const path of [
     '/money',
@@ -349,13 +333,12 @@ const PAGES = [
 ]
 
 test.each(LANGUAGES)('every page is accessible in %s', async language => {
-  const page = await visit(browser, service.url, { language })
+  const page = await newPage({ language })
   await expectPagesAccessible(page, PAGES)
 })
 
 test('without JavaScript a top-up is resolved, and everything can be read', async () => {
-  const page = await visit(browser, service.url, { javaScript: false })
-  await page.goto(`/money/topups/${encodeURIComponent(HOSTILE)}`)
+  const page = await open(`/money/topups/${encodeURIComponent(HOSTILE)}`, { javaScript: false })
   await page.locator('summary').filter({ hasText: 'Record the outcome' }).click()
   await page.getByLabel('What the platform’s support said').selectOption('accepted')
   await page.getByLabel('Reason').fill('the points are there')

@@ -31,7 +31,6 @@ afterAll(async () => {
   await service?.stop()
 })
 
-/** The number of the run that the page is about. */
 async function runOf(page: Page): Promise<number> {
   await page.waitForURL(/\/runs\/\d+$/)
   return Number(page.url().split('/').at(-1))

@@ -7,11 +7,10 @@ import { inWords, toStore } from '../../../src/texts/message.ts'
 import { until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { createGroup } from '../../helpers/group.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import { consoleInBrowser, expectAccessible, screenshot } from './browser.ts'
 
 const group = duringFile(createGroup)
-const service = duringFile(() => startConsoleService(group.settings))
-const browser = duringFile(openBrowser)
+const { open } = consoleInBrowser(group)
 
 const main = (page: Page) => page.locator('main').textContent()
 
@@ -20,8 +19,7 @@ test('where HR has several sources, pages say which one they are about', async (
   const ended = `select from dirsync.sync_run where finished_at is not null`
   await until(async () => (await group.own.pool.query(ended)).rowCount === 2)
   await group.beijing.admin.query('delete from person')
-  const page = await visit(browser, service.url)
-  await page.goto('/runs/new')
+  const page = await open('/runs/new')
   const changes = page.locator('li', { hasText: 'Changes' }).first()
   expect(await changes.locator('select[name=source] option').allInnerTexts()).toEqual([
     'all (one run each)',

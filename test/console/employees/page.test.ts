@@ -1,20 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { rowHash } from '../../../src/directory/hash.ts'
-import { ConsoleUnderTest } from '../console-under-test.ts'
+import { ConsoleUnderTest, hrWith } from '../console-under-test.ts'
 
 /* What the page of an employee says about a state. */
 
-const folder = mkdtempSync(join(tmpdir(), 'page-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-const console = new ConsoleUnderTest(databaseUrl => {
-  const file = join(folder, 'employees.sql')
-  writeFileSync(file, 'select userid, name, active from public.staff')
-  return { HR_DATABASE_URL: databaseUrl, HR_EMPLOYEES_SQL: file }
-})
+const console = new ConsoleUnderTest(url => hrWith(url, 'select userid, name, active from public.staff'))
 
 beforeAll(async () => {
   await console.pool.query(`

@@ -1,11 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
 import { employeePath } from '../../../src/console/ui/paths.ts'
-import { ConsoleUnderTest, openApp, signInAs } from '../console-under-test.ts'
+import { ConsoleUnderTest, hrWith, openApp, signInAs } from '../console-under-test.ts'
 
 const console = new ConsoleUnderTest()
 
@@ -63,12 +60,8 @@ test('an employee in an enterprise that no run has met is found in HR', async ()
   await console.pool.query(
     `create table public.staff as select 'E7' as enterprise_code, 'e7' as userid, 'Name' as name`,
   )
-  const folder = await mkdtemp(join(tmpdir(), 'mapping-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const mapping = join(folder, 'employees.sql')
-  await writeFile(mapping, 'select enterprise_code, userid, name from public.staff')
   await using other = await openApp(console.url, {
-    settings: { HR_DATABASE_URL: console.url, HR_EMPLOYEES_SQL: mapping },
+    settings: hrWith(console.url, 'select enterprise_code, userid, name from public.staff'),
   })
   const cookie = await signInAs(other, 'viewer')
   const answer = await other.app.inject({ url: '/api/v1/employees/e7', headers: { cookie } })
