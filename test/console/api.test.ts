@@ -42,6 +42,17 @@ test('what an operation does is told in Chinese in the Chinese console', async (
   }
 })
 
+test('the page of an operation lists the fields of what may be null, or of several kinds', async () => {
+  for (const [operation, field] of [
+    ['getDoctor', 'examination.findings[].check'],
+    ['getMoney', 'items[].outer_refund_no'],
+    ['getMoney', 'items[].external_code'],
+  ])
+    expect((await console.ask('viewer', 'GET', `/api?operation=${operation}`)).body).toContain(
+      `<code>${field}</code>`,
+    )
+})
+
 describe('a refused request', () => {
   test.each([
     ['without a token', 'GET', '/runs', undefined, 401, 'unauthorized'],

@@ -112,15 +112,16 @@ function fieldsTable(ask: Ask, caption: string, schema: Schema): SafeHtml {
 }
 
 /** Flattens a schema to a list of fields. Nested fields are named by their path: `cases[].id`. */
-function fieldsOf(schema: Schema, prefix = ''): FieldRow[] {
-  const properties = (schema.properties ?? {}) as Record<string, Schema>
-  const required = new Set((schema.required ?? []) as string[])
-  return Object.entries(properties).flatMap(([key, property]) => {
-    const name = `${prefix}${key}`
-    const own: FieldRow = { name, schema: property, required: required.has(key) }
-    const items = property.items as Schema | undefined
-    return [own, ...fieldsOf(property, `${name}.`), ...(items ? fieldsOf(items, `${name}[].`) : [])]
-  })
+function fieldsOf({ properties, required, items, anyOf }: Schema, prefix = ''): FieldRow[] {
+  const needed = new Set((required ?? []) as string[])
+  return [
+    ...Object.entries((properties ?? {}) as Record<string, Schema>).flatMap(([key, schema]) => {
+      const name = `${prefix}${key}`
+      return [{ name, schema, required: needed.has(key) }, ...fieldsOf(schema, `${name}.`)]
+    }),
+    ...((anyOf ?? []) as Schema[]).flatMap(option => fieldsOf(option, prefix)),
+    ...(items ? fieldsOf(items as Schema, `${prefix.slice(0, -1)}[].`) : []),
+  ]
 }
 
 function typeOf(schema: Schema): string {
