@@ -108,8 +108,8 @@ const Mute = z.object({
 type Mute = z.infer<typeof Mute>
 
 export const QuietHours = z.object({
-  starts: z.string().describe('HH:MM in time_zone'),
-  ends: z.string().describe('HH:MM; before starts: on the next day'),
+  starts: z.string().describe('HH:MM'),
+  ends: z.string().describe('HH:MM; before `starts`: on the next day'),
   time_zone: z.string(),
   set_by: z.string(),
   set_at: z.date(),

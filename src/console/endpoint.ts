@@ -554,7 +554,7 @@ export const plainText = (most: number) =>
     .transform(text => text.replaceAll('\0', '').trim())
 
 /** Why a person decides something. */
-export const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+export const reason = z.string().trim().min(1).max(500).describe('Why; kept in the audit')
 
 /** The id of a row, in an address. */
 export const rowNumber = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER)

@@ -16,7 +16,9 @@ export const Event = z
       .object({
         id: z.int(),
         kind: z.string(),
-        hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
+        hr_source: z
+          .string()
+          .describe('The HR source that it is about; empty: there is only one, or it is about all'),
         state: z.string().describe('The state that it reached'),
       })
       .nullable()

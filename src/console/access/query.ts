@@ -29,7 +29,7 @@ export const EndedSession = z.object({
   ended: z.boolean().describe('false: it had ended already'),
 })
 export const SessionInput = z.object({
-  user: plainText(100).optional().describe('Name of the user'),
+  user: plainText(100).optional(),
   cursor,
   limit: pageSize,
 })

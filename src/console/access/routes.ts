@@ -49,9 +49,8 @@ export const screen: Screen = {
 const PROVIDER = ['CONSOLE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'] as const
 
 const ofAdmins = { tag: 'access', role: 'admin' } as const
-const name = z.object({ name: z.string().max(400).describe('Name of the user') })
+const name = z.object({ name: z.string().max(400) })
 const password = z.string().min(1).max(1024).describe('12 to 256 characters')
-const ended = z.int().describe('How many sessions ended')
 
 const expires = z
   .string()
@@ -171,7 +170,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/users/:name/disable',
       summary: 'Keep a user from signing in, and end their sessions',
       params: name,
-      result: z.object({ user: z.string(), disabled: z.literal(true), sessions_ended: ended }),
+      result: z.object({ user: z.string(), disabled: z.literal(true), sessions_ended: z.int() }),
       async run(ask, { params }) {
         const sessions = await disableUser(pool, ask.asker, params.name, guard(ask))
         return { user: params.name, disabled: true as const, sessions_ended: sessions }
@@ -203,7 +202,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       params: name,
       body: z.object({ password }),
       secret: true,
-      result: z.object({ user: z.string(), sessions_ended: ended }),
+      result: z.object({ user: z.string(), sessions_ended: z.int() }),
       async run(ask, { params, input }) {
         const sessions = await setPassword(pool, ask.asker, params.name, input.password)
         return { user: params.name, sessions_ended: sessions }
@@ -218,7 +217,10 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/users/:name/link',
       summary: 'Make a link that signs a user in once; it voids those before it',
       params: name,
-      result: z.object({ user: z.string(), url: z.string().describe('Good for 72 hours') }),
+      result: z.object({
+        user: z.string(),
+        url: z.string().describe('The one-time link, good for 72 hours'),
+      }),
       secret: true,
       run: async (ask, { params }) => ({ user: params.name, url: await linkOf(ask, params.name) }),
       page: (ask, result) => pageOf(ask, linkShown(ask, result)),
@@ -228,7 +230,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/users/:name/sign-out',
       summary: 'End all sessions of a user',
       params: name,
-      result: z.object({ user: z.string(), sessions_ended: ended }),
+      result: z.object({ user: z.string(), sessions_ended: z.int() }),
       async run(ask, { params }) {
         return { user: params.name, sessions_ended: await signOutUser(pool, ask.asker, params.name) }
       },
@@ -272,7 +274,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       ...ofAdmins,
       path: '/access/tokens/:name/revoke',
       summary: 'Make a token worthless at once',
-      params: z.object({ name: z.string().max(400).describe('Name of the token') }),
+      params: z.object({ name: z.string().max(400) }),
       result: z.object({ name: z.string(), revoked: z.literal(true) }),
       async run(ask, { params }) {
         await revokeToken(pool, ask.asker, params.name)

@@ -6,7 +6,7 @@ import {
   serializerCompiler,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { SCOPES } from '../auth/scope.ts'
+import { TokenRow } from '../auth/tokens.ts'
 import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { API, type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -30,10 +30,7 @@ function me(): Endpoint[] {
         name: z.string(),
         role: z.enum(ACCESS_ROLES),
         via: z.enum(WAYS_IN),
-        scopes: z
-          .array(z.enum(SCOPES))
-          .nullable()
-          .describe('What the token is limited to, beside its role; null: to nothing'),
+        scopes: TokenRow.shape.scopes,
       }),
       run: async ({ viewer: { name, role, via, scopes = null } }) => ({
         ...{ name, role, via },

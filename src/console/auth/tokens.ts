@@ -23,7 +23,7 @@ export const TokenRow = z.object({
   scopes: z
     .array(z.enum(SCOPES))
     .nullable()
-    .describe('What it is limited to, beside its role; null: to nothing'),
+    .describe('What the token is limited to, beside its role; null: to nothing'),
   created_by: z.string(),
   created_at: z.date(),
   expires_at: z.date(),

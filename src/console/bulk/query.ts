@@ -6,7 +6,7 @@ import type { Ask } from '../ask.ts'
 import { assigneeName, BULK_ACTIONS, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
 import { FilterInput, filterFor } from '../cases/query.ts'
 import { HowTold } from '../cases/told.ts'
-import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, listOf, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { BulkResult, BulkRow } from './read.ts'
 
@@ -61,13 +61,12 @@ export const BulkPage = z.object({
   bulk: BulkRow,
   told: HowTold,
   will_act: z.int().describe('How many of them could be acted on when the preview was made'),
-  items: z.array(BulkResult),
-  next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
+  ...listOf(BulkResult).shape,
 })
 export type BulkPage = z.infer<typeof BulkPage>
 
 export const ResultsInput = z.object({
-  outcome: z.enum(OUTCOMES).optional().describe('Only the cases with this result'),
+  outcome: z.enum(OUTCOMES).optional(),
   cursor,
   limit: pageSize,
 })

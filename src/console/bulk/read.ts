@@ -33,7 +33,7 @@ export const BulkRow = z.object({
   started_at: z.date().nullable(),
   finished_at: z.date().nullable(),
   undoes: z.int().nullable().describe('Of an `undo`: the action that it takes back'),
-  undone_by: z.int().nullable().describe('The action that takes this one back'),
+  undone_by: z.int().nullable().describe('The action that takes it back'),
   undoable_until: z.date().nullable().describe('Until when it can be taken back; null: it cannot'),
 })
 export type BulkRow = z.infer<typeof BulkRow>

@@ -37,7 +37,7 @@ export const DeadLetter = z.object({
     .int()
     .describe('Send it back with a decision: if the case has changed since, the decision is refused'),
   swap_id: z.int().nullable().describe('The same for all who want each other’s number'),
-  assignee: z.string().nullable().describe('Who takes care of it'),
+  assignee: z.string().nullable().describe('Who takes care of it; null: no one'),
 })
 export type DeadLetter = z.infer<typeof DeadLetter>
 

@@ -60,4 +60,4 @@ export const assigneeName = z
   .trim()
   .max(200)
   .nullish()
-  .describe('The person who handles the case; null: unassigned')
+  .describe('Who takes care of it; null: no one')

@@ -58,8 +58,7 @@ export const ListInput = FilterInput.extend({
 export type ListInput = z.output<typeof ListInput>
 
 export const CaseList = z.object({
-  items: z.array(DeadLetter),
-  next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
+  ...listOf(DeadLetter).shape,
   count: z.int().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
   arrival: Arrival.nullable().describe(

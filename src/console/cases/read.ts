@@ -21,8 +21,8 @@ import {
 import { openStates } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
-import { HALT_KINDS, haltWhere } from '../../sync/halts.ts'
-import { Attempt } from '../employees/story.ts'
+import { haltWhere } from '../../sync/halts.ts'
+import { Attempt, PendingWork } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
 
 /**
@@ -344,12 +344,7 @@ export const CaseStory = DeadLetter.extend({
     .nullable()
     .describe('The last step, if it can be taken back, and until when'),
   blocker: Blocker.nullable().describe('Who has to change first'),
-  halt: z
-    .enum(HALT_KINDS)
-    .nullable()
-    .describe(
-      'What any attempt waits for: that a person resumes all calls, or that the halt of this work is over',
-    ),
+  halt: PendingWork.shape.halt,
   held_run: z
     .int()
     .nullable()

@@ -13,7 +13,7 @@ import { COLUMNS, filterOf, ListInput } from './query.ts'
 export const CaseView = z.object({
   id: z.int(),
   name: z.string(),
-  owner: z.string().describe('Who saved it'),
+  owner: z.string(),
   shared: z.boolean().describe('Whether others see it, too'),
   query: z.string().describe('Filter, order and columns, as GET /cases takes them'),
 })

@@ -3,7 +3,7 @@ import { isOfHr } from '../../hr/source.ts'
 import { limitsOf } from '../../sync/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, saidBy } from '../../texts/message.ts'
-import { cursor, pageSize } from '../endpoint.ts'
+import { cursor, listOf, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { previewDeletions } from './page.ts'
@@ -42,8 +42,7 @@ export const DepartmentsResult = z.object({
   candidates: z
     .array(Department)
     .describe('At the top: departments that are closed or missing and not deleted yet, soonest first'),
-  items: z.array(Department),
-  next: z.string().nullable(),
+  ...listOf(Department).shape,
 })
 export type DepartmentsResult = z.infer<typeof DepartmentsResult>
 

@@ -6,7 +6,7 @@ import { SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
 import type { People } from '../people.ts'
 import { Problem } from '../problem.ts'
@@ -28,7 +28,10 @@ export const EmployeesQuery = z.object({
     .describe(
       'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, or a whole open id',
     ),
-  status: z.enum(LISTED).optional().describe('How they stand; nearly all are in sync, whom no list has'),
+  status: z
+    .enum(LISTED)
+    .optional()
+    .describe('By status; those in sync, which are nearly all, are in no list'),
   department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
   enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
   cursor,
@@ -37,8 +40,7 @@ export const EmployeesQuery = z.object({
 
 export const EmployeesResult = z.object({
   counts: z.record(z.string(), z.int()).describe('Employees by status'),
-  items: z.array(ListedEmployee),
-  next: z.string().nullable(),
+  ...listOf(ListedEmployee).shape,
   hr: HrSearch,
   hr_failure: HrFailure,
 })

@@ -116,7 +116,7 @@ export const EmployeeStory = z.object({
     .describe('The latest, newest first; only where payment orders are mirrored'),
   halts: z
     .array(z.object({ scope: z.string(), message: SaidText, remedy: SaidText }))
-    .describe('What keeps the work back'),
+    .describe('Why work stands still'),
 })
 export type EmployeeStory = z.infer<typeof EmployeeStory>
 

@@ -10,6 +10,7 @@ import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf } from '../range.ts'
+import { RunsResult } from '../runs/query.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
 import { readMappingPage, type TriedEmployee } from './read.ts'
@@ -23,8 +24,8 @@ export const SourceQuery = z.object({
 })
 
 export const MappingResult = z.object({
-  source: z.string().describe('The HR source of the mapping; empty if there is only one'),
-  sources: z.array(z.string()).describe('Names of all of them; empty where there is only one'),
+  source: DryRunLine.shape.source,
+  sources: RunsResult.shape.sources,
   enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
   employees: File.nullable().describe('null: the file cannot be read, see error'),
   departments: File.nullable(),
@@ -156,8 +157,7 @@ export const DryRunResult = DryRunLine.extend({
     .object({ file: z.string(), is_in_use: z.boolean().describe('true: the file holds this SELECT already') })
     .nullable()
     .describe('The file of the mapping in use; null: it cannot be read'),
-  items: z.array(DryRunEntity),
-  next: z.string().nullable(),
+  ...listOf(DryRunEntity).shape,
 })
 export type DryRunResult = z.infer<typeof DryRunResult>
 

@@ -7,7 +7,7 @@ import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize, plainText } from '../endpoint.ts'
+import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
 
 /* Refunds and top-ups: which are open, and their outcomes. An entry is its row in the database. */
@@ -81,10 +81,7 @@ const Counts = z
 export const MoneyList = z.object({
   counts: z.object({ refunds: Counts, topups: Counts }),
   kind: z.enum(KINDS),
-  items: z
-    .array(z.union([RefundRow, TopUpRow]))
-    .describe('Entries with an open outcome first, then the latest'),
-  next: z.string().nullable(),
+  ...listOf(z.union([RefundRow, TopUpRow])).shape,
 })
 export type MoneyList = z.infer<typeof MoneyList>
 

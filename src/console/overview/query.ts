@@ -30,13 +30,7 @@ export const OverviewResult = z.object({
   pending: z.object({ waiting: z.int(), enqueued: z.int(), postponed: z.int() }),
   halts: z.array(HaltReport),
   held_runs: z.array(
-    z.object({
-      id: z.int(),
-      kind: z.string(),
-      hr_source: z.string().describe('Empty: there is only one HR source, or the run covers all of them'),
-      requested_at: z.date(),
-      planned: z.int().nullable(),
-    }),
+    ListedRun.pick({ id: true, kind: true, hr_source: true, requested_at: true, planned: true }),
   ),
   latest_runs: z.array(ListedRun),
   open_cases: z.array(z.object({ category: z.string(), count: z.int() })),

@@ -41,7 +41,7 @@ const SetupStep = z.object({
   missing: z.enum(MISSING).nullable(),
   reason: SaidText.nullable().describe('Why it failed'),
   more: z.int().describe('How many halts there are besides those that the reason names'),
-  run: z.int().nullable().describe('The run that this is about'),
+  run: z.int().nullable(),
   lines: z
     .array(z.string())
     .describe(
@@ -52,7 +52,7 @@ export type SetupStep = z.infer<typeof SetupStep>
 
 export const SetupResult = z.object({
   ended: z
-    .object({ at: z.date(), by: z.string().nullable().describe('Who put them away; null: all were done') })
+    .object({ at: z.date(), by: z.string().nullable().describe('Who hid the steps; null: all were done') })
     .nullable()
     .describe('null: there is something left to do'),
   is_sample: z.boolean().describe('Whether HR and the platform are those of the embedded trial'),

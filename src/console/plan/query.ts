@@ -10,7 +10,7 @@ import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
 import { askPlatform, isEmployee, isUnasked, whyNotTold } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
-import { cursor, pageSize } from '../endpoint.ts'
+import { cursor, listOf, pageSize } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -25,8 +25,7 @@ export const PlanResult = PlanOverview.extend({
     .describe(
       'How many undecided rows of a held plan match the filter; null without one, or where they are too many to count',
     ),
-  items: z.array(PlanItem),
-  next: z.string().nullable(),
+  ...listOf(PlanItem).shape,
   hr_error: SaidText.nullable().describe('Why HR cannot be read: then values are missing'),
   platform: z
     .enum(['asked', 'not_asked'])

@@ -16,6 +16,7 @@ import {
 } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
+import { ListedRun } from '../runs/list.ts'
 import { HeldBack, heldBack } from './held-back.ts'
 
 /** The stored plan of a held run, for the person who decides about it. Values are masked. */
@@ -120,11 +121,19 @@ async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
 export const PlanOverview = z.object({
   run: z.int(),
   kind: z.string(),
-  hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
+  hr_source: ListedRun.shape.hr_source,
   state: z.string(),
   message: SaidText.nullable().describe('Why it is held'),
-  in_scope: z.int().nullable(),
-  total: z.int().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
+  in_scope: z
+    .int()
+    .nullable()
+    .describe('Employees in service according to HR, whatever was decided about others'),
+  total: z
+    .int()
+    .nullable()
+    .describe(
+      'Employees that the plan covers: those in scope, and those who leave by it; not those whose leaving was rejected before',
+    ),
   planned: z.int().nullable(),
   stored: z
     .boolean()
@@ -135,15 +144,15 @@ export const PlanOverview = z.object({
     .nullable()
     .describe('Of a first run that is held because so many have left'),
   changed_since: z.int().nullable().describe('Rows that HR has changed since; null: not known yet'),
-  checked_at: z.date().nullable().describe('When HR was last checked again'),
+  checked_at: z.date().nullable().describe('Of a held run: when HR was last checked again'),
   approved: z.boolean(),
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
-  part_of: z.int().nullable().describe('The held run whose approved part it sends'),
-  undecided: z.int().nullable().describe('Rows without a decision; null: it is not decided in parts'),
+  part_of: ListedRun.shape.part_of,
+  undecided: ListedRun.shape.undecided,
   decisions: z.array(PlanDecision),
-  held_back: HeldBack.nullable().describe('What was rejected and still differs; null: nothing'),
+  held_back: HeldBack.nullable().describe('What was rejected of its plan and still differs; null: nothing'),
   figures: z
     .object({
       state: z.enum(['running', 'done', 'failed', 'stopped']),

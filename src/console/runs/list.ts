@@ -65,12 +65,9 @@ export const ListedRun = z.object({
   finished_at: z.date().nullable(),
   cancelled_at: z.date().nullable(),
   planned: z.int().nullable(),
-  undecided: z
-    .int()
-    .nullable()
-    .describe('Of a plan that is decided in parts: rows without a decision; null: it is not'),
-  rejected: z.int().describe('Rows of a plan that is decided in parts that people have rejected'),
-  part_of: z.int().nullable().describe('The held run of whose plan it sends an approved part'),
+  undecided: z.int().nullable().describe('Rows without a decision; null: its plan is not decided in parts'),
+  rejected: z.int().describe('Rows that people have rejected, if its plan is decided in parts'),
+  part_of: z.int().nullable().describe('The held run whose approved part it sends'),
   left: z.int().describe('Entities that are still to be sent'),
   reasons: z.record(z.string(), z.int()).describe('Of the plan: entities by reason'),
   outcomes: z.record(z.string(), z.int()).describe('Last outcome per entity; empty until the run has ended'),

@@ -5,8 +5,9 @@ import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { sourceNames } from '../../sync/sources.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, pageSize } from '../endpoint.ts'
-import { HeldBack, heldBack } from '../plan/held-back.ts'
+import { cursor, listOf, pageSize } from '../endpoint.ts'
+import { heldBack } from '../plan/held-back.ts'
+import { PlanOverview } from '../plan/stored.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
 import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
@@ -45,8 +46,7 @@ export const RunQuery = z.object({
 type RunQuery = z.infer<typeof RunQuery>
 
 export const RunsResult = z.object({
-  items: z.array(ListedRun),
-  next: z.string().nullable(),
+  ...listOf(ListedRun).shape,
   sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
 })
 export type RunsResult = z.infer<typeof RunsResult>
@@ -77,23 +77,15 @@ export async function readRuns(
 export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: true }).extend({
   keys: z.array(z.string()).describe('User ids or cases that it covers, at most 200'),
   planned_at: z.date().nullable(),
-  checked_at: z.date().nullable().describe('For a held run: when HR was last checked again'),
+  checked_at: PlanOverview.shape.checked_at,
   approved: z.boolean(),
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
-  held_back: HeldBack.nullable().describe('What was rejected of its plan and still differs; null: nothing'),
+  held_back: PlanOverview.shape.held_back,
   max_age_s: z.number().nullable(),
-  in_scope: z
-    .int()
-    .nullable()
-    .describe('Employees in service according to HR, whatever was decided about others'),
-  total: z
-    .int()
-    .nullable()
-    .describe(
-      'Employees that the plan covers: those in scope, and those who leave by it; not those whose leaving was rejected before',
-    ),
+  in_scope: PlanOverview.shape.in_scope,
+  total: PlanOverview.shape.total,
   read_all: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
     .int()
@@ -199,7 +191,7 @@ export const StartPageResult = z.object({
   employees: z.int().describe('Employees in service according to HR'),
   permitted_per_second: z.number().nullable(),
   roles_alive: Counts,
-  sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
+  sources: RunsResult.shape.sources,
 })
 export type StartPageResult = z.infer<typeof StartPageResult>
 
