@@ -139,6 +139,13 @@ test('the texts of one language are imported by src/texts, which picks the langu
   expect(picking.map(({ file }) => file)).toEqual(['src/cli/help.ts'])
 })
 
+test('texts that stand beside what they describe are loaded when they are shown, not by every process', () => {
+  const early = production.filter(({ text }) =>
+    /^import .*\/zh-CN\/(?:fields|meanings|operations)\.ts/m.test(text),
+  )
+  expect(early.map(({ file }) => file)).toEqual([])
+})
+
 test('an error is logged under the key error, which alone keeps personal data out of a line', () => {
   const other = /\{ reason: (?:\(?error\b|sentenceOf|reasonOf|toHrError).* }, '|\blogger\.\w+\(\{[^}]*\berr: /
   expect(production.filter(({ text }) => other.test(text)).map(({ file }) => file)).toEqual([])

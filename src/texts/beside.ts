@@ -1,13 +1,18 @@
 import type { Language } from './texts.ts'
-import { meanings } from './zh-CN/meanings.ts'
-import { operationSummaries } from './zh-CN/operations.ts'
 
-/** What stands in English beside what it describes, a setting or an operation of the API: in other languages, by its English. */
-const BY_ENGLISH: Record<Exclude<Language, 'en'>, Readonly<Record<string, string>>> = {
-  'zh-CN': { ...meanings, ...operationSummaries },
-}
+/** Gives a description that stands in English beside what it describes: a setting, an operation of the API, or a field of one. */
+export type Describe = (english: string) => string
 
-/** A description in a language; in English where it has none there. */
-export function descriptionText(language: Language, english: string): string {
-  return language === 'en' ? english : (BY_ENGLISH[language][english] ?? english)
+/**
+ * Descriptions in a language; in English where they have none there. They are only loaded once a page shows them: workers and
+ * most consoles have no need of them.
+ */
+export async function descriptionsIn(language: Language): Promise<Describe> {
+  if (language === 'en') return english => english
+  const { meanings } = await import('./zh-CN/meanings.ts')
+  const { operationSummaries } = await import('./zh-CN/operations.ts')
+  const { fieldMeanings } = await import('./zh-CN/fields.ts')
+  const { filterMeanings } = await import('./zh-CN/filters.ts')
+  const chinese = { ...meanings, ...operationSummaries, ...fieldMeanings, ...filterMeanings }
+  return english => chinese[english] ?? english
 }

@@ -5,11 +5,15 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, inject, test } from 'vitest'
+import { apiFieldsOf, operationsOf } from '../../src/console/api/operations.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES } from '../../src/console/auth/viewer.ts'
 import { PROBLEMS } from '../../src/console/problem.ts'
 import { employeePath } from '../../src/console/ui/paths.ts'
+import { fieldMeanings } from '../../src/texts/zh-CN/fields.ts'
+import { filterMeanings } from '../../src/texts/zh-CN/filters.ts'
 import { operationSummaries } from '../../src/texts/zh-CN/operations.ts'
+import { expectEachInChinese } from '../texts/chinese.ts'
 import { ConsoleUnderTest, openApp, recordLog, signInAs } from './console-under-test.ts'
 
 /* What a program is answered, whatever it asks for. What each operation does is in the tests of its screen. */
@@ -26,20 +30,24 @@ async function plantCase(key: string): Promise<{ id: number; version: number }> 
   return rows[0]
 }
 
-test('what an operation does is told in Chinese in the Chinese console', async () => {
-  const { paths } = (await console.ask('viewer', 'GET', '/api/v1/openapi.json')).json()
-  const operations = Object.values<Record<string, { operationId: string; summary: string }>>(paths).flatMap(
-    Object.values,
-  )
-  expect(new Set(operations.map(({ summary }) => summary))).toEqual(new Set(Object.keys(operationSummaries)))
+test('the Chinese console says in Chinese what each operation does, takes and answers', async () => {
+  const described = operationsOf(console.app.swagger()).flatMap(({ summary, parameters, body, answer }) => [
+    summary,
+    ...[parameters, apiFieldsOf(body ?? {}), apiFieldsOf(answer ?? {})]
+      .flat()
+      .map(({ description }) => description),
+  ])
+  expectEachInChinese(described, { ...operationSummaries, ...fieldMeanings, ...filterMeanings })
   const read = async (url: string) =>
     (await console.browse('viewer', 'GET', url, undefined, { 'accept-language': 'zh-CN' })).body
-  const all = await read('/api')
-  const one = await read('/api?operation=getMe')
-  for (const page of [all, one]) {
-    expect(page).toContain('您是谁，以及您可以做什么')
-    expect(page).not.toContain('Who you are')
-  }
+  expect(await read('/api')).toContain('您是谁，以及您可以做什么')
+  const page = await read('/api?operation=getRuns')
+  for (const text of [
+    '同步任务，最新的在前，可按种类、状态、发起者和时间筛选',
+    '上一页响应中 <code>next</code> 的值；不给出则为第一页',
+    '尚待发送的数量',
+  ])
+    expect(page).toContain(text)
 })
 
 test('the page of an operation lists the fields of what may be null, or of several kinds', async () => {

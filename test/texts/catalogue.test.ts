@@ -1,6 +1,7 @@
 import { IntlMessageFormat } from 'intl-messageformat'
 import { describe, expect, test } from 'vitest'
 import { CATALOGUES, LANGUAGES, type Language } from '../../src/texts/texts.ts'
+import { flawsOf, written } from './chinese.ts'
 import { sourcesOf } from './sources.ts'
 
 type Element = ReturnType<IntlMessageFormat['getAst']>[number]
@@ -63,13 +64,6 @@ const WITHOUT_HAN = new Set([
   'alerts.message.raised', // the alert's own title
 ])
 
-/** The text without what is not written by us: parameters, and code in backticks. */
-const written = (text: string) =>
-  text
-    .replaceAll(/`[^`]*`/g, '')
-    .replaceAll(/\{\w+(?:, number)?\}/g, '')
-    .replaceAll(/"[^"]*"/g, '')
-
 describe('the Chinese texts', () => {
   test('are in Chinese', () => {
     const english = keys.filter(key => {
@@ -80,16 +74,8 @@ describe('the Chinese texts', () => {
     for (const key of WITHOUT_HAN) expect(HAN.test(chinese[key as keyof typeof chinese]), key).toBe(false)
   })
 
-  test('leave no three words of English in a row', () => {
-    const left = keys.filter(key => /[a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(commandless(written(chinese[key]))))
-    expect(left).toEqual([])
-  })
-
-  test('use full-width punctuation', () => {
-    const half = keys.filter(key =>
-      /\p{Script=Han}[,;:!?()]|[,;:!?()]\p{Script=Han}/u.test(written(chinese[key])),
-    )
-    expect(half).toEqual([])
+  test('are written as the glossary says', () => {
+    expect(flawsOf(chinese)).toEqual([])
   })
 
   test('end in no full stop of English, nor does code add one to words', async () => {
@@ -104,24 +90,7 @@ describe('the Chinese texts', () => {
       sources.match(/.*(?:, '\.'\]|\b(?:time|duration|sinceText|timeText)\([^)]*\)\}\.[`<\s]).*/g),
     ).toBeNull()
   })
-
-  test('set a blank between Chinese and Latin letters or figures', () => {
-    const close = keys.filter(key =>
-      /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/u.test(written(chinese[key])),
-    )
-    expect(close).toEqual([])
-  })
-
-  test('speak of a dead letter, a run and a halt by the words of the glossary', () => {
-    const strange = keys.filter(key => /死信|熔断|作业|运行记录|幂等|服务器端停止/.test(chinese[key]))
-    expect(strange).toEqual([])
-  })
 })
-
-/** A command that is quoted without backticks goes to the end of its clause. */
-function commandless(text: string): string {
-  return text.replaceAll(/dirsync [a-z]+(?: [a-z]+)*/g, '')
-}
 
 test('names of values are words, not identifiers', () => {
   const list = /^(?:state|run_state|run_kind|reason|outcome|status|category|field|outbox_state|money_state)\./

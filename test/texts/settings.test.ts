@@ -5,6 +5,7 @@ import { describeSettings } from '../../src/doctor/settings.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { meanings } from '../../src/texts/zh-CN/meanings.ts'
 import { LEAST } from '../helpers/least-settings.ts'
+import { expectEachInChinese } from './chinese.ts'
 
 function complaints(env: Environment): string[] {
   try {
@@ -45,11 +46,9 @@ test.each<[string, Environment, string[]]>([
 })
 
 test('what every setting means stands in Chinese too, and nothing else does', () => {
-  const meant = new Set(
-    [...describeSettings(LEAST, loadConfig(LEAST)), ...Object.values(CHANNEL_SETTINGS)].map(
-      ({ meaning }) => meaning,
-    ),
+  const described = [...describeSettings(LEAST, loadConfig(LEAST)), ...Object.values(CHANNEL_SETTINGS)]
+  expectEachInChinese(
+    described.map(({ meaning }) => meaning),
+    meanings,
   )
-  expect([...meant].filter(text => !(text in meanings))).toEqual([])
-  expect(Object.keys(meanings).filter(text => !meant.has(text))).toEqual([])
 })

@@ -6,6 +6,7 @@ import {
   serializerCompiler,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { descriptionsIn } from '../../texts/beside.ts'
 import { TokenRow } from '../auth/tokens.ts'
 import { ACCESS_ROLES, WAYS_IN } from '../auth/viewer.ts'
 import { API, type Endpoint, type Kit, read } from '../endpoint.ts'
@@ -53,9 +54,12 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
       const operation = operations.find(({ operationId }) => operationId === id)
       if (id !== undefined && !operation) throw new Problem('not_found')
       const origin = `${request.protocol}://${request.host}`
+      const describe = await descriptionsIn(ask.language)
       const page = {
         title: operation ? `${operation.method} ${operation.path}` : ask.t('api.title'),
-        body: operation ? operationBody(ask, operation, origin) : apiBody(ask, operations, origin),
+        body: operation
+          ? operationBody(ask, describe, operation, origin)
+          : apiBody(ask, describe, operations, origin),
       }
       return kit.send(request, reply, ask, page, 'api')
     },

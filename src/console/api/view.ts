@@ -1,13 +1,18 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { descriptionText } from '../../texts/beside.ts'
+import type { Describe } from '../../texts/beside.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import { isTextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { code, copyable, empty, facts, head, section, table, withCode } from '../ui/parts.ts'
-import type { ApiOperation } from './operations.ts'
+import { type Column, code, copyable, empty, facts, head, section, table, withCode } from '../ui/parts.ts'
+import { type ApiField, type ApiOperation, apiFieldsOf, type Schema } from './operations.ts'
 
 /** Every operation, grouped by screen. */
-export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: string): SafeHtml {
+export function apiBody(
+  ask: Ask,
+  describe: Describe,
+  operations: readonly ApiOperation[],
+  origin: string,
+): SafeHtml {
   const { t } = ask
   const byTag = Map.groupBy(operations, ({ tags }) => tags[0] ?? '')
   return html`${head(t('api.title'))}
@@ -31,7 +36,7 @@ export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: s
           [
             { title: t('api.method'), cell: ({ method }) => code(method) },
             { title: t('api.path'), kind: 'main', cell: ({ path }) => path },
-            { title: t('api.summary'), cell: ({ summary }) => descriptionText(ask.language, summary) },
+            { title: t('api.summary'), cell: ({ summary }) => withCode(describe(summary)) },
             { title: t('api.role'), cell: ({ role }) => roleName(ask, role) },
           ],
           {
@@ -48,12 +53,36 @@ function roleName({ t }: Ask, role: string): string {
   return isTextKey(`role.${role}`) ? t(`role.${role}` as TextKey) : role
 }
 
-export function operationBody(ask: Ask, operation: ApiOperation, origin: string): SafeHtml {
+export function operationBody(
+  ask: Ask,
+  describe: Describe,
+  operation: ApiOperation,
+  origin: string,
+): SafeHtml {
   const { t } = ask
-  const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema
-  const answer = Object.values(operation.responses[operation.status]?.content ?? {})[0]?.schema
+  const { parameters, body, answer } = operation
+  const fields = <Row extends ApiField>(
+    title: string,
+    rows: readonly Row[],
+    none: string,
+    more: Column<Row>[] = [],
+  ) =>
+    section(
+      title,
+      table(
+        rows,
+        [
+          { title: t('api.name'), kind: 'main', cell: ({ name }) => code(name) },
+          ...more,
+          { title: t('api.type'), cell: ({ schema }) => typeOf(schema) },
+          { title: t('api.required'), cell: ({ required }) => t(required ? 'common.yes' : 'common.no') },
+          { title: t('api.meaning'), cell: ({ description }) => withCode(describe(description)) },
+        ],
+        { caption: title, empty: empty(none) },
+      ),
+    )
   return html`${head(html`<code>${operation.method} ${operation.path}</code>`)}
-    <p>${descriptionText(ask.language, operation.summary)}</p>
+    <p>${withCode(describe(operation.summary))}</p>
     ${facts([
       [t('api.role'), roleName(ask, operation.role)],
       [t('api.scopes'), operation['x-scopes'].join(', ')],
@@ -61,67 +90,13 @@ export function operationBody(ask: Ask, operation: ApiOperation, origin: string)
       [t('api.status'), code(operation.status)],
     ])}
     ${
-      operation.parameters.length > 0
-        ? section(
-            t('api.parameters'),
-            table(
-              operation.parameters,
-              [
-                { title: t('api.name'), kind: 'main', cell: ({ name }) => code(name) },
-                { title: t('api.in'), cell: parameter => parameter.in },
-                { title: t('api.type'), cell: ({ schema }) => typeOf(schema) },
-                {
-                  title: t('api.required'),
-                  cell: ({ required }) => t(required ? 'common.yes' : 'common.no'),
-                },
-                {
-                  title: t('api.meaning'),
-                  cell: ({ schema, description }) => description || textOf(schema.description),
-                },
-              ],
-              { caption: t('api.parameters'), empty: empty('–') },
-            ),
-          )
+      parameters.length > 0
+        ? fields(t('api.parameters'), parameters, '', [{ title: t('api.in'), cell: one => one.in }])
         : ''
     }
-    ${body ? section(t('api.body'), fieldsTable(ask, t('api.body'), body)) : ''}
-    ${answer ? section(t('api.answer'), fieldsTable(ask, t('api.answer'), answer)) : ''}
-    ${section(t('api.example'), copyable(t, example(operation, origin, body)))}`
-}
-
-type Schema = Readonly<Record<string, unknown>>
-
-interface FieldRow {
-  name: string
-  schema: Schema
-  required: boolean
-}
-
-function fieldsTable(ask: Ask, caption: string, schema: Schema): SafeHtml {
-  const { t } = ask
-  return table(
-    fieldsOf(schema),
-    [
-      { title: t('api.name'), kind: 'main', cell: ({ name }) => code(name) },
-      { title: t('api.type'), cell: row => typeOf(row.schema) },
-      { title: t('api.required'), cell: ({ required }) => t(required ? 'common.yes' : 'common.no') },
-      { title: t('api.meaning'), cell: row => textOf(row.schema.description) },
-    ],
-    { caption, empty: empty(typeOf(schema)) },
-  )
-}
-
-/** Flattens a schema to a list of fields. Nested fields are named by their path: `cases[].id`. */
-function fieldsOf({ properties, required, items, anyOf }: Schema, prefix = ''): FieldRow[] {
-  const needed = new Set((required ?? []) as string[])
-  return [
-    ...Object.entries((properties ?? {}) as Record<string, Schema>).flatMap(([key, schema]) => {
-      const name = `${prefix}${key}`
-      return [{ name, schema, required: needed.has(key) }, ...fieldsOf(schema, `${name}.`)]
-    }),
-    ...((anyOf ?? []) as Schema[]).flatMap(option => fieldsOf(option, prefix)),
-    ...(items ? fieldsOf(items as Schema, `${prefix.slice(0, -1)}[].`) : []),
-  ]
+    ${body ? fields(t('api.body'), apiFieldsOf(body), typeOf(body)) : ''}
+    ${answer ? fields(t('api.answer'), apiFieldsOf(answer), typeOf(answer)) : ''}
+    ${section(t('api.example'), copyable(t, example(operation, origin)))}`
 }
 
 function typeOf(schema: Schema): string {
@@ -131,20 +106,16 @@ function typeOf(schema: Schema): string {
   if (schema.const !== undefined) return String(schema.const)
   if (schema.type === 'array') return `${typeOf((schema.items ?? {}) as Schema)}[]`
   const type = [schema.type ?? 'any'].flat().join(' | ')
-  return schema.format ? `${type} (${textOf(schema.format)})` : type
+  return schema.format ? `${type} (${schema.format})` : type
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function example({ method, path }: ApiOperation, origin: string, body: Schema | undefined): string {
+function example({ method, path, body }: ApiOperation, origin: string): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}'${origin}${path}' \\`,
     `  -H "Authorization: Bearer $TOKEN"`,
   ]
   if (!body) return lines.join('\n')
-  const required = fieldsOf(body).filter(({ name, required }) => required && !/[.[]/.test(name))
+  const required = apiFieldsOf(body).filter(({ name, required }) => required && !/[.[]/.test(name))
   const values = Object.fromEntries(required.map(({ name, schema }) => [name, typeOf(schema)]))
   return [
     ...lines.slice(0, -1),

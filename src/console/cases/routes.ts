@@ -84,7 +84,8 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     list: read({
       path: '/cases',
       role: 'viewer',
-      summary: 'Cases by filters, page by page; without `state`, those that are neither resolved nor ignored',
+      summary:
+        'Cases by filters, page by page; without `states`, those that are neither resolved nor ignored',
       query: ListInput,
       result: CaseList,
       run: (ask, { input }) => readCaseList(pool, ask, input),

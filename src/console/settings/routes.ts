@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { latestExamination } from '../../doctor/examination.ts'
 import { describeSettings } from '../../doctor/settings.ts'
-import { descriptionText } from '../../texts/beside.ts'
+import { descriptionsIn } from '../../texts/beside.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
@@ -26,18 +26,21 @@ function settings(services: Services): Endpoint[] {
       summary: 'Every setting as this process has it, without secrets',
       query: z.object({ q: plainText(100).default('').describe('A part of the name, meaning or value') }),
       result: SettingsResult,
-      run: async (ask, { input }) => ({
-        settings: describeSettings(services.env, services.config)
-          .map(({ isSet, ...setting }) => ({ ...setting, is_set: isSet }))
-          .filter(({ name, meaning, value, group }) =>
-            [name, meaning, descriptionText(ask.language, meaning), value ?? '', group].some(text =>
-              text.toLowerCase().includes(input.q.toLowerCase()),
+      async run(ask, { input }) {
+        const describe = await descriptionsIn(ask.language)
+        return {
+          settings: describeSettings(services.env, services.config)
+            .map(({ isSet, ...setting }) => ({ ...setting, is_set: isSet }))
+            .filter(({ name, meaning, value, group }) =>
+              [name, meaning, describe(meaning), value ?? '', group].some(text =>
+                text.toLowerCase().includes(input.q.toLowerCase()),
+              ),
             ),
-          ),
-      }),
-      page: (ask, result, { input }) => ({
+        }
+      },
+      page: async (ask, result, { input }) => ({
         title: ask.t('settings.title'),
-        body: settingsBody(ask, result, input.q),
+        body: settingsBody(ask, await descriptionsIn(ask.language), result, input.q),
       }),
     }),
     read({

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { CheckResult } from '../../doctor/finding.ts'
 import { actorText } from '../../texts/actor.ts'
-import { descriptionText } from '../../texts/beside.ts'
+import type { Describe } from '../../texts/beside.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -26,7 +26,12 @@ import type { DoctorResult, SettingResult, SettingsResult } from './query.ts'
 // Settings
 
 /** The settings in force in this process, and where each comes from. */
-export function settingsBody(ask: Ask, { settings }: SettingsResult, q: string): SafeHtml {
+export function settingsBody(
+  ask: Ask,
+  describe: Describe,
+  { settings }: SettingsResult,
+  q: string,
+): SafeHtml {
   const { t } = ask
   const byGroup = Map.groupBy(settings, ({ group }) => group)
   return html`${head(t('settings.title'))}
@@ -42,7 +47,7 @@ export function settingsBody(ask: Ask, { settings }: SettingsResult, q: string):
         `settings.group.${group.toLowerCase().replaceAll(/\W+/g, '_')}`,
         group,
       )
-      return section(title, settingTable(ask, title, members))
+      return section(title, settingTable(ask, describe, title, members))
     })}</div>`
 }
 
@@ -53,7 +58,12 @@ function screens({ t }: Ask, current: 'settings' | 'doctor'): SafeHtml {
   ])
 }
 
-function settingTable(ask: Ask, caption: string, settings: readonly SettingResult[]): SafeHtml {
+function settingTable(
+  ask: Ask,
+  describe: Describe,
+  caption: string,
+  settings: readonly SettingResult[],
+): SafeHtml {
   const { t } = ask
   return table(
     settings,
@@ -73,7 +83,7 @@ function settingTable(ask: Ask, caption: string, settings: readonly SettingResul
       {
         title: t('settings.meaning'),
         kind: 'spare',
-        cell: ({ meaning }) => withCode(descriptionText(ask.language, meaning)),
+        cell: ({ meaning }) => withCode(describe(meaning)),
       },
     ],
     { caption, empty: html`` },

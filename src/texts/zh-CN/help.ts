@@ -1,8 +1,17 @@
+import { filterMeanings } from './filters.ts'
+
 /**
  * The help of the shell in Chinese, by its English, which stands in the files of the commands: a text that has none here is shown in
  * English, and a test fails.
  */
 export const help: Readonly<Record<string, string>> = {
+  // Options of lists are described as the parameters of the API, but begin with a small letter.
+  ...Object.fromEntries(
+    Object.entries(filterMeanings).map(([english, chinese]) => [
+      english.replace(/^./, letter => letter.toLowerCase()),
+      chinese,
+    ]),
+  ),
   'Usage:': '用法：',
   'Options:': '选项：',
   'Arguments:': '参数：',
@@ -72,10 +81,6 @@ export const help: Readonly<Record<string, string>> = {
     '改用另一条员工 SELECT 会带来哪些变更',
   'one of the HR systems of HR_SOURCES; --mapping needs it where there are several':
     'HR_SOURCES 中的一个人事系统；有多个时 --mapping 必须指定',
-  'a field that changes, or breaks a rule': '有变更或不合规则的字段',
-  'enterprise code': '企业代码',
-  'of a plan that is decided in parts: rows with this decision, with none yet, or all. Default: all; of a page of one that is held: none yet':
-    '分批审批的计划：审批结果为此项的行、尚未审批的行（open）或全部（all）。默认为全部；任务仍待审批时，页面只列尚未审批的行',
   'not part of the move': '不属于这次调动',
   'with the number of a run: ask the platform for its values of the rows that are listed':
     '与任务编号同用：向平台查询所列各行的现有值',
@@ -100,21 +105,11 @@ export const help: Readonly<Record<string, string>> = {
   'show where things stand: processes, queue, halts, runs, dead letters':
     '查看整体状态：进程、队列、停止、同步任务、异常项',
   'list the latest runs, or tell the story of one': '列出最近的同步任务，或查看其中一个的经过',
-  'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME':
-    'people（人工）、dirsync（自动）、me（本人），或具体的发起人：cron、start、trigger、poller、replan、console:NAME、cli:NAME',
-  'name of an HR source, if there are several': '人事数据源的名称（有多个时）',
-  'the value `next` of the page before; absent: the first page': '上一页的 `next` 值；不填则为第一页',
   'how many to list': '列出的数量',
   'number of a run': '任务编号',
   'its plan, what came of it, who asked, its dead letters': '其计划、结果、发起人和异常项',
   "tell one employee's story: HR against the platform, work, attempts, dead letters, payment orders":
     '查看一名员工的完整情况：人事系统与平台的对照、待发送、处理记录、异常项、支付订单',
-  'the department that employees leave, as a whole code': '员工调出的部门，完整编码',
-  'department code, as a whole': '完整的部门编码',
-  'these alone: user ids or department codes, or enterprise/user id, at most 50, separated by commas':
-    '仅限这些：员工 ID 或部门编码，或“企业编码/员工 ID”，最多 50 个，以逗号分隔',
-  'the beginning of a user id or department code': '员工 ID 或部门编码的开头',
-  'user id, or enterprise/userid': '员工 ID，或“企业编码/员工 ID”',
   'Asks HR and the platform. Personal data is masked.': '会查询人事系统和平台。个人信息已脱敏。',
   'let a held run go on, or a part of it: its plan is sent as it was stored; rows that HR has changed since wait for the next plan':
     '批准待审批的同步任务或其中一部分：按已保存的计划发送；人事系统此后变更的数据留待下一个计划',
@@ -123,8 +118,6 @@ export const help: Readonly<Record<string, string>> = {
   'only employees who leave this department': '只含从此部门调出的员工',
   'only rows of this department': '只含此部门的行',
   'only rows of this enterprise': '只含此企业的行',
-  'only rows whose reason and changed fields are rare in the plan, or the department that they go to':
-    '只含与众不同的行',
   'only these: user ids, or enterprise/userid; for departments their codes':
     '只含这些：员工 ID，或“企业/员工 ID”；部门则为部门编号',
   'number of the run': '任务编号',
@@ -153,41 +146,6 @@ export const help: Readonly<Record<string, string>> = {
     '异常项是需要人工查看的问题：每名员工或每个部门的每种操作和字段各一条，首次成功即自动解决。企业的异常项表示该企业未开通某个字段：重试时先尝试一名员工，成功后再重新比对全部员工。',
   'shared phone, agreed with them': '共用电话，已与本人确认',
   'list the open ones, or those that match': '列出未解决的，或符合条件的',
-  'in one of these states: open, retry_scheduled, awaiting_activation, blocked, retrying, snoozed, ignored, resolved; absent: neither resolved nor ignored':
-    '处于以下状态之一：open、retry_scheduled、awaiting_activation、blocked、retrying、snoozed、ignored、resolved；不填则为未解决且未忽略的',
-  'of one of these categories': '属于以下类别之一',
-  'with this code of the platform': '平台返回码',
-  'of an employee, a department, a mirror or an enterprise': '员工、部门、镜像或企业的',
-  'of this operation, such as update-employee': '此操作的，例如 update-employee',
-  'of this field, such as mobile': '此字段的，例如 mobile',
-  'of this enterprise': '此企业的',
-  'with this beginning of the key, or part of it from three characters on':
-    '键值以此开头，或包含此内容（三个字符起）',
-  'of these employees: user ids, or enterprise/user id, at most 50, separated by commas':
-    '属于这些员工：员工 ID，或“企业编码/员工 ID”，最多 50 个，以逗号分隔',
-  'of this department (code), or of employees whom the platform shows in this department':
-    '属于此部门（编码），或平台上属于此部门的员工',
-  'assigned to this person; @me: to the caller; -: to no one':
-    '指派给此人的；@me 表示调用者本人，- 表示未指派',
-  'the columns on a page and a terminal, beside the key: number, what, cause, state, blocked_by, age, last_failed, failures, next_try, assignee, run, reason':
-    '页面和终端上显示的列（键值除外）：number、what、cause、state、blocked_by、age、last_failed、failures、next_try、assignee、run、reason',
-  'that failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w':
-    '最近一次失败不早于此日期或时刻（ISO 8601），或不早于多久之前：12h、7d、4w',
-  'that failed last until this moment, the end of this day, or so long ago':
-    '最近一次失败早于此时刻、不晚于此日期，或早于多久之前',
-  'from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w':
-    '从此日期或时刻起（ISO 8601），或从多久之前起：12h、7d、4w',
-  'until this moment (ISO 8601), the end of this day, or so long ago: 12h, 7d, 4w':
-    '到此时刻（ISO 8601）、到此日期结束，或到多久之前：12h、7d、4w',
-  'the same as `from`': '与 `from` 相同',
-  'that failed first within this time: 12h, 3d, 2w': '首次失败距今不超过：12h、3d、2w',
-  'with this text in a comment, or in the reason of an ignore or snooze':
-    '备注、忽略或暂缓的原因中含有此文字',
-  '`latest`, `earliest`: by the latest failure; `oldest` (the default with `olderThan`), `newest`: by the first failure; `most`, `fewest`: by the number of failures; `key`, `key_backwards`: by the key; `state`, `cause`, `assignee`, `next_try` and the same with `_backwards`. With resolved or ignored cases those by the latest failure alone':
-    '`latest`、`earliest`：按最近一次失败；`oldest`（使用 `olderThan` 时的默认值）、`newest`：按首次失败；`most`、`fewest`：按失败次数；`key`、`key_backwards`：按键值；`state`、`cause`、`assignee`、`next_try` 及其加 `_backwards` 的反序：按状态、原因、处理人、下次尝试。含已解决或已忽略的异常项时，只能按最近一次失败排序',
-  'that failed first or last in this run': '首次或最近一次在此任务中失败的',
-  'that failed first so long ago: 12h, 3d, 2w': '首次失败距今已有这么久：12h、3d、2w',
-  'that wait for a change of this key': '等待此键值变更的',
   'show everything about one': '查看一条的全部内容',
   'number of the dead letter': '异常项编号',
   'try some again now, or all of one category': '立即重试若干条，或某一类别的全部',
@@ -405,7 +363,6 @@ export const help: Readonly<Record<string, string>> = {
   'keep the state in this file; without it, in memory': '将状态保存在此文件中；不加则保存在内存中',
   'JSON file with what an empty platform holds at first': 'JSON 文件，空平台的初始内容',
   'list them, those whose outcome is open first': '列出全部，结果未定的在前',
-  'the exact number of an entry': '某一条的完整编号',
   'required; ': '必填；',
   'It takes no fields.': '此接口没有字段。',
   'points or limit account, as dirsync accounts shows it': '积分账户或额度账户，见 dirsync accounts',

@@ -53,8 +53,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Stop an action after the cases in hand, or discard a preview': '处理完手头的异常项后停止操作，或放弃预览',
   'Take an action back in the background, up to ten minutes after it ended: of each case to which nothing happened since':
     '操作结束后十分钟内在后台撤销：仅限此后没有变化的异常项',
-  'Cases by filters, page by page; without `state`, those that are neither resolved nor ignored':
-    '按条件筛选异常项，分页；不给出 `state` 时，为既未解决也未忽略的异常项',
+  'Cases by filters, page by page; without `states`, those that are neither resolved nor ignored':
+    '按条件筛选异常项，分页；不给出 `states` 时，为既未解决也未忽略的异常项',
   'Saved views of the list of cases: one’s own, and those that others share':
     '异常项列表的已存视图：自己的，以及他人共享的',
   'Save filter, order and columns of the list of cases under a name':

@@ -111,7 +111,7 @@ export const plan = {
   'plan.returned': '{count, number} 行重新待审批',
   'plan.outcome': '发送结果',
   'plan.key_begins': '员工 ID 以 {key} 开头',
-  'plan.code_begins': '部门代码以 {key} 开头',
+  'plan.code_begins': '部门编码以 {key} 开头',
   'plan.none_match': '计划中没有符合筛选条件的内容。',
   'plan.csv_filtered': '下载当前筛选的 CSV',
   'plan.hr_away': '目前无法读取人事系统，因此不显示字段值和此后的变更。',
