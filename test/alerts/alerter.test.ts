@@ -526,7 +526,7 @@ describe('while the database is away', () => {
     onTestFinished(() => proxy[Symbol.asyncDispose]())
     const pool: pg.Pool = createPool(proxy.url, { max: 2, name: 'proxied', logger: SILENT, timeoutMs: 1000 })
     onTestFinished(() => pool.end())
-    return { proxy, ...(await startProcess(channels, { pool, ...differs })) }
+    return { proxy, pool, ...(await startProcess(channels, { pool, ...differs })) }
   }
 
   test('the process that evaluated last tells it, and its recovery once it is back', async () => {
@@ -557,12 +557,13 @@ describe('while the database is away', () => {
   test('the others keep still', async () => {
     const inbox = await Inbox.open()
     wrong = []
-    const { proxy } = await proxied([inbox.channel()])
+    const { proxy, pool } = await proxied([inbox.channel()])
     await judged()
     await store.pool.query(`update dirsync.alert_check set checked_at = now() + interval '30 seconds'`)
     // This process stops evaluating; from now on the row says that another one was the last.
     await store.pool.query('update dirsync.alert_check set checked_by = gen_random_uuid()')
-    await delay(200)
+    // It has looked at that row.
+    for (let looks = 0; looks < 4; looks++) await once(pool, 'release')
     await proxy.refuse()
     await delay(300)
     expect(inbox.arrivals).toEqual([])

@@ -71,8 +71,8 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
 
   test.each<[string[], number, string]>([
     [['employee', 'e99999'], 1, '人事系统和 dirsync 中都没有员工 e99999'],
-    [['runs', '9999'], 1, '没有同步任务 9999。'],
-    [['dead-letters', 'show', '9999'], 1, '没有异常项 9999。'],
+    [['runs', '9999'], 1, '没有同步任务 9999'],
+    [['dead-letters', 'show', '9999'], 1, '没有异常项 9999'],
     // What SQL refuses.
     [['approve', '9999'], 1, '没有待审批的同步任务 9999'],
     [['users', 'disable', 'nobody'], 1, '没有用户 "nobody"'],
