@@ -73,11 +73,13 @@ export class DepartmentWatch {
     this.#passed += seconds
     const { hr, platform } = this.#directory
     if (hr.departments.size === 0) return
+    const inHr = departmentsOf([...hr.people].filter(([, { active }]) => active))
+    const onPlatform = departmentsOf(platform.employees)
     for (const name of new Set([...hr.departments.keys(), ...platform.departments])) {
       if (!hr.departments.get(name)?.active)
         // Where the clock is put back, they are gone from then on.
         this.#gone.set(name, Math.min(this.#passed, this.#gone.get(name) ?? this.#passed))
-      const reasons = this.#reasonsFor(name)
+      const reasons = this.#reasonsFor(name, inHr, onPlatform)
       for (const reason of REASONS)
         if (!reasons.includes(reason)) this.#absent.set(`${name} ${reason}`, this.#clock)
     }
@@ -106,24 +108,30 @@ export class DepartmentWatch {
     )
   }
 
-  #reasonsFor(name: string): Reason[] {
+  #reasonsFor(name: string, inHr: ReadonlySet<string>, onPlatform: ReadonlySet<string>): Reason[] {
     const {
       tree,
-      hr: { departments, people },
-      platform: { employees, departments: kept },
+      hr: { departments },
+      platform: { departments: kept },
     } = this.#directory
-    const isIn = ([employee, { dept_code }]: [string, { dept_code: string | null }]) =>
-      dept_code !== null && qualified(enterpriseOf(employee), dept_code) === name
     const gone = this.#gone.get(name)
     const holds: Record<Reason, boolean> = {
       'HR has it': departments.get(name)?.active === true,
-      'HR has employees in it': [...people].some(row => isIn(row) && row[1].active),
-      'the platform has employees in it': [...employees].some(isIn),
+      'HR has employees in it': inHr.has(name),
+      'the platform has employees in it': onPlatform.has(name),
       'there are others below it': childrenOf(tree, name).some(child => kept.has(child)),
       'its time has not come': gone === undefined || this.#passed - gone < this.#graceMs / 1000,
     }
     return REASONS.filter(reason => holds[reason])
   }
+}
+
+/** Those that employees are in. */
+function departmentsOf(employees: Iterable<[string, { dept_code: string | null }]>): Set<string> {
+  const names = new Set<string>()
+  for (const [employee, { dept_code }] of employees)
+    if (dept_code !== null) names.add(qualified(enterpriseOf(employee), dept_code))
+  return names
 }
 
 const REASONS = [
