@@ -224,10 +224,9 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     isOutdated = await heartbeat(pool, { ...me, pacer, queue, consoleUrl })
     if (isOutdated !== was) for (const told of watching) told(isOutdated)
   }
-  const timer = setInterval(
-    () => sign().catch(error => logger.debug({ error }, 'no heartbeat')),
-    HEARTBEAT_MS,
-  )
+  // While the database is away, the next one tells.
+  const beat = () => sign().catch(error => logger.debug({ error }, 'no heartbeat'))
+  const timer = setInterval(beat, HEARTBEAT_MS)
   stops.afterwards(async () => {
     clearInterval(timer)
     await deregister(pool, me.id)
@@ -250,7 +249,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     /** From now on `told` is called when that becomes so, and when it is over. */
     watchSources(told: (isOutdated: boolean) => void): Promise<void> {
       watching.push(told)
-      return sign()
+      return beat()
     },
     /** From now on each heartbeat includes the state of the queue. */
     showQueue(of: QueueState): void {

@@ -82,6 +82,8 @@ export function createPool(
   }
   const pool = new pg.Pool({ ...connection(url, name), max, query_timeout: ANY_MS, ...timeouts })
   pool.on('error', error => logger.warn({ error }, 'an idle database connection dropped'))
+  // One that breaks while it is handed out emits an event, which ends the process unless it is handled; its statements fail.
+  pool.on('connect', client => client.on('error', () => {}))
   return pool
 }
 

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createPool } from '../../src/lib/database.ts'
+import { createPool, withConnection } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { settle } from '../../src/sync/settlement.ts'
+import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { hash } from './planted.ts'
@@ -71,4 +74,36 @@ test('outcomes whose commit was not heard of are written again, and only once', 
   // Nor does it matter when they come once more.
   await settle(store.pool, [...quiet, ...full])
   expect(await store.contents()).toEqual(written)
+})
+
+test('a connection that comes and breaks in one breath ends no process', async () => {
+  // As where the network was silent meanwhile: that the server lets dirsync in, and that it stops, arrive together.
+  const LET_IN = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
+  const relay = createServer(client => {
+    const server = connect(Number(new URL(store.url).port), '127.0.0.1')
+    let held = Buffer.alloc(0)
+    client.pipe(server)
+    server.on('data', chunk => {
+      if (held.length === 0 && !chunk.includes(LET_IN)) return client.write(chunk)
+      held = Buffer.concat([held, chunk])
+      if (held.includes('57P01')) client.end(held)
+    })
+    for (const socket of [client, server]) socket.on('error', () => {})
+  })
+  relay.listen(0, '127.0.0.1')
+  onTestFinished(() => void relay.close())
+  await once(relay, 'listening')
+  const { port } = relay.address() as AddressInfo
+  const url = Object.assign(new URL(store.url), { host: `127.0.0.1:${port}` }).href
+  const pool = createPool(url, { max: 1, name: 'breathless', logger: SILENT })
+  onTestFinished(() => pool.end())
+  const asked = withConnection(pool, client => client.query('select'))
+  const failed = expect(asked).rejects.toThrow()
+  await until(() =>
+    store.value<boolean>(
+      `select count(pg_terminate_backend(pid)) = 1 from pg_stat_activity
+       where application_name = 'dirsync breathless' and state = 'idle'`,
+    ),
+  )
+  await failed
 })
