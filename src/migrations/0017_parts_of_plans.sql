@@ -236,12 +236,15 @@ begin
       hint => 'reason, from, department, field, enterprise, key, odd, keys');
   end if;
   if part ? 'keys' then
-    -- A key without its enterprise means the one row that has it.
+    -- A key without its enterprise means the one row of the plan that has it, decided or not: nobody decides about
+    -- another one because the one meant was decided meanwhile. With its enterprise it means that row alone.
     select coalesce(array_agg(distinct coalesce(one.name, k)), '{}') into keys
     from jsonb_array_elements_text(part -> 'keys') as a (k)
     left join lateral (
       select min(concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key)) as name from dirsync.planned_work w
-      where w.run_id = run and w.entity_key collate "C" = k and w.reason is not null and w.decision_id is null
+      where w.run_id = run and w.reason is not null
+        and (w.entity_key collate "C" = k
+             or w.entity_key collate "C" = substr(k, strpos(k, '/') + 1) and w.enterprise_code || '/' || w.entity_key = k)
       having count(*) = 1) one on true;
   end if;
   was := dirsync.expect_held(run);

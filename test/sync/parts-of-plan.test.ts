@@ -115,6 +115,20 @@ describe('a part of a held plan', () => {
     expect(await waiting()).toMatchObject({ e2: 'rejected', e3: 'rejected', e4: 'held' })
     await expect(reject(id, keys('e1'))).rejects.toThrow(/1 of these rows/)
     await reject(id, keys('C0/e1'))
+    // Whoever meant that one does not decide about the other.
+    await expect(reject(id, keys('e1'))).rejects.toThrow(/1 of these rows/)
+  })
+
+  test('takes a user id with its enterprise for nobody else, though a user id reads like it', async () => {
+    const GROUP = `select split_part(userid, ':', 1) as enterprise_code, split_part(userid, ':', 2) as userid, name, active from person`
+    await hr(`insert into person (userid, name)
+      select 'C' || i % 2 || ':' || case i when 0 then 'C1/e1' else 'e' || i end, 'n' from generate_series(0, 9) i`)
+    await under.plan('changes', { employees: GROUP })
+    await under.acknowledge()
+    await hr(`update person set name = 'other' where userid < 'C1:e6'`)
+    const { id } = await under.plan('changes', { employees: GROUP })
+    await reject(id, keys('C1/e1'))
+    expect(await waiting()).toMatchObject({ e1: 'rejected', 'C1/e1': 'held' })
   })
 
   test('ends the run as rejected when no part was approved', async () => {
