@@ -253,7 +253,7 @@ export async function rememberDepartments(
      )
      insert into dirsync.department as d (enterprise_code, dept_code, parent_code, active, closed_at)
      select enterprise_code, dept_code, s.parent_code, s.active,
-            case when not s.active then coalesce(s.closed_at, known.closed_at, known.deleted_at, now()) end
+            case when not s.active then coalesce(s.closed_at, known.closed_at, now()) end
      from seen s
      left join dirsync.department known using (enterprise_code, dept_code)
      left join differing f using (enterprise_code, dept_code)
@@ -262,8 +262,8 @@ export async function rememberDepartments(
      on conflict (enterprise_code, dept_code) do update
      set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
          closed_at = excluded.closed_at,
-         -- A department that HR opens again may be closed and deleted again, also where nobody has seen it open.
-         deleted_at = case when not excluded.active and excluded.closed_at <= d.deleted_at then d.deleted_at end,
+         -- A department that HR opens again may be closed and deleted again.
+         deleted_at = case when excluded.active then null else d.deleted_at end,
          rejected_run = case when excluded.active = d.active and d.first_missing_at is null
                               and excluded.parent_code is not distinct from d.parent_code then d.rejected_run end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,

@@ -88,26 +88,6 @@ describe('HR’s departments are remembered', () => {
     expect(await only()).toMatchObject({ active: true, closedAt: null, deleted: false, parked: false })
   })
 
-  test('closed once more after its deletion, though nobody has seen it open in between', async () => {
-    await remember(seen('A', { active: false, closedAt: new Date('2026-01-01') }))
-    await set(`deleted_at = '2026-01-03'`)
-    const closed = async (day: string) => {
-      await remember(seen('A', { active: false, closedAt: new Date(day) }))
-      return only()
-    }
-    // HR has only put right when it was closed.
-    expect(await closed('2026-01-02')).toMatchObject({ deleted: true })
-    expect(await closed('2026-01-04')).toMatchObject({ deleted: false })
-  })
-
-  test('deleted when HR lacked them, and closed when it has them again, without saying since when', async () => {
-    await remember(seen('A'), seen('B'))
-    await remember(seen('B'))
-    await set(`deleted_at = now()`)
-    await remember(seen('A', { active: false }), seen('B'))
-    expect((await known()).find(({ deptCode }) => deptCode === 'A')).toMatchObject({ deleted: true })
-  })
-
   test('moved below another one', async () => {
     await remember(seen('A'), seen('B'))
     await remember(seen('A'), seen('B', { parentCode: 'A' }))
