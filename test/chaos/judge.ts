@@ -123,7 +123,7 @@ export interface Verdict {
 }
 
 export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdict> {
-  const { company, platform, db, money } = chaos
+  const { company, platform, db, money, processes } = chaos
   await platform.readCalls()
   const hr = await company.rows()
   const held = (await platform.employees()) as unknown as Map<string, Partial<Person>>
@@ -155,6 +155,7 @@ export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdic
       ...(await undueDeletions(chaos)),
       ...platform.calls.flatMap(call => neverHad(chaos, call)),
       ...ofMoney.filter(breach => !isDoubled(breach)),
+      ...processes.flatMap(({ isOlder, deaths }) => (isOlder ? [] : deaths)),
       ...[...held.keys()].filter(userid => !hr.has(userid)).map(userid => `${userid} is not in HR`),
     ],
   }

@@ -124,6 +124,13 @@ describe('HR’s departments are remembered', () => {
     expect((await known()).find(({ enterpriseCode }) => enterpriseCode === 'C2')?.missingSince).not.toBeNull()
   })
 
+  test('deleted while HR has them closed, also where closed_at is when the row was changed last', async () => {
+    await remember(seen('A', { active: false, closedAt: new Date('2026-01-01') }))
+    await set(`deleted_at = '2026-01-03'`)
+    await remember(seen('A', { active: false, closedAt: new Date('2026-01-04') }))
+    expect(await only()).toMatchObject({ deleted: true })
+  })
+
   test('deleted or parked while HR says nothing new', async () => {
     await remember(seen('A', { active: false }))
     await set('deleted_at = now()')
