@@ -2,8 +2,10 @@ import cron, { type ScheduledTask } from 'node-cron'
 import { ConfigError } from '../src/config.ts'
 import { type ClientBase, type Pool, transaction } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import { Loop } from '../src/lib/loop.ts'
 import { ownZone } from '../src/lib/time-text.ts'
 import { MIRRORS, type Mirror } from '../src/sync/mirror-kind.ts'
+import { ALIVE } from '../src/sync/process.ts'
 import { message } from '../src/texts/message.ts'
 import type { CronJob, JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
@@ -77,19 +79,24 @@ const CLOCK_MS = 1000
 /** A starting process deletes ticks that lie further in the future; clocks that differ by less are tolerated. */
 const TOLERATED_AHEAD = '1 minute'
 
-/** Runs cron jobs. However many processes do so, a tick runs once: in the one that writes its row first. */
+/** Most processes that begin a tick, one after the death of another: what kills them is not to kill every one. */
+const MOST_BEGUN = 3
+
+/**
+ * Runs cron jobs. However many processes do so, a tick runs once, in the one that writes its row first; another one begins it
+ * again only where that one has died of it or meanwhile.
+ */
 export class CronScheduler {
   readonly #options: SchedulerOptions
   readonly #tasks = new Map<CronJob, Task>()
   readonly #running = new Set<Promise<unknown>>()
-  /** Jobs that a person's request has started here and that are still running. */
-  readonly #requested = new Set<string>()
+  /** Jobs that run here outside their times: a person asked for them, or their process died. */
+  readonly #besides = new Set<string>()
   /** The last logged error of each job. */
   readonly #told = new Map<string, { error: string; at: number }>()
-  #isStarted = false
   #watch: NodeJS.Timeout | undefined
   #rescheduling: Promise<void> = Promise.resolve()
-  #serving: Promise<void> = Promise.resolve()
+  #claiming: Loop | undefined
 
   constructor(options: SchedulerOptions) {
     this.#options = options
@@ -109,9 +116,13 @@ export class CronScheduler {
       await this.stop()
       throw error
     }
-    this.#isStarted = true
     this.#watchClock()
-    this.wake()
+    this.#claiming = new Loop({
+      step: () => this.#runBesides(),
+      pauseMs: CLOCK_MS,
+      failed: error => this.#options.logger.debug({ error }, 'could not check for requests of cron jobs'),
+    })
+    this.#claiming.start()
   }
 
   /**
@@ -155,19 +166,16 @@ export class CronScheduler {
 
   /** Checks whether a person has requested to run a job at once (`dirsync.run_schedule`). */
   wake(): void {
-    if (!this.#isStarted) return
-    // One after the other: the second check finds what the first one missed.
-    this.#serving = this.#serving.then(() => this.#serveRequests())
+    this.#claiming?.wake()
   }
 
   /** Stops scheduling and waits for the ticks in progress. */
   async stop(): Promise<void> {
-    this.#isStarted = false
     clearInterval(this.#watch)
     await this.#rescheduling
     for (const { stop } of this.#tasks.values()) await stop()
     this.#tasks.clear()
-    await this.#serving
+    await this.#claiming?.stop()
     await Promise.all(this.#running)
   }
 
@@ -240,35 +248,28 @@ export class CronScheduler {
     return true
   }
 
-  async #serveRequests(): Promise<void> {
+  /** Runs what a person asked for, and what a process had begun that has died since. */
+  async #runBesides(): Promise<void> {
     const { pool, jobs, processId, logger } = this.#options
-    try {
-      // A job that a request started here is not started a second time: that request waits for its end.
-      const free = jobs.map(({ job }) => job).filter(({ name }) => !this.#requested.has(name))
-      const requests = await claimRequests(
-        pool,
-        free.map(({ name }) => name),
-        processId,
-      )
-      for (const { name, due } of requests) {
-        const job = free.find(other => other.name === name)
-        if (!job) continue
-        logger.info({ job: name }, 'running it now, as a person asked')
-        this.#requested.add(name)
-        const tick = this.#run(job, due)
-          .catch((error: Error) =>
-            logger.debug({ job: name, error }, 'could not record the end of a cron job'),
-          )
-          .finally(() => {
-            this.#running.delete(tick)
-            this.#requested.delete(name)
-            this.wake()
-          })
-        this.#running.add(tick)
-      }
-    } catch (error) {
-      // The listener reconnects once the database is back, and then checks again.
-      logger.debug({ error }, 'could not check for requests of cron jobs')
+    // A job that runs here is not begun a second time: its request waits for its end.
+    const free = jobs.map(({ job }) => job).filter(({ name }) => !this.#besides.has(name))
+    const names = free.map(({ name }) => name)
+    const asked = await claimRequests(pool, names, processId)
+    const abandoned = await takeOverTicks(pool, names, processId)
+    for (const { name, due, begun } of [...asked, ...abandoned]) {
+      const job = free.find(other => other.name === name)
+      if (!job) continue
+      if (begun === 1) logger.info({ job: name }, 'running it now, as a person asked')
+      else logger.warn({ job: name, dueAt: due, begun }, 'running it again: the process that ran it is gone')
+      this.#besides.add(name)
+      const tick = this.#run(job, due)
+        .catch((error: Error) => logger.debug({ job: name, error }, 'could not record the end of a cron job'))
+        .finally(() => {
+          this.#running.delete(tick)
+          this.#besides.delete(name)
+          this.wake()
+        })
+      this.#running.add(tick)
     }
   }
 }
@@ -406,13 +407,16 @@ async function claimTick(
   return tick.paused ? 'paused' : 'claimed'
 }
 
+interface BegunTick {
+  name: string
+  due: Date
+  /** How often it has been begun. */
+  begun: number
+}
+
 /** Claims people's requests to run jobs at once, each for exactly one of all processes: its tick is claimed with it. */
-async function claimRequests(
-  db: Pool,
-  jobs: string[],
-  processId: string,
-): Promise<{ name: string; due: Date }[]> {
-  const { rows } = await db.query<{ name: string; due: Date }>(
+async function claimRequests(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
+  const { rows } = await db.query<BegunTick>(
     `with requested as (
        select job, run_requested_at, run_requested_by from dirsync.job_schedule
        where run_requested_at is not null and job = any ($1) for update skip locked
@@ -423,8 +427,21 @@ async function claimRequests(
      insert into dirsync.job_tick (job, due_at, claimed_by, requested_by)
      select job, run_requested_at, $2, run_requested_by from requested
      on conflict do nothing
-     returning job as name, due_at as due`,
+     returning job as name, due_at as due, begun`,
     [jobs, processId],
+  )
+  return rows
+}
+
+/** Claims the latest tick of each job whose process died before it ended. An earlier one has been made up for. */
+async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
+  const { rows } = await db.query<BegunTick>(
+    `update dirsync.job_tick t set claimed_by = $2, begun = begun + 1
+     where job = any ($1) and finished_at is null and begun < $3
+       and due_at = (select max(due_at) from dirsync.job_tick latest where latest.job = t.job)
+       and exists (select from dirsync.process p where p.id = t.claimed_by and not ${ALIVE})
+     returning job as name, due_at as due, begun`,
+    [jobs, processId, MOST_BEGUN],
   )
   return rows
 }

@@ -218,6 +218,51 @@ describe('a tick that was missed while everything was down', () => {
   })
 })
 
+describe('a tick whose process died before it ended', () => {
+  /** Left behind by a process that was last heard of a while ago. */
+  async function begun(times: number, secondsAgo: number): Promise<void> {
+    await database.pool.query(
+      `with died as (
+         insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
+         values (gen_random_uuid(), 'a', 1, '{scheduler}', '1', now() - $2 * interval '1 second') returning id)
+       insert into dirsync.job_tick (job, due_at, claimed_by, begun)
+       select 'a-job', '2021-06-29T00:00:00Z', id, $1 from died`,
+      [times, secondsAgo],
+    )
+  }
+
+  test('is run by one other process', async () => {
+    await begun(1, 60)
+    let runs = 0
+    const run = async () => {
+      runs += 1
+    }
+    await Promise.all([1, 2].map(() => scheduler(job({ run })).start()))
+    expect(await finished(1)).toMatchObject([{ due_at: new Date('2021-06-29T00:00:00Z'), begun: 2 }])
+    expect(runs).toBe(1)
+  })
+
+  test.each([
+    ['one that has killed three', 3, 60, []],
+    ['one whose process lives', 1, 0, []],
+    ['one that has been made up for', 1, 60, ['2022-06-29T00:00:00Z']],
+  ])('is left alone: %s', async (_, times, secondsAgo, later) => {
+    await begun(times, secondsAgo)
+    await database.pool.query(
+      `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
+       select 'a-job', due, gen_random_uuid(), now() from unnest($1::timestamptz[]) due`,
+      [later],
+    )
+    const lines: string[] = []
+    const log = { write: (line: string) => void lines.push(line) }
+    const started = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }), log)
+    await started.start()
+    await started.stop()
+    expect((await ticks()).map(({ error }) => error)).toEqual([null, ...later.map(() => null)])
+    expect(lines.join('')).not.toContain('error')
+  })
+})
+
 test('a process that slept when a tick was due runs it late', async () => {
   let at: Date
   let late: CronScheduler

@@ -8,7 +8,12 @@ import { listOf } from '../endpoint.ts'
 export const Tick = z.object({
   due_at: z.date(),
   claimed_at: z.date().describe('When it began'),
-  finished_at: z.date().nullable().describe('null: it goes on, or its process died'),
+  finished_at: z
+    .date()
+    .nullable()
+    .describe(
+      'null: it goes on. Where its process died, another one begins it again within seconds, twice at most',
+    ),
   error: z.string().nullable(),
   skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
   requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),

@@ -437,7 +437,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Asked to run at once, and not begun yet': '已要求立即执行，尚未开始',
   'The latest ten, the latest first': '最近十次触发，最近的在前',
   'When it began': '开始的时间',
-  'null: it goes on, or its process died': 'null 表示正在执行，或其进程已终止',
+  'null: it goes on. Where its process died, another one begins it again within seconds, twice at most':
+    'null 表示正在执行。若其进程已终止，另一个进程会在数秒内重新执行，至多两次',
   'Why it was left out: the job was paused; null: it ran': '跳过的原因：定时任务已暂停；null 表示已执行',
   'Who asked for it outside the schedule; null: it was due':
     '在定时计划之外要求执行的人；null 表示按计划触发',
