@@ -261,6 +261,20 @@ test('a case that is to be retried waits, and says so, for the decision about th
   await console.pool.query(`delete from dirsync.sync_run where id >= 77`)
 })
 
+test('a case whose retry is requested does not ask for a person until a scheduler has taken it', async () => {
+  const id = await plant('e1')
+  expect(await see(`/cases/${id}`)).toContain('It needs a person')
+  const { run } = (await post(`/api/v1/cases/${id}/retry`)).json()
+  expect((await get(`/api/v1/cases/${id}`)).json()).toMatchObject({ state: 'open', retry_run: run })
+  const body = await see(`/cases/${id}`)
+  expect(body).toContain(
+    `Its retry is requested, and begins once a scheduler takes it. <a href="/runs/${run}">`,
+  )
+  expect(body).not.toContain('It needs a person')
+  await console.pool.query('select dirsync.cancel($1)', [run])
+  expect((await get(`/api/v1/cases/${id}`)).json()).toMatchObject({ retry_run: null })
+})
+
 test('the page of bulk actions says first how one begins, to those who may', async () => {
   const how = 'Select cases in the list, or filter them, and choose what to do.'
   const shown = async (role: 'viewer' | 'reviewer') =>

@@ -172,7 +172,8 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
   const { t } = ask
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
-  const isForAPerson = state === 'open' || state === 'blocked'
+  const isRetried = state === 'retrying' || story.retry_run !== null
+  const isForAPerson = (state === 'open' || state === 'blocked') && !isRetried
   const isOver = state === 'resolved' || state === 'ignored'
   return [
     { text: { soft: joined([term('operation', story.operation), fieldOf(story), whoOf(story)], ' · ') } },
@@ -183,10 +184,10 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       todo: isOver ? null : remedy,
       next: joined(
         [
-          ...(state === 'retrying'
+          ...(isRetried
             ? retryWords(ask, story)
             : [t(`cases.next.${nextOf(story)}`, { key: short(story.blocked_by ?? '') })]),
-          state === 'open' && story.next_retry_at
+          isForAPerson && state === 'open' && story.next_retry_at
             ? asSentence(ask, t('cases.next.unless'), { since: story.next_retry_at })
             : null,
         ],
@@ -204,7 +205,9 @@ function nextOf({ state, entity, operation }: CaseStory) {
 }
 
 /** What a retry waits for, if anything. */
-function retryWords({ t }: Ask, { halt, held_run }: CaseStory): Words[] {
+function retryWords({ t }: Ask, { halt, held_run, retry_run }: CaseStory): Words[] {
+  if (retry_run !== null)
+    return [t('cases.next.requested'), { to: `/runs/${retry_run}`, text: t('common.details') }]
   if (halt !== null) return [t(`cases.next.${halt}`), { to: '/halts', text: t('common.details') }]
   if (held_run === null) return [t('cases.next.retrying')]
   const plan = { to: `/runs/${held_run}/plan`, text: t('runs.look_at_plan') }

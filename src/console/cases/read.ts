@@ -349,6 +349,7 @@ export const CaseStory = DeadLetter.extend({
     .int()
     .nullable()
     .describe('The held run that a retry waits for, as its plan has another HR row of the employee'),
+  retry_run: z.int().nullable().describe('The requested run that will retry it'),
 })
 export type CaseStory = z.infer<typeof CaseStory>
 
@@ -360,28 +361,35 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
   const found = await readCase(db, id)
   if (found === null) return null
   const { enterprise_code: enterpriseCode, entity_key, blocked_by, operation } = found
-  const [others, blocker, { rows: undoable }, { rows: attempts }, { rows: halts }, { rows: held }] =
-    await Promise.all([
-      unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
-      blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
-      db.query<NonNullable<CaseStory['undoable']>>(
-        'select event, until from dirsync.undoable($1) where event is not null',
-        [id],
-      ),
-      db.query<CaseStory['attempts'][number]>(
-        `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
+  const [
+    others,
+    blocker,
+    { rows: undoable },
+    { rows: attempts },
+    { rows: halts },
+    { rows: held },
+    requested,
+  ] = await Promise.all([
+    unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
+    blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
+    db.query<NonNullable<CaseStory['undoable']>>(
+      'select event, until from dirsync.undoable($1) where event is not null',
+      [id],
+    ),
+    db.query<CaseStory['attempts'][number]>(
+      `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
               error
        from dirsync.attempt where enterprise_code = $1 and entity_key = $2 and operation = $3
        order by id desc limit ${ATTEMPTS}`,
-        [enterpriseCode, entity_key, operation],
-      ),
-      // Mirrors are read while HR is away.
-      db.query<Pick<CaseStory, 'halt'>>(
-        `select ${haltWhere(`h.scope in ('*', $1) and not (h.category = 'hr_unavailable' and $2 like 'mirror-%')`)} as halt`,
-        [enterpriseCode, operation],
-      ),
-      db.query<Pick<CaseStory, 'held_run'>>(
-        `select e.held_run from dirsync.employee e
+      [enterpriseCode, entity_key, operation],
+    ),
+    // Mirrors are read while HR is away.
+    db.query<Pick<CaseStory, 'halt'>>(
+      `select ${haltWhere(`h.scope in ('*', $1) and not (h.category = 'hr_unavailable' and $2 like 'mirror-%')`)} as halt`,
+      [enterpriseCode, operation],
+    ),
+    db.query<Pick<CaseStory, 'held_run'>>(
+      `select e.held_run from dirsync.employee e
        join dirsync.pending p on p.operation = $3 and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid
        where $3 = 'update-employee' and e.enterprise_code = $1 and e.userid = $2 and e.status = 'held'
          and p.replan_at is not null
@@ -390,12 +398,18 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
                            and w.enterprise_code = $1 and w.entity_key = $2
                          where r.id = e.held_run
                            and (w.decision_id is not null or r.decided_at is not null))`,
-        [enterpriseCode, entity_key, operation],
-      ),
-    ])
+      [enterpriseCode, entity_key, operation],
+    ),
+    db.query<{ id: number }>(
+      `select id from dirsync.sync_run
+       where kind = 'retry' and state in ('requested', 'planning') and $1::bigint::text = any (keys) order by id limit 1`,
+      [id],
+    ),
+  ])
   const { halt = null } = halts[0] ?? {}
   const { held_run = null } = held[0] ?? {}
-  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run }
+  const retry_run = requested.rows[0]?.id ?? null
+  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run }
 }
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {

@@ -158,6 +158,7 @@ export const cases = {
   'cases.next.awaiting_activation':
     'dirsync checks by itself whether the employee is on the platform by now.',
   'cases.next.blocked': 'It is retried by itself as soon as {key} no longer holds the value.',
+  'cases.next.requested': 'Its retry is requested, and begins once a scheduler takes it.',
   'cases.next.retrying': 'Its retry is under way, or waits for its turn.',
   'cases.next.paused': 'It is retried once someone resumes all calls.',
   'cases.next.halted': 'It is retried once the halt of its work is over.',

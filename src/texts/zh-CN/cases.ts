@@ -152,6 +152,7 @@ export const cases = {
   'cases.next.retry_scheduled': 'dirsync 会自动重试，无需处理。',
   'cases.next.awaiting_activation': 'dirsync 会自动复查该员工是否已在平台激活。',
   'cases.next.blocked': '{key} 不再占用该值后会自动继续。',
+  'cases.next.requested': '已请求重试，待调度进程接手后开始。',
   'cases.next.retrying': '重试正在进行，或等待执行。',
   'cases.next.paused': '有人恢复全部调用后会重试。',
   'cases.next.halted': '相关工作恢复后会重试。',
