@@ -208,15 +208,23 @@ async function sendOnce(
 ): Promise<SendOutcome | null> {
   const sendBefore = Date.now() + SENT_WITHIN_MS
   if (!(await begin())) return null
+  const nothing = { number, receipt: null, platformCode: null, traceId: null, message: null }
+  const unstored = (state: Answer['state'], known: Partial<SendOutcome>): SendOutcome => ({
+    ...nothing,
+    ...known,
+    state: 'unknown',
+    message: message('said.answer_not_stored', { money_state: state, what: ifNotStored }),
+  })
   let answer: Answer
   try {
     answer = { state: 'accepted', receipt: await call({ sendBefore, ...(signal && { signal }) }) }
   } catch (error) {
     const failed = failedAnswer(error, logger)
     if (failed === null) {
-      // A row that cannot be deleted is later found without a sender: unknown, as after any crash.
-      await storePatiently(forget, logger)
-      throw error
+      if (await storePatiently(forget, logger)) throw error
+      // Its row is later found without a sender, as after a crash, so the number is not free.
+      const { platformCode = null, traceId = null } = error as PlatformError
+      return unstored('rejected', { platformCode, traceId })
     }
     answer = failed
   }
@@ -225,20 +233,7 @@ async function sendOnce(
     await journal.storeAnswer(pool, number, answer)
   }, logger)
   logger.info({ number, state: answer.state, isStored }, `${journal.noun} sent`)
-  const outcome = {
-    number,
-    receipt: null,
-    platformCode: null,
-    traceId: null,
-    message: null,
-    ...answer,
-  }
-  if (isStored) return outcome
-  return {
-    ...outcome,
-    state: 'unknown',
-    message: message('said.answer_not_stored', { money_state: answer.state, what: ifNotStored }),
-  }
+  return isStored ? { ...nothing, ...answer } : unstored(answer.state, answer)
 }
 
 /**
