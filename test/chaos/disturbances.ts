@@ -5,6 +5,7 @@ import { accountOf, type Company } from './company.ts'
 import { downFrom, upFrom } from './departments.ts'
 import type { Dice } from './dice.ts'
 import type { Kills } from './kills.ts'
+import type { Mirrored } from './mirrors.ts'
 import type { Money } from './money.ts'
 import { type Fault, LIMIT, type Platform } from './platform.ts'
 import type { Process } from './processes.ts'
@@ -21,6 +22,7 @@ export interface Chaos {
   platform: Platform
   company: Company
   money: Money
+  mirrored: Mirrored
   kills: Kills
   /** dirsync's database, past all links. */
   db: pg.Pool
@@ -427,6 +429,12 @@ function whatPeopleDo(): Disturbance[] {
       },
     },
     { of: 'person', name: 'refund', weight: 4, happen: ({ money }, dice) => money.refund(dice) },
+    {
+      of: 'person',
+      name: 'orders, accounts, taxpayers',
+      weight: 10,
+      happen: ({ mirrored }, dice) => mirrored.change(dice),
+    },
   ]
 }
 

@@ -73,7 +73,7 @@ export async function comeToRest(chaos: Chaos): Promise<Rest> {
     isReached &&= await resting()
   }
   // What is closed is noticed first, and deleted once its time is over.
-  for (const kind of ['departments', 'openids', 'departments']) {
+  for (const kind of ['departments', 'openids', 'departments', 'orders', 'accounts', 'taxpayers']) {
     await db.query('select dirsync.resync($1)', [kind])
     if (kind === 'openids') await sleep(GRACE_S * 1000)
     isReached &&= await resting()
@@ -123,7 +123,7 @@ export interface Verdict {
 }
 
 export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdict> {
-  const { company, platform, db, money, processes } = chaos
+  const { company, platform, db, money, mirrored, processes } = chaos
   await platform.readCalls()
   const hr = await company.rows()
   const held = (await platform.employees()) as unknown as Map<string, Partial<Person>>
@@ -153,6 +153,7 @@ export async function judge(chaos: Chaos, { unexplained }: Rest): Promise<Verdic
       ...unexplained,
       ...atRest,
       ...(await undueDeletions(chaos)),
+      ...(await mirrored.breaches(db)),
       ...platform.calls.flatMap(call => neverHad(chaos, call)),
       ...ofMoney.filter(breach => !isDoubled(breach)),
       ...processes.flatMap(({ isOlder, deaths }) => (isOlder ? [] : deaths)),
@@ -177,7 +178,7 @@ const EXPLAINED = 10
 const TABLES = [
   ...['sync_run', 'planned_work', 'pending', 'employee', 'attempt'],
   ...['dead_letter', 'dead_letter_event', 'command', 'halt', 'refund'],
-  ...['department', 'openid_binding'],
+  ...['department', 'openid_binding', 'payment_order', 'limit_account', 'limit_sub_account', 'taxpayer'],
 ]
 const LAST_CALLS = 40
 

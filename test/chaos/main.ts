@@ -12,6 +12,7 @@ import { Dice } from './dice.ts'
 import { type Chaos, DISTURBANCES, type Disturbance, StaysDisturbed } from './disturbances.ts'
 import { comeToRest, explain, judge, type Rest, type Verdict } from './judge.ts'
 import { type Continued, Kills } from './kills.ts'
+import { MIRROR_SETTINGS, Mirrored } from './mirrors.ts'
 import { Money } from './money.ts'
 import { startPlatform } from './platform.ts'
 import { LAUNCHER, type Process, startProcess } from './processes.ts'
@@ -64,6 +65,7 @@ const SETTINGS = {
   LOG_LEVEL: 'info',
   CONSOLE_PORT: '0',
   NOTIFICATION_PORT: '0',
+  ...MIRROR_SETTINGS,
 }
 const NAMES = [
   ['worker-1', 'worker'],
@@ -101,6 +103,7 @@ interface Figures {
   /** By operation: how many, and of how many the platform says that it carried them out. */
   operations: Record<string, { calls: number; accepted: number }>
   edits: number
+  editsOfMirrored: number
   refunds: number
   runs: number
   endedByThemselves: string[]
@@ -193,10 +196,15 @@ async function deploy(opened: AsyncDisposableStack, over: AbortSignal, isElseCal
   }
   const money = new Money(platform, direct, { folder, runFolder })
   await money.seed()
+  const mirrored = new Mirrored(
+    platform,
+    company.people.map(({ userid }) => userid),
+  )
+  await mirrored.seed(new Dice(seed))
   for (const [name, role] of names) if (!older || !OLDER.includes(name)) await start(name, role)
   const kills = new Kills(db, () => company.people.map(({ userid }) => userid), isElseCalm)
   opened.defer(() => kills.close())
-  return { processes, postgres, hrServer, redis, disk, platform, company, money, kills, db, over }
+  return { processes, postgres, hrServer, redis, disk, platform, company, money, mirrored, kills, db, over }
 }
 
 function isThere(file: string): boolean {
@@ -287,7 +295,7 @@ async function figuresOf(
   rest: Rest,
   verdict: Verdict,
 ): Promise<Figures> {
-  const { platform, kills, processes, company, money, db } = chaos
+  const { platform, kills, processes, company, money, mirrored, db } = chaos
   const { operations } = await platform.statistics()
   const sum = (count: (each: (typeof operations)[string]) => number) =>
     Object.values(operations).reduce((total, each) => total + count(each), 0)
@@ -317,6 +325,7 @@ async function figuresOf(
       ]),
     ),
     edits: company.edits,
+    editsOfMirrored: mirrored.edits,
     refunds: money.count,
     runs: rows[0]?.runs ?? 0,
     endedByThemselves: processes.flatMap(({ deaths }) => deaths),
@@ -365,7 +374,17 @@ function show(figures: Figures): void {
     Object.fromEntries(Object.entries(figures.operations).map(([name, each]) => [name, told(each)])),
   )
   say('in all')
-  for (const name of ['minutes', 'calls', 'edits', 'runs', 'refunds', 'lost', 'doubled', 'wrong'] as const)
+  for (const name of [
+    'minutes',
+    'calls',
+    'edits',
+    'editsOfMirrored',
+    'runs',
+    'refunds',
+    'lost',
+    'doubled',
+    'wrong',
+  ] as const)
     line(name, figures[name])
   line('ended by themselves', figures.endedByThemselves.join(', ') || 'none')
   line('starts refused', figures.refusedToStart)
