@@ -248,21 +248,30 @@ export async function noteMirrorAttempt(
 
 /**
  * Ends a run that has nothing left to read: failed when the platform refused a part or stayed away, or when every enterprise
- * was halted; else done. Null when it is not over.
+ * was halted; else done. Its outcomes count what was given up without being read. Null when it is not over.
  */
 export async function finishMirrorRun(
   db: ClientBase,
   { id }: MirrorRun,
 ): Promise<{ state: 'done' | 'failed'; message: Said | null } | null> {
   const { rows } = await db.query<{ state: 'done' | 'failed'; message: Said | null }>(
-    `update dirsync.sync_run
+    `with ended as materialized (
+       select dirsync.run_result($1) as result
+     ), unread as (
+       select planned - (select coalesce(sum(n::int), 0) from ended, jsonb_each_text(result -> 'outcomes') as o (outcome, n)) as n
+       from dirsync.sync_run where id = $1
+     )
+     update dirsync.sync_run
      set state = case
            when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked') then 'failed'
            when message is not null
                 and not exists (select from dirsync.attempt
                                 where run_id = sync_run.id and outcome in ('in_sync', 'updated')) then 'failed'
            else 'done' end,
-         finished_at = now(), result = dirsync.run_result(id) || coalesce(result, '{}')
+         finished_at = now(),
+         result = ended.result || coalesce(sync_run.result, '{}') || case when unread.n > 0 then jsonb_build_object(
+           'outcomes', ended.result -> 'outcomes' || jsonb_build_object('not_read', unread.n)) else '{}' end
+     from ended, unread
      where id = $1 and state = 'running' and not exists (select from dirsync.mirror_task where run_id = $1)
      returning state, message`,
     [id],

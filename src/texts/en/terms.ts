@@ -118,6 +118,7 @@ export const terms = {
   'outcome.halted': 'halted',
   'outcome.obsolete': 'no longer needed',
   'outcome.replan': 'needs a new plan',
+  'outcome.not_read': 'not read',
   // Jobs, as attempts and cases name them (`operation`).
   'operation.update-employee': 'update employee',
   'operation.delete-department': 'delete department',

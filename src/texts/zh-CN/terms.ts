@@ -103,6 +103,7 @@ export const terms = {
   'outcome.halted': '已停止，未执行',
   'outcome.obsolete': '已无需处理',
   'outcome.replan': '需要重新计划',
+  'outcome.not_read': '未读取',
   // Jobs, as attempts and cases name them (`operation`).
   'operation.update-employee': '更新员工',
   'operation.delete-department': '删除部门',
