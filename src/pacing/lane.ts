@@ -6,8 +6,6 @@ import { type Lateness, Turnstile, type TurnstileClock } from './turnstile.ts'
 
 /** Longest span of slots that one process reserves at a time. */
 const LONGEST_SPAN_MS = 250
-/** … and this many for waiting callers, if they end within a second: at low rates, fewer queries. */
-const FEW_SLOTS = 4
 /** Span reserved while other processes reserve too but no caller waits for it. */
 const SHORT_SPAN_MS = 4
 /** Slots are requested this long, plus the round trip, before the current ones end. */
@@ -122,9 +120,8 @@ export class Lane {
   #missing(): number {
     if (this.#parts.budget) return 1
     const slotsIn = (ms: number) => Math.max(1, Math.floor(ms / this.#spacingMs))
-    const most = Math.max(slotsIn(LONGEST_SPAN_MS), Math.min(FEW_SLOTS, slotsIn(1000)))
     const { waiting, slotsLeft } = this.#turnstile
-    return Math.min(most, Math.max(slotsIn(this.#spanMs), waiting - slotsLeft))
+    return Math.min(slotsIn(LONGEST_SPAN_MS), Math.max(slotsIn(this.#spanMs), waiting - slotsLeft))
   }
 
   #ask(count: number): void {

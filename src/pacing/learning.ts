@@ -15,6 +15,8 @@ interface Moment {
   nowMs: number
   /** Slots reserved in total. */
   leased: number
+  /** Up to when slots are reserved, at the rate as it is. Calls leave at another one only then. */
+  reservedUntilMs: number
 }
 
 /** The rate has to be used for this long, and for this many slots, before it may grow. */
@@ -169,16 +171,18 @@ export class RateLearner {
     const { slots, clock, spacingMs, log } = this.#parts
     try {
       for (let i = 0; i < TRIES; i++) {
+        // With what others have reserved and learnt.
+        this.#note(await this.#ask({ count: 0, spacingMs }))
         if (this.#known === null) return
-        const { version, leased } = this.#known
-        const now = { nowMs: clock.theirs(performance.now()), leased }
+        const { version, leased, startMs: reservedUntilMs } = this.#known
+        const now = { nowMs: clock.theirs(performance.now()), leased, reservedUntilMs }
         const learnt = this.#known.learnt ?? rateAsSet(this.#most, now)
         const next = learn(learnt, event, now, this.#most)
         if (next === learnt) return
         const isKept = await slots.learn(this.#name, version, next)
         if (isKept && learnt.ratePerSecond >= this.#most && this.#warning === 'none') this.#warning = 'due'
-        this.#note(await this.#ask({ count: 0, spacingMs }))
         if (isKept) {
+          this.#note(await this.#ask({ count: 0, spacingMs }))
           const { ratePerSecond: rate, ceiling } = next
           log?.debug({ rate, ceiling, event: event.kind }, 'rate learnt')
           return
@@ -203,7 +207,7 @@ const LOWERED = 0.85
 /** … and after another one so soon that one lowering was not enough. */
 const LOWERED_AGAIN = 0.6
 const AGAIN_WITHIN_MS = 12_000
-/** For this long refusals still concern the rate before: slots reserved at it, and the platform's own counting window. */
+/** For this long refusals still concern the rate before: the platform counts the calls of its window together. */
 const SETTLING_MS = 1000
 /** The ceiling is reached again after this long … */
 const RETURN_MS = 45_000
@@ -219,7 +223,7 @@ const CLOCK_PUT_BACK_MS = 5000
 const LEAST_GROWTH = 0.005
 
 /** Where learning starts. */
-export function initialRate({ nowMs, leased }: Moment): LearntRate {
+export function initialRate({ nowMs, leased }: Pick<Moment, 'nowMs' | 'leased'>): LearntRate {
   return {
     ratePerSecond: START_RATE,
     ceiling: null,
@@ -230,7 +234,7 @@ export function initialRate({ nowMs, leased }: Moment): LearntRate {
 }
 
 /** A rate as it was set, without evidence against it. */
-export function rateAsSet(setRate: number, moment: Moment): LearntRate {
+export function rateAsSet(setRate: number, moment: Pick<Moment, 'nowMs' | 'leased'>): LearntRate {
   return { ...initialRate(moment), ratePerSecond: setRate }
 }
 
@@ -265,7 +269,7 @@ function lowered(
   return {
     ratePerSecond: Math.max(LOWEST_RATE, ratePerSecond * left),
     ceiling: ratePerSecond,
-    loweredAtMs: now.nowMs,
+    loweredAtMs: Math.max(now.nowMs, now.reservedUntilMs),
     changedAtMs: now.nowMs,
     leasedAtChange: now.leased,
   }

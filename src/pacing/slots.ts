@@ -48,7 +48,10 @@ export interface LearntRate {
   ratePerSecond: number
   /** The rate at which calls were last refused; null while searching, or where the rate is as it was set. */
   ceiling: number | null
-  /** When it was last lowered, null if never: refusals of calls sent before are not counted again. */
+  /**
+   * From when on calls leave at a rate that was lowered, null if it never was: a moment ahead, where slots had been reserved.
+   * Refusals of calls sent before are not counted again.
+   */
   loweredAtMs: number | null
   /** When it was last changed. */
   changedAtMs: number

@@ -36,7 +36,7 @@ const rejectedShare = (seconds: Second[]) =>
 
 describe.each(KINDS)('a platform that counts by %s', kind => {
   test.each(LIMITS)('%i calls a second are found, and rarely exceeded', limit => {
-    for (const processes of [1, 4])
+    for (const processes of [1, 4, 8])
       for (const retryAfter of [true, false])
         for (const [latencyMs, jitterMs] of [
           [2, 2],
@@ -118,7 +118,7 @@ test('it is written down far less often than calls are made', () => {
   expect(simulated({ kind: 'sliding-log', limitAt: () => 80 }).writes).toBeLessThan(200)
 })
 
-const now = (nowMs: number) => ({ nowMs, leased: 0 })
+const now = (nowMs: number, reservedUntilMs = nowMs) => ({ nowMs, leased: 0, reservedUntilMs })
 const refused = (sentAtMs: number, acceptedAtMs: number | null = sentAtMs - 1) =>
   ({ kind: 'refused', sentAtMs, acceptedAtMs }) as const
 const before: LearntRate = { ...initialRate(now(0)), ratePerSecond: 100 }
@@ -127,6 +127,13 @@ test('several refusals of calls sent before it was lowered count as one', () => 
   const lowered = learn(before, refused(990), now(1000))
   expect(lowered).toMatchObject({ ratePerSecond: 85, ceiling: 100, loweredAtMs: 1000 })
   expect(learn(lowered, refused(999), now(1010))).toBe(lowered)
+})
+
+test('refusals of calls whose slots were reserved before it was lowered count as one', () => {
+  const lowered = learn(before, refused(990), now(1000, 4000))
+  expect(lowered).toMatchObject({ ratePerSecond: 85, loweredAtMs: 4000, changedAtMs: 1000 })
+  expect(learn(lowered, refused(4900, 3900), now(5000))).toBe(lowered)
+  expect(learn(lowered, refused(5100), now(5200)).ratePerSecond).toBeCloseTo(51)
 })
 
 test('a platform that accepts nothing says nothing of the rate', () => {

@@ -27,7 +27,7 @@ export interface Second {
   rate: number
 }
 
-/** How long slots at the rate before are still used after it changed: what a process has reserved. */
+/** For how long each process has reserved slots for its callers, one at least, and still uses them after the rate has changed. */
 const SPAN_MS = 250
 const STEP_MS = 2000
 
@@ -41,6 +41,7 @@ export function simulate(options: Simulated): { seconds: Second[]; learnt: Learn
   let limit = limitAt(0)
   let platform = createRateLimit(kind, limit, 1000)
   let leased = 0
+  let reservedUntilMs = 0
   let pausedUntil = 0
   let since = { ms: 0, leased: 0, sent: 0 }
   let sent = 0
@@ -83,7 +84,7 @@ export function simulate(options: Simulated): { seconds: Second[]; learnt: Learn
             learn(
               learnt,
               { kind: 'refused', sentAtMs: now, acceptedAtMs: acceptedAt[process] ?? null },
-              { nowMs: answered, leased },
+              { nowMs: answered, leased, reservedUntilMs },
               setRate,
             ),
             answered,
@@ -95,17 +96,26 @@ export function simulate(options: Simulated): { seconds: Second[]; learnt: Learn
   const lease = (now: number) => {
     const spacing = 1000 / learnt.ratePerSecond
     const start = Math.max(now, pausedUntil)
-    const count = Math.max(1, Math.floor(SPAN_MS / spacing))
+    const count = processes * Math.max(1, Math.floor(SPAN_MS / spacing))
     const share = Math.min(1, (options.wantedPerSecond ?? Number.POSITIVE_INFINITY) / learnt.ratePerSecond)
     for (let i = 0; i < count; i++) {
       const at = start + i * spacing
       if (random() < share) agenda.add(at, () => call(Math.floor(random() * processes), at))
     }
     leased += count
+    reservedUntilMs = start + count * spacing
     if (now - since.ms >= Math.max(STEP_MS, 8 * spacing)) {
       const wantedSlots = ((now - since.ms) / 1000) * learnt.ratePerSecond
       if (sent - since.sent >= 0.8 * wantedSlots)
-        update(learn(learnt, { kind: 'used', sinceMs: since.ms }, { nowMs: now, leased }, setRate), now)
+        update(
+          learn(
+            learnt,
+            { kind: 'used', sinceMs: since.ms },
+            { nowMs: now, leased, reservedUntilMs },
+            setRate,
+          ),
+          now,
+        )
       else since = { ms: now, leased, sent }
     }
     agenda.add(start + count * spacing, () => lease(start + count * spacing))
