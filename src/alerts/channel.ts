@@ -96,14 +96,20 @@ export function saysAnswer(settings: Pick<ChannelSettings, 'url' | 'secret'>): (
 const SHORTEST_SECRET = 8
 
 /**
- * Texts that must never be shown, the longest first: signing secret, password, and any part of the address that may
- * be a token.
+ * Texts that must never be shown, the longest first: signing secret, password, also as it is sent, and any part of the
+ * address that may be a token.
  */
 function secretsOf({ url, secret }: Pick<ChannelSettings, 'url' | 'secret'>): string[] {
   const { username, password, pathname, search, searchParams } = new URL(url)
-  const userInfo = password === '' ? [] : [password, decodeURIComponent(password)]
+  const [user, word] = [decoded(username), decoded(password)]
+  const userInfo = [password, word]
   // The user of a mail server is not a secret; that of a webhook may be its token.
-  if (/^https?:/.test(url)) userInfo.push(username, decodeURIComponent(username))
+  if (/^https?:/.test(url)) userInfo.push(username, user)
+  if (username !== '')
+    // HTTP's Basic; SMTP's PLAIN and LOGIN.
+    userInfo.push(
+      ...[`${user}:${word}`, `\0${user}\0${word}`, word].map(text => Buffer.from(text).toString('base64')),
+    )
   const parts = [pathname, search.slice(1), ...pathname.split('/'), ...searchParams.values()]
   const long = parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
   return [...new Set([secret ?? '', ...userInfo, ...long])]

@@ -333,6 +333,8 @@ export function download<
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)
         const ask = kit.askOf(request)
+        // A file is no page whose form can be shown again.
+        if (ask.refused) throw new Problem('not_found')
         kit.look(ask, reply)
         const text = encoded(await lines(ask, asked))
         const disposition = `attachment; filename="${definition.fileName(asked)}"`

@@ -65,6 +65,15 @@ const ANY_MS = 10 * 60_000
 /** Copying all of HR, which takes as long as HR takes. */
 export const COPY_MS = 60 * 60_000
 
+/** How long connecting may take, and the first statement of a connection. */
+const CONNECT_MS = 5000
+
+/**
+ * On many servers any user may create functions in the schema `public`, and one that fits a call better than PostgreSQL's own would be
+ * run with our rights. Our statements name the schema `dirsync`. A statement rather than a start-up option, which poolers refuse.
+ */
+const NOTHING_OF_OTHERS = { text: 'set search_path to pg_catalog, pg_temp', query_timeout: CONNECT_MS }
+
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
  * @param options.timeoutMs longest time to connect and for each statement; default: 5 s to connect, 10 minutes for a statement
@@ -80,7 +89,13 @@ export function createPool(
     // The server may be unable to report its own timeout.
     query_timeout: timeoutMs,
   }
-  const pool = new pg.Pool({ ...connection(url, name), max, query_timeout: ANY_MS, ...timeouts })
+  const pool = new pg.Pool({
+    ...connection(url, name),
+    max,
+    query_timeout: ANY_MS,
+    ...timeouts,
+    onConnect: client => client.query(NOTHING_OF_OTHERS),
+  })
   pool.on('error', error => logger.warn({ error }, 'an idle database connection dropped'))
   // One that breaks while it is handed out emits an event, which ends the process unless it is handled; its statements fail.
   pool.on('connect', client => client.on('error', () => {}))
@@ -89,7 +104,10 @@ export function createPool(
 
 /** A connection outside any pool, for LISTEN and session locks. The caller opens it and handles 'error'. */
 export function createClient(url: string, name: string): pg.Client {
-  return new pg.Client(connection(url, name))
+  const client = new pg.Client(connection(url, name))
+  // Before the caller's first statement, which fails too if this one does.
+  client.once('connect', () => void client.query(NOTHING_OF_OTHERS).catch(() => client.end()))
+  return client
 }
 
 function connection(url: string, name: string) {
@@ -97,7 +115,7 @@ function connection(url: string, name: string) {
     connectionString: url,
     application_name: `dirsync ${name}`,
     types,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5000,
   }

@@ -133,6 +133,15 @@ describe('a refused form', () => {
     'is answered with a page, also where it says to come from %s',
     refused,
   )
+
+  test('reads no file for that, nor does a refused filter of one', async () => {
+    const before = await commands()
+    await refused('/cases.csv')
+    const headers = { cookie, accept: 'text/html' }
+    const { statusCode } = await console.app.inject({ url: '/cases.csv?states=unheard-of', headers })
+    expect(statusCode).toBe(422)
+    expect(await commands()).toBe(before)
+  })
 })
 
 test('a read-only console refuses every change, of an administrator too', async () => {

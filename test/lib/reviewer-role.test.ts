@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createPool, transaction } from '../../src/lib/database.ts'
+import { lockTransaction } from '../../src/lib/advisory-lock.ts'
+import { assertNoPooler, createPool, transaction } from '../../src/lib/database.ts'
 import { migrate } from '../../src/lib/migrate.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -220,6 +222,28 @@ describe('a reviewer', () => {
       client.release(true)
     }
     expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', note: 'r' })
+  })
+
+  test('who may create functions in public, as on many servers, has none of them run as dirsync', async () => {
+    const { name, pool } = await connectAs(store, store.pool, { member: 'dirsync_reviewer' })
+    // PostgreSQL 13 and 14 grant it to everyone, and a server that was upgraded from them keeps that.
+    await store.pool.query(`grant create on schema public to ${name}`)
+    // Each fits a call of dirsync's better than PostgreSQL's own.
+    await pool.query(`
+      create table public.run_as (name name);
+      grant insert on public.run_as to public;
+      create function public.hashtextextended(text, integer) returns bigint language sql as
+        $$ insert into public.run_as values (current_user); select 1::bigint $$;
+      create function public.pg_try_advisory_lock(text) returns boolean language sql as
+        $$ insert into public.run_as values (current_user); select true $$`)
+    const own = poolOf(store.url)
+    const locks = new SessionLocks(store.url, SILENT)
+    onTestFinished(() => locks.close())
+    onTestFinished(() => own.end())
+    await transaction(own, client => lockTransaction(client, { key: 'employee e1' }))
+    await locks.lock('employee e1')
+    await assertNoPooler(store.url)
+    expect((await pool.query('select name from public.run_as')).rows).toEqual([])
   })
 
   test('is served by functions that all fix their search_path, and by none that PUBLIC may call', async () => {

@@ -166,6 +166,26 @@ describe('a mail that is not taken', () => {
     expect(JSON.stringify([failure.message, failure.stack])).not.toContain('wrong-pass-word')
   })
 
+  test('because the server does not know the command, which it quotes with the password in base64: that is not shown', async () => {
+    const server = createServer(socket => {
+      socket.write('220 mail\r\n')
+      socket.on('data', line => {
+        const [command = ''] = String(line).split('\r\n')
+        const hello = /^EHLO/.test(command) ? '250 mail' : `500 unrecognised: ${command}`
+        socket.write(`${hello}\r\n`)
+      })
+      socket.on('error', () => {})
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const failure = await failureOf(channelOf(`smtp://${AUTH}127.0.0.1:${port}?tls=off`))
+    expect(failure.message).toContain('500 unrecognised: AUTH PLAIN …')
+    const sent = Buffer.from(`\0dirsync\0${PASSWORD}`).toString('base64')
+    expect(JSON.stringify([failure.message, failure.stack])).not.toContain(sent)
+  })
+
   test('because the server supports no authentication: refused', async () => {
     const server = await serverOf({ disabledCommands: ['AUTH'], authOptional: true })
     const failure = await failureOf(channelOf(`smtp://${AUTH}127.0.0.1:${server.port}`))

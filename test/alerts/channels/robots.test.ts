@@ -331,4 +331,20 @@ describe('whatever the server does', () => {
     expect(await channel.send(one, 'm-1', patience())).toBe('HTTP 200: thank you')
     expect(receiver.arrivals[0]?.headers).not.toHaveProperty('webhook-signature')
   })
+
+  test.each(['me:p%40ss-w0rd', 'a-token-of-the-receiver:'])(
+    'does not show that %s was quoted',
+    async login => {
+      const receiver = await receiverOf(({ headers }) => [200, JSON.stringify(headers)])
+      const url = `${receiver.origin.replace('http://', `http://${login}@`)}/hook`
+      const answer = await channelAt(receiver.origin, 'webhook', { url, secret: null }).send(
+        one,
+        'm-1',
+        patience(),
+      )
+      const sent = receiver.arrivals[0]?.headers.authorization ?? expect.unreachable()
+      expect(answer).toContain('Basic …')
+      expect(answer).not.toContain(String(sent).slice('Basic '.length))
+    },
+  )
 })
