@@ -121,11 +121,14 @@ interface TriggeredTable {
   schema: string
   name: string
   triggers: string[]
+  /** Whether HR has switched any of them off. */
+  isDisabled: boolean
 }
 
 export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
   const { rows } = await client.query<TriggeredTable>(
-    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers,
+            bool_or(t.tgenabled not in ('O', 'A')) as "isDisabled"
      from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
      join pg_namespace n on n.oid = c.relnamespace
      where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
