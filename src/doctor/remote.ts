@@ -192,7 +192,18 @@ async function examineTrigger(
     ]
   const client = await connectClient(settings.address)
   try {
-    const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
+    const tables = await triggeredTables(client)
+    const namesOf = (some: typeof tables) => some.map(({ schema, name }) => `${schema}.${name}`).join(', ')
+    const names = namesOf(tables)
+    const disabled = namesOf(tables.filter(({ isDisabled }) => isDisabled))
+    if (disabled !== '')
+      return [
+        warning(
+          'trigger',
+          message('doctor.trigger_disabled', { names: disabled }),
+          message('doctor.install_trigger'),
+        ),
+      ]
     if (names === '') return [ok('trigger', message('doctor.no_trigger'))]
     if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
       return [ok('trigger', message('doctor.trigger_heard', { names }))]

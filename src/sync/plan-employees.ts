@@ -244,7 +244,8 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
 
 /**
  * The plan of a `changes` run of the rows that HR's trigger named by user id, in any enterprise. Employees whom HR no longer has
- * are left to a run that reads every row, since only that can tell a leaver from a broken mapping.
+ * are left to a run that reads every row, since only that can tell a leaver from a broken mapping; so are all of them while the
+ * mapping is another than that of the last such run.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planTriggered(
@@ -259,10 +260,15 @@ export async function planTriggered(
   const candidates = changedUserids.flatMap(userid =>
     enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
   )
-  const { fingerprint: mapping } = await hr.inspect()
+  const { fingerprint } = await hr.inspect()
+  const last = await lastFullReading(db, source)
+  // Through another mapping any row may look different, so that none is sent before all of them have been checked.
+  const mapping = last?.mapping === fingerprint ? fingerprint : undefined
   // Missing employees are left to a run that reads every row, whatever the reason.
-  const found = await traced('read HR', () =>
-    hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
+  const found = await traced('read HR', async () =>
+    mapping === undefined
+      ? new Map()
+      : hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
   )
   const inSource = [...found]
     .map(([text, row]) => ({ key: keyOfText(text), row }))

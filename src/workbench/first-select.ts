@@ -195,19 +195,19 @@ function dayExpression({ name, type, shape, values }: HrColumn, dialect: Dialect
   const column = quotedName(name, dialect)
   const stays = () => {
     if (shape === 'moment') return [`${column} >= current_date`, `${column} < '1901-01-01'`]
-    if (NUMBER.test(type))
+    const isNumber = NUMBER.test(type)
+    const none = isNumber ? `${column} = 0` : `trim(${column}) = ''`
+    const isNone = (value: string) => isNumber && Number(value) === 0
+    if (!values.every(value => WHOLE_DAY.test(value.trim()) || isNone(value))) {
+      if (!isNumber) return [none, ...NO_DAYS.map(year => `${column} like '${year}%'`)]
       // Seconds since 1970 are not dates.
-      return [
-        `${column} = 0`,
-        ...(values.every(value => Number(value) < 1e8) ? [`${column} >= 29990101`] : []),
-      ]
-    const none = `trim(${column}) = ''`
-    if (!values.every(value => WHOLE_DAY.test(value.trim())))
-      return [none, ...NO_DAYS.map(year => `${column} like '${year}%'`)]
+      return [none, ...(values.every(value => Number(value) < 1e8) ? [`${column} >= 29990101`] : [])]
+    }
+    const inText = (value: string) => `cast(${value} as ${dialect.nameQuote === '`' ? 'char' : 'varchar'})`
     const digits = (text: string) =>
       ['-', '/', '.'].reduce((all, mark) => `replace(${all}, '${mark}', '')`, text)
-    const today = digits(`cast(current_date as ${dialect.nameQuote === '`' ? 'char' : 'varchar'})`)
-    return [none, `${digits(column)} >= ${today}`, `${column} < '1901'`]
+    const day = isNumber ? inText(column) : digits(column)
+    return [none, `${day} >= ${digits(inText('current_date'))}`, `${isNumber ? day : column} < '1901'`]
   }
   return `case when ${[`${column} is null`, ...stays()].join(' or ')} then 1 else 0 end`
 }

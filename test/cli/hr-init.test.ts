@@ -277,6 +277,15 @@ describe('of HR as others lay it out', () => {
         (array['正式', '试用', '离职', '正式'])[1 + n % 4] as "人员状态",
         (array['9999.12.31', '', '2024.03.31', null])[1 + n % 4] as "最后工作日", now() as "最后修改时间"
       from generate_series(1, 400) n`)
+    await postgres.pool.query(`create table leaving as select 'B' || n as userid, 'Person ' || n as name,
+        (array[0, 20240331, 99991231, to_char(current_date + 30, 'YYYYMMDD')::int])[1 + n % 4] as left_on
+      from generate_series(1, 400) n`)
+  })
+
+  test('a day of leaving that is a number and still to come', async () => {
+    const { code, stderr } = await init(postgres.url, 'leaving', null)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await checked(postgres.url)).toMatchObject({ rows: 400, active: 300 })
   })
 
   test('Kingdee: codes of states and 0/1 for men and women are not guessed, a day that stands for none is', {

@@ -76,6 +76,18 @@ test('the doctor tells that it is installed and heard', async () => {
   })
 })
 
+test('the doctor tells of one that is switched off', async () => {
+  await company.hr.query('alter table person disable trigger all')
+  const { findings } = (await dirsync(['doctor', '--json'], company.settings)).json()
+  await company.hr.query('alter table person enable trigger all')
+  expect(findings).toContainEqual({
+    check: 'trigger',
+    status: 'warning',
+    what: 'public.person: installed, but disabled in HR',
+    remedy: 'Install it again: dirsync hr install-trigger',
+  })
+})
+
 test('a write that changes nothing makes no call', async () => {
   const before = await company.calls()
   await rename('Renamed', `userid = 'e0003'`)

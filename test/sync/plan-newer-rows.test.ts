@@ -177,6 +177,30 @@ describe('with updated_at mapped', () => {
     ])
   })
 
+  test('rows that HR names wait for a run that reads every row while no such run has passed with the mapping', async () => {
+    await inSync()
+    const emptied = under.source(TIMED.replace('mobile', 'null::text as mobile'))
+    await hr(`update person set name = 'other' where userid = 'e4'`)
+    const named = await requestRun(under.store.pool, 'changes', ['e4'], 'trigger')
+    expect(await under.planRequested(named, emptied)).toMatchObject({ state: 'running', planned: 0 })
+    expect(await under.store.rows('select mapping from dirsync.sync_run where id = $1', [named])).toEqual([
+      { mapping: null },
+    ])
+    const full = await until(async () => {
+      const asked = await requestReplan(under.store.pool)
+      return typeof asked === 'number' && asked
+    })
+    expect(await under.planRequested(full, emptied)).toMatchObject({ state: 'source_suspect' })
+    expect(
+      await under.planRequested(
+        await requestRun(under.store.pool, 'changes', [], 'test'),
+        under.source(TIMED),
+      ),
+    ).toMatchObject({
+      plan: { reasons: { changed: 1 } },
+    })
+  })
+
   test('a run reads every row after one was cancelled, however old the rows are that it took back', async () => {
     await inSync()
     await write('e3', `now() - interval '2 hours'`)

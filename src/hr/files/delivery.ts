@@ -12,6 +12,7 @@ import {
   type Folder,
   filesOf,
   incompleteness,
+  isSameTable,
   readFolder,
   type Seen,
 } from './folder.ts'
@@ -174,8 +175,8 @@ export class Deliveries {
     // A dated file is followed by a later one; an older one was there before.
     const isFollowed = ({ file, root }: KeptTable) => {
       const dated = datedName(file.slice(0, file.lastIndexOf('.')))
-      const since = dated?.table === root ? dated.date : ''
-      return files.some(other => other.table === root && (other.dated?.date ?? '') >= since)
+      const since = dated && isSameTable(dated.table, root) ? dated.date : ''
+      return files.some(other => isSameTable(other.table, root) && (other.dated?.date ?? '') >= since)
     }
     const gone = kept && tables && tablesOf(kept, tables).find(table => table.isThere && !isFollowed(table))
     if (gone && folder.files.length > 0) return message('said.file_missing', { file: gone.file })
@@ -322,7 +323,7 @@ function hasTables(kept: Kept | null, wanted: Tables): boolean {
 
 /** Whether the kept table was made from the file's current state, or says why that failed. */
 function isCurrent({ tables }: Kept, { table, state }: DataFile): boolean {
-  const made = tables.filter(({ root }) => root === table)
+  const made = tables.filter(({ root }) => isSameTable(root, table))
   return made.length > 0 && made.every(({ state: then }) => then === state)
 }
 

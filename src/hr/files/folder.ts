@@ -118,17 +118,21 @@ export function datedName(table: string): DataFile['dated'] {
   return { table: table.replace(written, '{latest}'), date: [year, ...rest].join('').padEnd(14, '0') }
 }
 
+/** Whether two names are of the same table: capitals do not count. */
+export function isSameTable(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
 /**
  * The files of some tables. Of files whose names differ only in a date, the latest one is `{latest}`; an older one counts where
  * it is named.
  * @param tables lower-case names; null: all
  */
 export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): DataFile[] {
-  const isOf = (name: string, table: string) => name.toLowerCase() === table
   const latest = files.flatMap(file => {
     const { dated } = file
     if (dated === null) return []
-    const group = files.filter(other => other.dated && isOf(other.dated.table, dated.table.toLowerCase()))
+    const group = files.filter(other => other.dated && isSameTable(other.dated.table, dated.table))
     return group.some(other => (other.dated?.date ?? '') > dated.date)
       ? []
       : [{ ...file, table: dated.table }]
@@ -138,7 +142,7 @@ export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): 
     tables === null
       ? [...files.filter(({ dated }) => dated === null), ...latest]
       : [...tables].flatMap(table => {
-          const exact = all.filter(file => isOf(file.table, table))
+          const exact = all.filter(file => isSameTable(file.table, table))
           // Possibly a sheet of a workbook.
           const ofSheet = ({ format, table: book }: DataFile) =>
             format === 'xlsx' && table.startsWith(`${book.toLowerCase()}_`)
@@ -146,9 +150,7 @@ export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): 
         })
   const unique = [...new Set(wanted)]
   return unique.map(file => {
-    const other = unique.find(
-      ({ name, table }) => name !== file.name && isOf(table, file.table.toLowerCase()),
-    )
+    const other = unique.find(({ name, table }) => name !== file.name && isSameTable(table, file.table))
     if (!other) return file
     const [one = '', two = ''] = [file.name, other.name].sort()
     return { ...file, problem: message('said.files_twice', { file: one, other: two }) }

@@ -3,7 +3,7 @@ import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Message, message, type Said } from '../../texts/message.ts'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
-import type { DataFile } from './folder.ts'
+import { type DataFile, isSameTable } from './folder.ts'
 import type { FilesSettings } from './settings.ts'
 import {
   countRecords,
@@ -92,11 +92,11 @@ async function readInAll(
   await connection.run('use kept')
   const tables: KeptTable[] = []
   for (const file of files) {
-    const known = before?.tables.filter(({ root }) => root === file.table) ?? []
+    const known = before?.tables.filter(({ root }) => isSameTable(root, file.table)) ?? []
     for (const made of await readInFile(connection, file, reading, known)) {
-      const last = known.find(({ name, isThere }) => isThere && name === made.name)
+      const last = known.find(({ name, isThere }) => isThere && isSameTable(name, made.name))
       const isBroken = made.problem !== null && last !== undefined
-      if (isBroken) await carryOver(connection, made.name)
+      if (isBroken) await carryOver(connection, last.name)
       tables.push({
         ...(isBroken ? { ...last, state: made.state, problem: made.problem } : made),
         isNamed: isNamed || known.some(table => table.isNamed),
@@ -104,7 +104,7 @@ async function readInAll(
     }
   }
   for (const table of before?.tables ?? []) {
-    if (files.some(file => file.table === table.root)) continue
+    if (files.some(file => isSameTable(file.table, table.root))) continue
     if (table.isThere) await carryOver(connection, table.name)
     tables.push(table)
   }

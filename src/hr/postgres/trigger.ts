@@ -121,11 +121,14 @@ interface TriggeredTable {
   schema: string
   name: string
   triggers: string[]
+  /** Whether HR has switched any of them off. */
+  isDisabled: boolean
 }
 
 export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
   const { rows } = await client.query<TriggeredTable>(
-    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers,
+            bool_or(t.tgenabled not in ('O', 'A')) as "isDisabled"
      from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
      join pg_namespace n on n.oid = c.relnamespace
      where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
@@ -140,7 +143,7 @@ interface WatchedTable {
   name: string
   /** `pg_class.relkind`: `r` a table, `p` a partitioned one; others cannot have the trigger. */
   kind: string
-  /** The column with the mapping's user ids; null where they come from elsewhere, or are computed. */
+  /** The column with the mapping's user ids; null where they come from elsewhere, are computed, or the table is read twice. */
   useridColumn: string | null
 }
 
@@ -169,6 +172,7 @@ async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Prom
 
 /**
  * The named tables; those that do not exist are left out.
+ * @param names each as often as it is read
  * @param userid the source of the mapping's user ids, by the server's answer
  */
 async function namedTables(
@@ -177,14 +181,15 @@ async function namedTables(
   userid: Pick<pg.FieldDef, 'tableID' | 'columnID'> = { tableID: 0, columnID: 0 },
 ): Promise<WatchedTable[]> {
   const { rows } = await client.query<WatchedTable>(
-    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind,
-            a.attname as "useridColumn"
-     from unnest($1::text[]) as named (name)
+    `select n.nspname as schema, c.relname as name, c.relkind::text as kind,
+            -- Read twice, its rows may also be in those of other employees.
+            case when max(named.reads) = 1 then a.attname end as "useridColumn"
+     from (select name, count(*) as reads from unnest($1::text[]) as n (name) group by name) named
      join pg_class c
        on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
      join pg_namespace n on n.oid = c.relnamespace
      left join pg_attribute a on a.attrelid = c.oid and a.attrelid = $2 and a.attnum = $3
-     where n.nspname <> 'pg_catalog' order by 1, 2`,
+     where n.nspname <> 'pg_catalog' group by 1, 2, 3, a.attname order by 1, 2`,
     [names, userid.tableID, userid.columnID],
   )
   return rows

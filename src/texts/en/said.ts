@@ -862,6 +862,8 @@ export const saidTexts = {
   'doctor.files_polled': 'HR is in files: a new delivery is looked for every {seconds} s',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, but no process listens',
+  'doctor.trigger_disabled': '{names}: installed, but disabled in HR',
+  'doctor.install_trigger': 'Install it again: dirsync hr install-trigger',
   'doctor.start_scheduler':
     'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
   'doctor.not_checked': 'not checked: {reason}',

@@ -867,6 +867,8 @@ export const failures = {
   'doctor.files_polled': '人事数据为文件：每 {seconds} 秒查找一次新交付',
   'doctor.trigger_heard': '{names}：调度进程正在监听',
   'doctor.trigger_unheard': '{names}：已安装，但没有进程监听',
+  'doctor.trigger_disabled': '{names}：已安装，但在人事数据库中被停用',
+  'doctor.install_trigger': '请重新安装：dirsync hr install-trigger',
   'doctor.start_scheduler': '请启动调度进程。如已在运行，HR_DATABASE_URL 不能经过连接池或指向只读副本。',
   'doctor.not_checked': '未检查：{reason}',
   'doctor.because_paused': '未检查：全部调用已暂停',

@@ -230,6 +230,19 @@ describe('while the next delivery is not complete', () => {
     expect(await incomplete(hr, joined)).toBe('the file units.csv, which the last delivery had, is missing')
   })
 
+  test('a file whose name has other capitals than before is the same one', async () => {
+    const hr = await delivered()
+    await hr.deliver('Staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    await unlink(join(hr.folder, 'Staff.csv'))
+    await hr.deliver('staff.csv', 'id,name\n1\n')
+    expect(await incomplete(hr)).toMatch(/line 2 has 1 values/)
+    expect(await found(hr, '1', '2')).toBe(2)
+    await hr.deliver('staff.csv', 'id,name\n1,A\n')
+    expect(await hr.rows(SQL)).toHaveLength(1)
+    expect(await found(hr, '1', '2')).toBe(1)
+  })
+
   test('a folder that cannot be read is no delivery either, in a process that has just begun', async () => {
     const hr = await delivered()
     await hr.deliver('staff.csv', GOOD)

@@ -57,6 +57,20 @@ test.each([
   expect(heard).toEqual([null, null])
 })
 
+test('a table that the mapping reads twice names no row: those of others may change with it', async () => {
+  const { client } = await triggeredHr()
+  const { tables } = await planInstallation(
+    client,
+    {
+      file: 'employees.sql',
+      sql: `select p.userid, coalesce(p.name, same.name) as name
+            from person p left join person same on same.userid = lower(p.userid)`,
+    },
+    null,
+  )
+  expect(tables).toEqual([{ table: '"public"."person"', names: null }])
+})
+
 test('a server that refuses the login for the moment is asked again within seconds', async () => {
   const { url, name } = await triggeredHr()
   const elsewhere = await createTestDatabase()
