@@ -1,4 +1,5 @@
-import cronstrue from 'cronstrue/dist/cronstrue-i18n.js'
+import cronstrue from 'cronstrue'
+import 'cronstrue/locales/zh_CN.js'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { aliveProcesses } from '../../sync/process.ts'
