@@ -293,9 +293,12 @@ describe('of an enterprise that no run has met yet', () => {
   })
 
   test("so are those that HR's trigger names", async () => {
-    await under.hire(4)
+    await under.hire(1)
+    await plan('changes')
+    await under.hire(3, 1)
     expect(await plan('changes', 'e1', 'e2')).toMatchObject({ state: 'running' })
     expect(await pending()).toEqual([
+      { enterprise_code: 'E7', entity_key: 'e0' },
       { enterprise_code: 'E7', entity_key: 'e1' },
       { enterprise_code: 'E8', entity_key: 'e2' },
     ])
