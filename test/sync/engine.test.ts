@@ -575,11 +575,12 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
 
     await company.control('DELETE', 'faults')
     await company.db.query(`select dirsync.resync('changes')`)
+    // Not before the run is planned.
     await until(async () => {
       await hasten()
-      return (await company.db.query('select from dirsync.pending')).rowCount === 0
+      return (await company.onPlatform()).get('e0032')?.dept_code === 'D1'
     })
-    expect((await company.onPlatform()).get('e0032')).toMatchObject({ dept_code: 'D1' })
+    await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
     expect(await spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
   })
 
