@@ -197,7 +197,8 @@ const ENDED_WITHIN = `interval '2 days'`
 
 /**
  * Everything that decisions about messages depend on, at the time of the evaluation. Waiting messages that are not
- * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told.
+ * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told, as does that
+ * of messages that were given up.
  */
 export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
   const names = channels.map(({ settings }) => settings.name)
@@ -242,7 +243,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
             max(waiting) as waiting
      from (select n.alert_id, n.channel, coalesce(m.sent_at, n.at) as at,
                   case when m.id = any ($3) then n.event end as waiting,
-                  case when m.id = any ($3) then null else n.event end as event
+                  case when m.id = any ($3) or m.state = 'given_up' then null else n.event end as event
            from dirsync.alert_notice n
            left join dirsync.alert_message m on m.id = n.message_id
            where n.alert_id = any ($1) and n.channel = any ($2)) n
