@@ -69,6 +69,8 @@ const OLD = {
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
   alert_message: `created_at < now() - interval '30 days'`,
   alert: `ended_at < now() - interval '180 days'`,
+  // No process has had a channel for them for as long as messages wait.
+  notice: `at < now() - interval '1 day'`,
   // They show from where a user has signed in before, and who was signed in when.
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,

@@ -10,7 +10,10 @@ export interface Facts extends Health {
   /** Why work is halted, including a person's pause. */
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
-  /** Kinds of runs, per HR source, whose latest run found the source suspect: that run, and since when all have. */
+  /**
+   * HR sources that the latest run of employees, or of departments, found suspect: that run, and since when all have; `kind`
+   * is that of the first one, so that a full run in between is not told as another problem.
+   */
   suspects: { run: number; kind: string; source: string; message: Said; since: Date }[]
   /**
    * The lowest number of open cases within the last hour, by category; a missing category was at zero at some time.
@@ -57,20 +60,20 @@ function dated<Row extends { since: Date }>(row: Row): Row {
   return { ...row, since: new Date(row.since) }
 }
 
-/** SQL: kinds whose latest run found HR suspect. The condition names the runs that count in the terms of an index. */
+/** SQL: sources that the latest run found suspect. The condition names the runs that count in the terms of an index. */
 const suspectsAmong = (kind: string, condition: string) => `
-    select latest.id as run, latest.kind, s.name as source, coalesce(latest.message, '[]') as message,
+    select latest.id as run, first.kind, s.name as source, coalesce(latest.message, '[]') as message,
            first.finished_at as since
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select id, kind, state, message from dirsync.sync_run r
+    cross join lateral (select id, state, message from dirsync.sync_run r
                         where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
                         order by id desc limit 1) latest
     left join lateral (select id from dirsync.sync_run r
                        where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
                          and state <> 'source_suspect'
                        order by id desc limit 1) right_one on true
-    cross join lateral (select finished_at from dirsync.sync_run r
+    cross join lateral (select kind, finished_at from dirsync.sync_run r
                         where ${condition} and r.hr_source = s.name
                           and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first

@@ -28,7 +28,7 @@ export interface NoticeWay {
 /** By mail where there is an address and a channel for mail, else by a mention in the chat that is set for them; null: not at all. */
 export function noticeWay(
   { mail, mention }: NoticeAddresses,
-  channels: readonly ChannelSettings[],
+  channels: readonly Pick<ChannelSettings, 'name' | 'kind'>[],
 ): NoticeWay | null {
   const post = channels.find(({ kind }) => kind === 'mail')
   if (mail !== null && post) return { by: 'mail', channel: post.name, recipient: mail }
@@ -68,13 +68,28 @@ interface Noted {
   key: string
 }
 
-/** Writes the notices that are due into messages. A person's next message is written once the one before is sent. */
+/**
+ * Writes the notices that are due into messages. A person's next message is written once the one before is sent. Those whom
+ * only a channel of another process reaches are left to it.
+ */
 export async function writeNotices(
   pool: Pool,
   channels: readonly ChannelSettings[],
   consoleUrl: string | null,
 ): Promise<void> {
   await transaction(pool, async client => {
+    const { rows: people } = await client.query<{ name: string }>(
+      'select distinct user_name as name from dirsync.notice',
+    )
+    if (people.length === 0) return
+    const addresses = await readNoticeAddresses(
+      client,
+      people.map(({ name }) => name),
+    )
+    const { rows: known } = await client.query<Pick<ChannelSettings, 'name' | 'kind'>>(
+      'select name, kind from dirsync.alert_channel',
+    )
+    const others = [...addresses].filter(([, to]) => !noticeWay(to, channels) && noticeWay(to, known))
     const { rows } = await client.query<Noted>(
       `select n.id, n.user_name as user, n.event, n.dead_letter_id as case, n.bulk_id as bulk, n.cases, n.actor, n.at,
               u.language, d.category, d.enterprise_code as enterprise, d.entity_key as key
@@ -86,11 +101,11 @@ export async function writeNotices(
          and not exists (select from dirsync.alert_message m
                          where m.state = 'waiting' and split_part(m.channel, '/', 1) = any ($1)
                            and m.channel = split_part(m.channel, '/', 1) || '/' || n.user_name)
+         and n.user_name <> all ($2)
        order by n.id limit ${AT_A_TIME} for update of n skip locked`,
-      [channels.map(({ name }) => name)],
+      [channels.map(({ name }) => name), others.map(([name]) => name)],
     )
     if (rows.length === 0) return
-    const addresses = await readNoticeAddresses(client, [...new Set(rows.map(({ user }) => user))])
     const sender = await senderOf(client)
     for (const noted of rows) {
       const known = addresses.get(noted.user)

@@ -8,6 +8,12 @@ import type { ChannelMessage } from './message.ts'
  * process that takes them. The sender holds a lease; if it dies, another process sends the message again.
  */
 
+/** SQL: no process is sending the message. A lease beyond the longest is from before the clock was put back. */
+export const IS_FREE = `(leased_until is null or leased_until not between now() and now() + interval '1 minute')`
+
+/** SQL: when to try a message has come, or is later than any try, from before the clock was put back. */
+const IS_DUE = `(not_before <= now() or not_before > now() + interval '2 hours')`
+
 /** The stored form of a message: dates have become texts. */
 type Stored<T> = T extends Date
   ? string
@@ -118,8 +124,7 @@ async function add(
 export async function giveUpOld(db: ClientBase): Promise<string[]> {
   const { rows } = await db.query<{ channel: string }>(
     `update dirsync.alert_message set state = 'given_up'
-     where state = 'waiting' and created_at < now() - interval '24 hours'
-       and (leased_until is null or leased_until <= now())
+     where state = 'waiting' and created_at < now() - interval '24 hours' and ${IS_FREE}
      returning channel`,
   )
   return rows.map(({ channel }) => channel)
@@ -145,8 +150,7 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
     `update dirsync.alert_message
      set attempts = attempts + 1, leased_until = now() + $2 * interval '1 ms'
      where id in (select id from dirsync.alert_message
-                  where state = 'waiting' and split_part(channel, '/', 1) = any ($1) and not_before <= now()
-                    and (leased_until is null or leased_until <= now())
+                  where state = 'waiting' and split_part(channel, '/', 1) = any ($1) and ${IS_DUE} and ${IS_FREE}
                   for update skip locked)
      returning id, channel, content, attempts`,
     [channels, leaseMs],

@@ -3,6 +3,7 @@ import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { haltWhere } from '../sync/halts.ts'
 import { type Channel, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
+import { IS_FREE } from './outbox.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
 /*
@@ -103,11 +104,12 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
          as f (rule text, subject text, severity text, facts jsonb, since timestamptz, for_ms float8)
        order by rule, subject, since
      ), kept as (
-       -- While it is pending, what it began with may be over and something later in its place.
+       -- While it is pending, what it began with may be over and something later in its place. Moments of the future are
+       -- from before the clock was put back.
        update dirsync.alert a
        set facts = f.facts, gone_at = null,
            returns = a.returns + case when a.gone_at <= now() - ${GONE_FOR} then 1 else 0 end,
-           since = case a.state when 'pending' then coalesce(f.since, a.since) else a.since end,
+           since = case a.state when 'pending' then coalesce(f.since, least(a.since, now())) else a.since end,
            state = case when a.state = 'firing' or coalesce(f.since, a.since) <= f.long_enough
                    then 'firing' else 'pending' end,
            raised_at = case when a.state = 'firing' then a.raised_at
@@ -127,7 +129,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
        returning *
      ), gone as (
        update dirsync.alert a
-       set gone_at = coalesce(gone_at, now()),
+       set gone_at = least(gone_at, now()),
            state = case when gone_at <= ${OVER_IF_GONE_BY} then 'ended' else 'firing' end,
            ended_at = case when gone_at <= ${OVER_IF_GONE_BY} then gone_at end
        where state = 'firing'
@@ -197,13 +199,14 @@ const ENDED_WITHIN = `interval '2 days'`
 
 /**
  * Everything that decisions about messages depend on, at the time of the evaluation. Waiting messages that are not
- * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told.
+ * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told, as does that
+ * of messages that were given up.
  */
 export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
   const names = channels.map(({ settings }) => settings.name)
   const { rows: takenBack } = await db.query<{ id: number; channel: string }>(
     `select id, channel from dirsync.alert_message
-     where state = 'waiting' and channel = any ($1) and (leased_until is null or leased_until <= now())
+     where state = 'waiting' and channel = any ($1) and ${IS_FREE}
      order by id for update skip locked`,
     [names],
   )
@@ -219,7 +222,8 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
              from dirsync.alert_notice n join dirsync.alert a on a.id = n.alert_id
              where n.message_id = m.id) as about
      from dirsync.alert_message m
-     where state = 'sent' and channel = any ($1) and sent_at > now() - interval '1 hour' order by sent_at`,
+     where state = 'sent' and channel = any ($1) and sent_at between now() - interval '1 hour' and now() + interval '1 minute'
+     order by sent_at`,
     [names],
   )
   const { rows: alerts } = await db.query<RaisedAlert>(
@@ -242,7 +246,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
             max(waiting) as waiting
      from (select n.alert_id, n.channel, coalesce(m.sent_at, n.at) as at,
                   case when m.id = any ($3) then n.event end as waiting,
-                  case when m.id = any ($3) then null else n.event end as event
+                  case when m.id = any ($3) or m.state = 'given_up' then null else n.event end as event
            from dirsync.alert_notice n
            left join dirsync.alert_message m on m.id = n.message_id
            where n.alert_id = any ($1) and n.channel = any ($2)) n

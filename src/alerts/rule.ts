@@ -92,7 +92,9 @@ export function inhibitorOf(
 function extentOf({ facts }: Pick<Cause, 'facts'>): (unknown | undefined)[] {
   const { scope, source, kind } = facts
   // A source that is down halts each of its enterprises, but is one alert.
-  return [scope === '*' || source ? undefined : (scope ?? undefined), source || undefined, kind ?? undefined]
+  // Runs of changes and full runs read the same rows.
+  const rows = kind === 'full' ? 'changes' : (kind ?? undefined)
+  return [scope === '*' || source ? undefined : (scope ?? undefined), source || undefined, rows]
 }
 
 function covers(cause: readonly unknown[], effect: readonly unknown[]): boolean {

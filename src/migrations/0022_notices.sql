@@ -7,7 +7,7 @@ comment on column dirsync.console_user.notice_mention is
   'Whom a chat mentions to tell them, where there is no mail address: channel and id, such as ops:zhang.';
 
 -- What people are to be told. A process writes each into a message within seconds and deletes it here; one for whom
--- there is no address or channel is deleted without.
+-- there is no address or channel is deleted without. Kept for a day at most.
 create table dirsync.notice (
   id             bigint generated always as identity primary key,  -- Number of the notice.
   -- Who is told.

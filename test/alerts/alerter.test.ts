@@ -383,20 +383,31 @@ describe('a channel that is away', () => {
     expect(await events()).toEqual([{ rule: 'tokens', event: 'raised', channel: 'ops' }])
   })
 
-  test('for a day has its message given up, and is told again with the next', async () => {
+  test('for days has its messages given up, and is told at last what still holds', async () => {
     const inbox = await Inbox.open()
     inbox.answer = answers(403)
-    wrong = [finding('tokens')]
+    wrong = [finding('held_run', { subject: '7' })]
     await startProcess([inbox.channel()])
-    await tried()
-    await store.pool.query(`update dirsync.alert_message set created_at = now() - interval '24 hours'`)
-    const states = () => store.rows('select state from dirsync.alert_message order by id')
-    await until(async () => (await store.value('select state from dirsync.alert_message')) === 'given_up')
-    await judged()
-    expect(await states()).toEqual([{ state: 'given_up' }])
+    const inState = async (state: string) => {
+      const of = `select content #>> '{alerts,0,event}' as event from dirsync.alert_message where state = $1 order by id`
+      return (await store.rows<{ event: string }>(of, [state])).map(({ event }) => event)
+    }
+    for (const given of [['raised'], ['raised', 'raised']]) {
+      await tried()
+      await pass(24 * HOUR)
+      await until(async () => (await inState('given_up')).length === given.length)
+      expect(await inState('given_up')).toEqual(given)
+      await judged()
+      expect(await inState('waiting')).toEqual(['raised'])
+    }
     inbox.answer = takes
-    await pass(4 * HOUR)
-    await until(async () => inbox.said.includes('tokens repeated'))
+    await pass(HOUR)
+    await until(async () => (await inState('sent')).length === 1)
+    wrong = []
+    await judged()
+    await pass(61_000)
+    await until(async () => (await inState('sent')).length === 2)
+    expect(await inState('sent')).toEqual(['raised', 'recovered'])
   })
 })
 

@@ -81,6 +81,23 @@ const channelRow = async (name = 'ops') =>
 const itIsTime = () =>
   store.pool.query('update dirsync.alert_message set not_before = now(), leased_until = null')
 
+test('a message does not wait for a clock that was put back to catch up', async () => {
+  const inbox = await Inbox.open()
+  const channel = inbox.channel()
+  await write(channel)
+  const courier = startCourier([channel])
+  await inbox.arrival(1)
+  await until(async () => (await store.value('select state from dirsync.alert_message')) === 'sent')
+  const [id] = await write(channel)
+  await store.pool.query(
+    `update dirsync.alert_message set not_before = now() + interval '1 day', leased_until = now() + interval '1 day'
+     where id = $1`,
+    [id],
+  )
+  courier.wake()
+  expect((await inbox.arrival(2)).id).toBe(String(id))
+})
+
 test('sends what waits, and writes down what the server answered', async () => {
   const inbox = await Inbox.open()
   const channel = inbox.channel()

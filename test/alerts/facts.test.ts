@@ -195,6 +195,21 @@ describe('a source that looks wrong', () => {
     expect(await suspects()).toEqual([])
   })
 
+  test('stays one alert while runs of both kinds find it so', async () => {
+    const plant = (kind: string, state: string) =>
+      plantRun(store, {
+        ...{ kind, state, message: inWords('no rows'), planned_at: new Date(), finished_at: new Date() },
+      })
+    for (const kind of ['changes', 'full', 'changes']) {
+      await plant(kind, 'source_suspect')
+      expect(await rules()).toEqual(['source_suspect changes'])
+    }
+    await plant('full', 'done')
+    await plant('full', 'source_suspect')
+    await plant('changes', 'source_suspect')
+    expect(await rules()).toEqual(['source_suspect full'])
+  })
+
   test('is told by kind', async () => {
     await plantRun(store, {
       ...{

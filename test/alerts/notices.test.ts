@@ -156,6 +156,27 @@ test('no one is told of what they assign to themselves, nor without an address o
   expect(mail.arrivals.length + chat.arrivals.length).toBe(0)
 })
 
+test('what only another process can send is left to it, and keeps no one waiting', async () => {
+  await user('li', { mail: 'li@example.com' })
+  await user('bo', { mention: 'room:bo' })
+  const id = await aCase()
+  await store.pool.query(
+    `insert into dirsync.notice (user_name, event, dead_letter_id, actor)
+     select 'li', 'assigned', $1, 'console:mei' from generate_series(1, 150)`,
+    [id],
+  )
+  await mei().assign(id, 'bo')
+  const { mail, chat, open } = await channels()
+  await transaction(store.pool, client => noteChannels(client, open))
+  const [post, room] = open as [Channel, Channel]
+  startCourier([room])
+  await until(async () => chat.arrivals.length === 1)
+  expect(await store.value('select count(*) from dirsync.notice')).toBe(150)
+  startCourier([post])
+  await until(async () => mail.arrivals.length === 1)
+  expect(mail.arrivals[0]?.to).toEqual(['li@example.com'])
+})
+
 test('a mail that one person’s server refuses is no failure of the channel', async () => {
   await user('li', { mail: 'nobody@example.com' })
   await mei().assign(await aCase(), 'li')

@@ -116,6 +116,16 @@ describe('an alert', () => {
     ])
   })
 
+  test('is raised, and over, in time after the clock was put back', async () => {
+    const pending = finding({ rule: 'role_missing', forMs: 5 * MINUTE })
+    await judge(finding(), pending)
+    await judge(pending)
+    await pass(-24 * 60 * MINUTE)
+    await judge(pending)
+    await pass(5 * MINUTE)
+    expect(await judge(pending)).toEqual(['ended halt*', 'raised role_missing*'])
+  })
+
   test('that comes and goes within a minute is one alert', async () => {
     await judge(finding())
     for (let round = 0; round < 3; round++) {

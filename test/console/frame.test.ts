@@ -272,6 +272,26 @@ test('runs that failed for the same reason are one notice on the overview', asyn
   ])
 })
 
+test('the overview asks about HR that looked wrong until a later run of the same rows', async () => {
+  const { rows } = await console.pool.query<{ id: number }>(`
+    insert into dirsync.sync_run (kind, state, planned_at, finished_at, requested_by) values
+      ('departments', 'source_suspect', now(), now(), 'a test'),
+      ('full', 'source_suspect', now(), now(), 'a test'),
+      ('changes', 'done', now(), now(), 'a test')
+    returning id`)
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.sync_run')
+  })
+  const asked = async () =>
+    [...(await see('viewer', '/overview')).matchAll(/In run (\d+) HR’s data looked wrong/g)].map(
+      ([, id]) => id,
+    )
+  const [departments, full] = rows.map(({ id }) => String(id))
+  expect(await asked()).toEqual([departments])
+  await console.pool.query(`update dirsync.sync_run set state = 'planning' where kind = 'changes'`)
+  expect((await asked()).sort()).toEqual([departments, full].sort())
+})
+
 test('an enterprise whose user ids the platform does not know says so, with the likeliest cause', async () => {
   const hire = (enterprise: string, state: string) =>
     console.pool.query(

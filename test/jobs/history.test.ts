@@ -341,6 +341,22 @@ test('an accepted case of a mirror stays accepted, and one of a payer as long as
   expect(await left('dead_letter', 'entity_key')).toEqual(['pays', 'taxpayers'])
 })
 
+test('what people are to be told goes after a day, where no process has a channel', async () => {
+  await plant(store, 'console_user', { name: 'li', source: 'key', role: 'viewer' })
+  const open = { entity: 'employee', operation: 'update-employee', category: 'no_permission', message: '[]' }
+  await plant(store, 'dead_letter', { ...open, entity_key: 'e1', remedy: '[]' })
+  const dead_letter_id = await store.value('select id from dirsync.dead_letter')
+  const notice = { user_name: 'li', event: 'assigned', dead_letter_id }
+  await plant(
+    store,
+    'notice',
+    { ...notice, actor: 'old', at: ago(1.1) },
+    { ...notice, actor: 'young', at: ago(0.9) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ notice: 1 })
+  expect(await left('notice', 'actor')).toEqual(['young'])
+})
+
 test('sessions and one-time keys go 30 days after their end, tokens after 180, what slows sign-ins at once', async () => {
   await plant(store, 'console_user', { name: 'anna', source: 'key', role: 'viewer' })
   const session = { user_name: 'anna', via: 'key', address: '::1', user_agent: '' }

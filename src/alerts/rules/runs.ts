@@ -51,7 +51,7 @@ export const RUNS = {
     },
   },
 
-  /** The latest run of a kind found HR suspect. Subject: the kind, and the source if HR has several. */
+  /** The latest run found HR suspect. Subject: the kind of the first that did, and the source if HR has several. */
   source_suspect: {
     severity: 'critical',
     meaning:

@@ -209,13 +209,22 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...(no_source > 0 ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
-    ...latest_runs
-      .filter(({ state }) => state === 'source_suspect')
-      .map(run => ({ what: 'suspect', run }) as const),
+    ...suspectAmong(latest_runs).map(run => ({ what: 'suspect', run }) as const),
     ...failedTogether(latest_runs).map(runs => ({ what: 'failed', runs }) as const),
     ...(lesser.length > 0 ? [{ what: 'alerts', alerts: lesser } as const] : []),
     ...(cases > 0 ? [{ what: 'cases', count: cases } as const] : []),
   ]
+}
+
+/** Runs that found HR wrong, without a later one that has read the same rows. */
+function suspectAmong(runs: readonly ListedRun[]): ListedRun[] {
+  const rowsOf = ({ kind, hr_source }: ListedRun) => `${kind === 'full' ? 'changes' : kind} ${hr_source}`
+  const read = runs.filter(({ state }) => state !== 'requested' && state !== 'planning')
+  return read.filter(
+    run =>
+      run.state === 'source_suspect' &&
+      !read.some(later => later.id > run.id && rowsOf(later) === rowsOf(run)),
+  )
 }
 
 /** Failed runs by HR source and reason: one cause needs one remedy. */
