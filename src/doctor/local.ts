@@ -7,7 +7,7 @@ import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
 import { codeOf, databaseTrouble, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
-import { migrationFindings } from '../lib/migrate.ts'
+import { MigrationError, migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
@@ -68,7 +68,13 @@ export async function examineDatabase(
     return { findings: [finding], isReady: false }
   }
   const answers = ok('database', message('doctor.answers', { name: `PostgreSQL ${version}` }))
-  const { missing, hasReviewer } = await migrationFindings(pool)
+  const found = await migrationFindings(pool).catch(error => {
+    if (error instanceof MigrationError) return error
+    throw error
+  })
+  if (found instanceof MigrationError)
+    return { findings: [answers, failed('schema', found.said)], isReady: false }
+  const { missing, hasReviewer } = found
   if (missing.length > 0) {
     const what = message('doctor.database_lacks', { names: missing })
     const remedy = message('doctor.migrate', { command: `${program} migrate` })

@@ -116,18 +116,30 @@ function tableComments(sql: string): string {
 
 /** Names of the migrations that the database still lacks; empty when it is up to date. */
 export async function missingMigrations(pool: Pool): Promise<string[]> {
+  return (await differences(pool)).missing
+}
+
+/** The files that the database lacks, and those that it has and this code does not know. */
+async function differences(pool: Pool): Promise<{ missing: string[]; unknown: string[] }> {
   const files = await migrationFiles()
   const { rows } = await pool.query<{ present: boolean }>(
     `select to_regclass('dirsync.migration') is not null as present`,
   )
-  if (!onlyRow(rows).present) return files
+  if (!onlyRow(rows).present) return { missing: files, unknown: [] }
   const known = await appliedMigrations(pool)
-  return files.filter(file => !known.includes(file))
+  return {
+    missing: files.filter(file => !known.includes(file)),
+    unknown: known.filter(name => !files.includes(name)),
+  }
 }
 
-/** What `migrate` still has to do: files that the database lacks, and whether the reviewer has its rights. */
+/**
+ * What `migrate` still has to do: files that the database lacks, and whether the reviewer has its rights.
+ * @throws MigrationError where it would refuse
+ */
 export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
-  const missing = await missingMigrations(pool)
+  const { missing, unknown } = await differences(pool)
+  assertKnown(unknown)
   if (missing.length > 0) return { missing, hasReviewer: false }
   const { rows } = await pool.query<{ has: boolean }>(
     `select coalesce((select has_table_privilege(oid, 'dirsync.failed_syncs', 'select')
