@@ -25,7 +25,7 @@ import {
   missingAmong,
   NEEDED_ROLES,
 } from '../sync/process.ts'
-import { inWords, message, type Said, saidBy } from '../texts/message.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -54,20 +54,26 @@ export async function examineDatabase(
   { DATABASE_URL: url, embedded }: Config,
   program: string,
 ): Promise<{ findings: CheckResult[]; isReady: boolean }> {
-  let version: string
+  let server: { version: string; isReadOnly: boolean }
   try {
-    const { rows } = await pool.query<{ server_version: string }>('show server_version')
-    version = onlyRow(rows).server_version
+    const { rows } = await pool.query<typeof server>(
+      `select current_setting('server_version') as version,
+              current_setting('transaction_read_only') = 'on' as "isReadOnly"`,
+    )
+    server = onlyRow(rows)
     await assertNoPooler(url)
   } catch (error) {
     const { what, remedy } = databaseTrouble(error)
     const finding =
-      error instanceof PoolerError
-        ? failed('database', inWords(error.message))
-        : failed('database', what, remedy)
+      error instanceof PoolerError ? failed('database', error.said) : failed('database', what, remedy)
     return { findings: [finding], isReady: false }
   }
-  const answers = ok('database', message('doctor.answers', { name: `PostgreSQL ${version}` }))
+  const name = `PostgreSQL ${server.version}`
+  if (server.isReadOnly) {
+    const finding = failed('database', message('doctor.read_only', { name }), message('doctor.make_writable'))
+    return { findings: [finding], isReady: false }
+  }
+  const answers = ok('database', message('doctor.answers', { name }))
   const found = await migrationFindings(pool).catch(error => {
     if (error instanceof MigrationError) return error
     throw error

@@ -102,6 +102,20 @@ test('a schema that this version cannot continue from is not called up to date',
   ])
 })
 
+test('a database that takes no writes is named, and the platform is not blamed for it', async () => {
+  const url = `${deployment.own.url}?options=-cdefault_transaction_read_only%3Don`
+  const { failed, findings } = await examine({ DATABASE_URL: url })
+  expect(failed.filter(({ check }) => check !== 'queue')).toEqual([
+    {
+      check: 'database',
+      status: 'failed',
+      what: expect.stringMatching(/^PostgreSQL \S+ is read-only, as a replica is$/),
+      remedy: 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
+    },
+  ])
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'platform', status: 'warning' }))
+})
+
 test('a signature of another algorithm is found, with the one that the platform accepts', async () => {
   await using platform = await PlatformUnderTest.start({ signAlgorithm: 'sha512' })
   const settings = {

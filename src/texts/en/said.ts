@@ -783,6 +783,8 @@ export const saidTexts = {
   'doctor.rename_it': 'Rename it.',
   'doctor.meant': 'Did you mean {setting}?',
   'doctor.remove_it': 'Remove it, or correct its name.',
+  'doctor.read_only': '{name} is read-only, as a replica is',
+  'doctor.make_writable': 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
   'doctor.database_lacks': 'the database lacks {names}',
   'doctor.migrate': '{command} brings it up to date, and so does every start.',
   'doctor.no_reviewer': 'the role dirsync_reviewer is missing or may not read failed_syncs',

@@ -795,6 +795,8 @@ export const failures = {
   'doctor.rename_it': '请改用新名称。',
   'doctor.meant': '您是否想写 {setting}？',
   'doctor.remove_it': '请将其删除，或更正名称。',
+  'doctor.read_only': '{name} 处于只读状态（例如为备库）',
+  'doctor.make_writable': '请让 DATABASE_URL 指向主库，或关闭 default_transaction_read_only。',
   'doctor.database_lacks': '数据库缺少 {names}',
   'doctor.migrate': '{command} 可将其更新，每次启动也会更新。',
   'doctor.no_reviewer': '角色 dirsync_reviewer 不存在，或无权读取 failed_syncs',
