@@ -50,7 +50,10 @@ async function migrationFiles(): Promise<string[]> {
 async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
   const { rowCount: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
   // "if not exists" would need the right to create schemas even where the schema exists.
-  if (schemas === 0) await client.query('create schema dirsync')
+  if (schemas === 0) {
+    await assertEncoding(client)
+    await client.query('create schema dirsync')
+  }
   await client.query(`create table if not exists dirsync.migration (
     name text primary key, applied_at timestamptz not null default now())`)
   const known = await appliedMigrations(client)
@@ -61,6 +64,13 @@ async function bringUpToDate(client: PoolClient, files: string[]): Promise<Migra
     applied.push(name)
   }
   return { applied, reviewerStatements: await grantReviewer(client) }
+}
+
+/** Any other encoding lacks characters of names, and of texts. */
+async function assertEncoding(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`select current_setting('server_encoding') as name`)
+  const { name } = onlyRow(rows)
+  if (name !== 'UTF8') throw new MigrationError(message('said.schema_encoding', { name }))
 }
 
 async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {

@@ -655,6 +655,8 @@ export const saidTexts = {
   'said.table_in_use': 'a table is in use for longer than 5 s; try again at a quieter time',
   'said.schema_before_release':
     'a version from before the first release made this schema, and nothing upgrades it. In a trial: remove .dirsync. Else stop every dirsync, settle the refunds and top-ups that are requested or unknown, save the tables dirsync.refund and dirsync.topup, run "drop schema dirsync cascade", then migrate again, and load both tables back before anything is sent: they are what keeps money from moving twice',
+  'said.schema_encoding':
+    "the database's encoding is {name}, not UTF8: create it again with “create database NAME encoding 'UTF8' template template0”",
   'said.schema_newer': 'a newer dirsync migrated this database ({names}): upgrade this installation',
   'said.migration_failed': 'migration {name} failed and was rolled back: {words}',
   'said.migration_locked':
