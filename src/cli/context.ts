@@ -132,7 +132,7 @@ function closedBySignal(settings: AsyncDisposable): Disposable {
   const end = () => {
     void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => program.exit(130))
   }
-  for (const signal of STOP_SIGNALS) program.once(signal, end)
+  for (const signal of STOP_SIGNALS) program[signal === 'SIGHUP' ? 'on' : 'once'](signal, end)
   return {
     [Symbol.dispose]() {
       for (const signal of STOP_SIGNALS) program.off(signal, end)

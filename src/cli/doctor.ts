@@ -6,7 +6,7 @@ import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
 import { FailedError, saidOf } from './failure.ts'
-import { said, say, speak } from './language.ts'
+import { said, say, shellLanguage, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -50,7 +50,7 @@ async function examineAll(): Promise<{ findings: CheckResult[]; language: Langua
     checked = checkSettings()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { findings: settingsFailures(error, env), language: 'en' }
+    return { findings: settingsFailures(error, env), language: shellLanguage() }
   }
   // Problems are reported as findings; the log would repeat them.
   const logger = createLogger({ level: 'silent', pretty: false })

@@ -57,7 +57,8 @@ export function exitCodeOf(error: unknown): number {
   return WRONG_USE.has(codeOf(error)) ? 2 : 1
 }
 
-export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** The last one comes when the terminal is closed, and from a shell often twice. */
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 let early: Promise<void> | undefined
 
@@ -74,7 +75,7 @@ export function stopSignal(): Promise<void> {
     const stop = () => {
       for (const signal of STOP_SIGNALS) {
         program.off(signal, stop)
-        program.once(signal, () => program.exit(1))
+        program.on(signal, () => signal === 'SIGHUP' || program.exit(1))
       }
       resolve()
     }

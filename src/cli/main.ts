@@ -1,19 +1,25 @@
 import { expectStop } from './failure.ts'
 import { runProgram } from './program.ts'
 
-// The reader of the output may have closed it (`| head`). The command then ends as if it was told to stop, and closes
-// what it has opened.
-let isUnheard = false
+// The reader of the output may have closed it (`| head`), or its disk be full. The command then ends as if it was told to
+// stop, and closes what it has opened.
+let unheard: 'closed' | 'failed' | null = null
 process.stdout.on('error', error => {
-  if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
-  if (!isUnheard) process.emit('SIGTERM', 'SIGTERM')
-  isUnheard = true
+  if (unheard) return
+  unheard = (error as NodeJS.ErrnoException).code === 'EPIPE' ? 'closed' : 'failed'
+  if (unheard === 'failed') {
+    process.stderr.write(`dirsync: ${error.message}\n`)
+    process.exitCode = 1
+  }
+  process.emit('SIGTERM', 'SIGTERM')
 })
+// What is said beside the result may go unheard; the work goes on.
+process.stderr.on('error', () => {})
 
 // As the first process of a container it would otherwise not hear a stop that comes so early, and be killed at work.
 if (process.argv[2] === 'start') expectStop()
 
 const code = await runProgram(process.argv.slice(2))
-process.exitCode = isUnheard ? 0 : code
+if (unheard !== 'failed') process.exitCode = unheard === 'closed' ? 0 : code
 // Anything that a stop had to abandon must not keep the process alive: its work is in the outbox.
 setTimeout(() => process.exit(), 500).unref()

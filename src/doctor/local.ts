@@ -7,7 +7,7 @@ import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
 import { codeOf, databaseTrouble, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
-import { migrationFindings } from '../lib/migrate.ts'
+import { MigrationError, migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
@@ -25,7 +25,7 @@ import {
   missingAmong,
   NEEDED_ROLES,
 } from '../sync/process.ts'
-import { inWords, message, type Said, saidBy } from '../texts/message.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -54,21 +54,33 @@ export async function examineDatabase(
   { DATABASE_URL: url, embedded }: Config,
   program: string,
 ): Promise<{ findings: CheckResult[]; isReady: boolean }> {
-  let version: string
+  let server: { version: string; isReadOnly: boolean }
   try {
-    const { rows } = await pool.query<{ server_version: string }>('show server_version')
-    version = onlyRow(rows).server_version
+    const { rows } = await pool.query<typeof server>(
+      `select current_setting('server_version') as version,
+              current_setting('transaction_read_only') = 'on' as "isReadOnly"`,
+    )
+    server = onlyRow(rows)
     await assertNoPooler(url)
   } catch (error) {
     const { what, remedy } = databaseTrouble(error)
     const finding =
-      error instanceof PoolerError
-        ? failed('database', inWords(error.message))
-        : failed('database', what, remedy)
+      error instanceof PoolerError ? failed('database', error.said) : failed('database', what, remedy)
     return { findings: [finding], isReady: false }
   }
-  const answers = ok('database', message('doctor.answers', { name: `PostgreSQL ${version}` }))
-  const { missing, hasReviewer } = await migrationFindings(pool)
+  const name = `PostgreSQL ${server.version}`
+  if (server.isReadOnly) {
+    const finding = failed('database', message('doctor.read_only', { name }), message('doctor.make_writable'))
+    return { findings: [finding], isReady: false }
+  }
+  const answers = ok('database', message('doctor.answers', { name }))
+  const found = await migrationFindings(pool).catch(error => {
+    if (error instanceof MigrationError) return error
+    throw error
+  })
+  if (found instanceof MigrationError)
+    return { findings: [answers, failed('schema', found.said)], isReady: false }
+  const { missing, hasReviewer } = found
   if (missing.length > 0) {
     const what = message('doctor.database_lacks', { names: missing })
     const remedy = message('doctor.migrate', { command: `${program} migrate` })

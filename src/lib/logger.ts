@@ -37,8 +37,14 @@ export function createLogger(options: {
   }
   const { stderr } = io()
   const isTerminal = stderr.isTTY === true
-  if (!(options.pretty ?? isTerminal))
-    return pino(settings, stderr === process.stderr ? pino.destination({ fd: 2, sync: true }) : stderr)
+  if (!(options.pretty ?? isTerminal)) {
+    const lines = stderr === process.stderr ? pino.destination({ fd: 2, sync: true }) : stderr
+    // A log that cannot be written, as on a full disk, ends no process: lines wait until there is room.
+    return pino(
+      settings,
+      lines.on('error', () => {}),
+    )
+  }
   const destination = new Writable({
     // Anything on the line, such as a progress bar, is drawn again after the message.
     write(chunk, _encoding, done) {

@@ -50,7 +50,10 @@ async function migrationFiles(): Promise<string[]> {
 async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
   const { rowCount: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
   // "if not exists" would need the right to create schemas even where the schema exists.
-  if (schemas === 0) await client.query('create schema dirsync')
+  if (schemas === 0) {
+    await assertEncoding(client)
+    await client.query('create schema dirsync')
+  }
   await client.query(`create table if not exists dirsync.migration (
     name text primary key, applied_at timestamptz not null default now())`)
   const known = await appliedMigrations(client)
@@ -61,6 +64,13 @@ async function bringUpToDate(client: PoolClient, files: string[]): Promise<Migra
     applied.push(name)
   }
   return { applied, reviewerStatements: await grantReviewer(client) }
+}
+
+/** Any other encoding lacks characters of names, and of texts. */
+async function assertEncoding(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`select current_setting('server_encoding') as name`)
+  const { name } = onlyRow(rows)
+  if (name !== 'UTF8') throw new MigrationError(message('said.schema_encoding', { name }))
 }
 
 async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {
@@ -116,18 +126,30 @@ function tableComments(sql: string): string {
 
 /** Names of the migrations that the database still lacks; empty when it is up to date. */
 export async function missingMigrations(pool: Pool): Promise<string[]> {
+  return (await differences(pool)).missing
+}
+
+/** The files that the database lacks, and those that it has and this code does not know. */
+async function differences(pool: Pool): Promise<{ missing: string[]; unknown: string[] }> {
   const files = await migrationFiles()
   const { rows } = await pool.query<{ present: boolean }>(
     `select to_regclass('dirsync.migration') is not null as present`,
   )
-  if (!onlyRow(rows).present) return files
+  if (!onlyRow(rows).present) return { missing: files, unknown: [] }
   const known = await appliedMigrations(pool)
-  return files.filter(file => !known.includes(file))
+  return {
+    missing: files.filter(file => !known.includes(file)),
+    unknown: known.filter(name => !files.includes(name)),
+  }
 }
 
-/** What `migrate` still has to do: files that the database lacks, and whether the reviewer has its rights. */
+/**
+ * What `migrate` still has to do: files that the database lacks, and whether the reviewer has its rights.
+ * @throws MigrationError where it would refuse
+ */
 export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
-  const missing = await missingMigrations(pool)
+  const { missing, unknown } = await differences(pool)
+  assertKnown(unknown)
   if (missing.length > 0) return { missing, hasReviewer: false }
   const { rows } = await pool.query<{ has: boolean }>(
     `select coalesce((select has_table_privilege(oid, 'dirsync.failed_syncs', 'select')

@@ -100,6 +100,10 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
       'dirsync: LOG_LEVEL 的值为 "loud"，但应为以下之一：trace、debug、info、warn、error、silent',
       '',
     ])
+    const examined = await run(['doctor'], { ...settings, PLATFORM_RATE_LIMIT: 'fast' })
+    expect(examined.stdout).toMatch(
+      /PLATFORM_RATE_LIMIT 的值为 "fast"，但应为数字，或为 auto\n +→ \p{Script=Han}/u,
+    )
   })
 
   test('users, tokens and what the platform is asked for are shown without a word of English', async () => {

@@ -87,6 +87,35 @@ test.each([
   expect(found?.what).toMatch(what)
 })
 
+test('a schema that this version cannot continue from is not called up to date', async () => {
+  await using own = await createTestDatabase()
+  const settings = { DATABASE_URL: own.url }
+  await dirsync(['migrate'], { ...deployment.settings, ...settings })
+  await own.pool.query(`insert into dirsync.migration values ('9999_newer.sql')`)
+  const { findings } = await examine(settings)
+  expect(findings.filter(({ check }) => check === 'schema')).toEqual([
+    {
+      check: 'schema',
+      status: 'failed',
+      what: 'a newer dirsync migrated this database (9999_newer.sql): upgrade this installation',
+    },
+  ])
+})
+
+test('a database that takes no writes is named, and the platform is not blamed for it', async () => {
+  const url = `${deployment.own.url}?options=-cdefault_transaction_read_only%3Don`
+  const { failed, findings } = await examine({ DATABASE_URL: url })
+  expect(failed.filter(({ check }) => check !== 'queue')).toEqual([
+    {
+      check: 'database',
+      status: 'failed',
+      what: expect.stringMatching(/^PostgreSQL \S+ is read-only, as a replica is$/),
+      remedy: 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
+    },
+  ])
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'platform', status: 'warning' }))
+})
+
 test('a signature of another algorithm is found, with the one that the platform accepts', async () => {
   await using platform = await PlatformUnderTest.start({ signAlgorithm: 'sha512' })
   const settings = {

@@ -17,3 +17,10 @@ test.each([
   })
   expect(await answer.json()).toMatchObject({ code })
 })
+
+test('a terminal that is closed ends it in order, however often it tells', async () => {
+  await using emulator = spawnDirsync(['emulator', '--port', '0', '--appid', 'app1', '--secret', 'secret'])
+  await emulator.waitForLine(/^emulator listens on /)
+  process.kill(emulator.pid, 'SIGHUP')
+  expect(await emulator.kill('SIGHUP')).toEqual({ code: 0, signal: null })
+})

@@ -391,6 +391,15 @@ test('an unknown command is refused with one sentence by the process', async () 
   expectRefusal(await dirsyncProcess(['plann']), /unknown command 'plann'.*\n.*plan/)
 })
 
+test('output that cannot be written, as on a full disk, fails with one sentence; without stderr the exit code remains', () => {
+  const launcher = join(import.meta.dirname, '../../bin/dirsync')
+  const run = (command: string) =>
+    spawnSync('sh', ['-c', command, launcher], { encoding: 'utf8', env: { PATH: process.env.PATH } })
+  const unwritten = run('"$0" --help >/dev/full')
+  expect(unwritten).toMatchObject({ status: 1, stderr: expect.stringMatching(/^dirsync: ENOSPC: .*\n$/) })
+  expect(run('"$0" plann 2>/dev/full').status).toBe(2)
+})
+
 function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: RegExp): void {
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(sentence)

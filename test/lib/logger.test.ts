@@ -1,6 +1,17 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+
+test('a log on a full disk ends no process', () => {
+  const script = `
+    import { createLogger } from './src/lib/logger.ts'
+    const logger = createLogger({ level: 'info', pretty: false })
+    for (const line of ['a', 'b']) logger.info(line)
+    console.log('went on')`
+  const command = '"$0" --input-type=module -e "$1" 2>/dev/full'
+  const { stdout } = spawnSync('sh', ['-c', command, process.execPath, script], { encoding: 'utf8' })
+  expect(stdout).toBe('went on\n')
+})
 
 /** Logs in a process of its own, since loggers write to standard error itself. */
 async function logged(lines: string): Promise<Record<string, unknown>[]> {

@@ -55,6 +55,28 @@ describe('migrate', () => {
     )
   })
 
+  test('refuses a database in which not every name can be written, before it makes anything', async () => {
+    const { pool: admin, url } = await emptyDatabase()
+    const name = `latin_${process.pid}`
+    await admin.query(
+      `create database ${name} encoding 'LATIN1' locale 'C' locale_provider libc template template0`,
+    )
+    const pool = createPool(Object.assign(new URL(url), { pathname: name }).href, {
+      max: 1,
+      name,
+      logger: SILENT,
+    })
+    try {
+      await expect(migrate(pool)).rejects.toThrow(
+        /^the database's encoding is LATIN1, not UTF8: create it again/,
+      )
+      expect((await pool.query(`select from pg_namespace where nspname = 'dirsync'`)).rowCount).toBe(0)
+    } finally {
+      await pool.end()
+      await admin.query(`drop database ${name}`)
+    }
+  })
+
   test.each([
     ['0001_directory.sql', '0002_platform.sql'],
     ['0001_runs.sql', '0002_employees.sql'],

@@ -655,6 +655,8 @@ export const saidTexts = {
   'said.table_in_use': 'a table is in use for longer than 5 s; try again at a quieter time',
   'said.schema_before_release':
     'a version from before the first release made this schema, and nothing upgrades it. In a trial: remove .dirsync. Else stop every dirsync, settle the refunds and top-ups that are requested or unknown, save the tables dirsync.refund and dirsync.topup, run "drop schema dirsync cascade", then migrate again, and load both tables back before anything is sent: they are what keeps money from moving twice',
+  'said.schema_encoding':
+    "the database's encoding is {name}, not UTF8: create it again with “create database NAME encoding 'UTF8' template template0”",
   'said.schema_newer': 'a newer dirsync migrated this database ({names}): upgrade this installation',
   'said.migration_failed': 'migration {name} failed and was rolled back: {words}',
   'said.migration_locked':
@@ -783,6 +785,8 @@ export const saidTexts = {
   'doctor.rename_it': 'Rename it.',
   'doctor.meant': 'Did you mean {setting}?',
   'doctor.remove_it': 'Remove it, or correct its name.',
+  'doctor.read_only': '{name} is read-only, as a replica is',
+  'doctor.make_writable': 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
   'doctor.database_lacks': 'the database lacks {names}',
   'doctor.migrate': '{command} brings it up to date, and so does every start.',
   'doctor.no_reviewer': 'the role dirsync_reviewer is missing or may not read failed_syncs',

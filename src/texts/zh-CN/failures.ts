@@ -677,6 +677,8 @@ export const failures = {
   'said.table_in_use': '有表被占用超过 5 秒；请在空闲时重试',
   'said.schema_before_release':
     '此数据库结构由首个发布版之前的版本创建，无法升级。试用时：请删除 .dirsync。否则请停止全部 dirsync，查清状态为 requested 或 unknown 的退款和充值，保存表 dirsync.refund 和 dirsync.topup，执行 "drop schema dirsync cascade"，然后重新迁移，并在发送任何数据之前恢复这两张表：它们确保资金不会重复发送',
+  'said.schema_encoding':
+    "数据库的编码为 {name}，而不是 UTF8：请用 “create database NAME encoding 'UTF8' template template0” 重新创建",
   'said.schema_newer': '此数据库已由更新版本的 dirsync 迁移（{names}）：请升级此安装',
   'said.migration_failed': '迁移 {name} 失败并已回滚：{words}',
   'said.migration_locked':
@@ -795,6 +797,8 @@ export const failures = {
   'doctor.rename_it': '请改用新名称。',
   'doctor.meant': '您是否想写 {setting}？',
   'doctor.remove_it': '请将其删除，或更正名称。',
+  'doctor.read_only': '{name} 处于只读状态（例如为备库）',
+  'doctor.make_writable': '请让 DATABASE_URL 指向主库，或关闭 default_transaction_read_only。',
   'doctor.database_lacks': '数据库缺少 {names}',
   'doctor.migrate': '{command} 可将其更新，每次启动也会更新。',
   'doctor.no_reviewer': '角色 dirsync_reviewer 不存在，或无权读取 failed_syncs',
