@@ -43,8 +43,9 @@ Examples:
         ...{ port, host, appId: appid, appSecret, signAlgorithm, strict, data },
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
+      const told = stopSignal()
       print(said(message('said.emulator_listens', { address: emulator.url, id: appid })))
-      await stopSignal()
+      await told
       await emulator.close()
     })
 }

@@ -74,8 +74,9 @@ export function stopSignal(): Promise<void> {
   return new Promise(resolve => {
     const stop = () => {
       for (const signal of STOP_SIGNALS) {
-        program.off(signal, stop)
+        // In this order: without a listener even for a moment, the next signal would kill.
         program.on(signal, () => signal === 'SIGHUP' || program.exit(1))
+        program.off(signal, stop)
       }
       resolve()
     }
