@@ -5,14 +5,15 @@ import { programTags } from './test/helpers/programs.ts'
 /**
  * Tests that one does not wait for: whole deployments whose processes are killed, lose their databases or are looked at from
  * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs;
- * those that start many processes, or many engines that read HR's files.
+ * those that start many processes, or many engines that read HR's files; what every kind of HR server must do.
  */
 const LONG = [
-  'test/hostile/{canaries,money-canaries}.test.ts',
+  'test/hostile/{canaries,event-streams,money-canaries,slow-callers}.test.ts',
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
-  'test/{alerts/kill,alerts/lost-process,console/auth/slowing,helpers/programs,jobs/operated-service}.test.ts',
+  'test/{alerts/kill,alerts/lost-process,console/auth/{password,slowing},helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,queue/topologies,sync/account-probe,sync/plan-beside-workers}.test.ts',
-  'test/{cli/account,cli/doctor,cli/runs,hr/files/contract,hr/files/deliveries,sync/dry-run,sync/passed-plan,sync/interrupted-upgrade,sync/fail-over}.test.ts',
+  'test/{cli/account,cli/doctor,cli/hr-check,cli/hr-init,cli/runs,sync/dry-run,sync/passed-plan,sync/interrupted-upgrade,sync/fail-over}.test.ts',
+  'test/hr/{{files,mysql,postgres}/contract,files/deliveries,postgres/attacks}.test.ts',
 ]
 
 /**
