@@ -58,7 +58,8 @@ async function interrupted(url: string, after = Number.POSITIVE_INFINITY) {
     this: pg.Client,
     ...given: unknown[]
   ) {
-    const [text, values] = given as [string, unknown]
+    const [asked, values] = given as [string | pg.QueryConfig, unknown]
+    const text = typeof asked === 'string' ? asked : asked.text
     const statements = Array.isArray(values) ? [text] : statementsOf(text)
     const left = after - seen.length
     seen.push(...statements)

@@ -191,7 +191,7 @@ describe('halts', () => {
     const page = await newPage({ role: 'viewer' })
     await company.db.query(
       `insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
-       values (gen_random_uuid(), 'old-host', 17, '{worker}', '0.0.9', now() + interval '1 minute'),
+       values (gen_random_uuid(), 'old-host', 17, '{worker}', '0.0.9', now() + interval '14 seconds'),
               (gen_random_uuid(), 'dead-host', 18, '{worker}', '0.0.9', now() - interval '5 minutes')`,
     )
     await page.goto('/halts')
