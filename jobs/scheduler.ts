@@ -437,10 +437,12 @@ async function claimRequests(db: Pool, jobs: string[], processId: string): Promi
 async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
   const { rows } = await db.query<BegunTick>(
     `update dirsync.job_tick t set claimed_by = $2, begun = begun + 1
-     where job = any ($1) and finished_at is null and begun < $3
-       and due_at = (select max(due_at) from dirsync.job_tick latest where latest.job = t.job)
+     -- One index look-up for each: it is asked every second, among the ticks of a day.
+     from unnest($1::text[]) as j (job)
+     cross join lateral (select due_at from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
+     where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
        and exists (select from dirsync.process p where p.id = t.claimed_by and not ${ALIVE})
-     returning job as name, due_at as due, begun`,
+     returning t.job as name, t.due_at as due, begun`,
     [jobs, processId, MOST_BEGUN],
   )
   return rows
