@@ -402,8 +402,9 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     ),
     db.query<{ id: number }>(
       `select id from dirsync.sync_run
-       where kind = 'retry' and state in ('requested', 'planning') and $1::bigint::text = any (keys) order by id limit 1`,
-      [id],
+       where kind = 'retry' and state in ('requested', 'planning') and $1::bigint::text = any (keys)
+         and $2 <> 'resolved' order by id limit 1`,
+      [id, found.state],
     ),
   ])
   const { halt = null } = halts[0] ?? {}
