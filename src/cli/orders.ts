@@ -160,13 +160,9 @@ function printOrders(orders: PaymentOrder[]): void {
     { title: columnTitle('created'), of: row => shortTime(row.create_time) },
     { title: columnTitle('user'), of: row => row.userid, gives: true },
     { title: columnTitle('subject'), of: row => row.subject, gives: true, spare: true },
-    { title: columnTitle('paid'), of: row => amountText(row.pay_amount, row.assetCode), align: 'right' },
-    {
-      title: columnTitle('refunded'),
-      of: row => amountText(row.refund_amount, row.assetCode),
-      align: 'right',
-    },
-    { title: columnTitle('asset'), of: row => row.assetCode, spare: true },
+    { title: columnTitle('paid'), of: row => amountText(row.pay_amount, null), align: 'right' },
+    { title: columnTitle('refunded'), of: row => amountText(row.refund_amount, null), align: 'right' },
+    { title: columnTitle('asset'), of: row => row.assetCode },
     { title: columnTitle('status'), of: row => stateText('payment_order_status', row.status), gives: true },
   ])
 }

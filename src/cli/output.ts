@@ -163,7 +163,7 @@ export interface Column<Row> {
   gives?: true
   /** Left out if the table is wider than the terminal. */
   spare?: true
-  /** Never cut, however narrow the terminal: what another command takes. */
+  /** Never cut, however narrow the terminal: what another command takes. Nor are figures, which are aligned to the right. */
   whole?: true
   /** Adds colour to the finished cell. */
   paint?(cell: string, row: Row): string
@@ -199,7 +199,7 @@ export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = t
 /**
  * The columns that fit: spare ones are dropped if necessary, then the widest shrink, beginning with those that give.
  */
-function fitted<C extends { width: number; gives?: true; spare?: true; whole?: true }>(
+function fitted<C extends Pick<Column<never>, 'align' | 'gives' | 'spare' | 'whole'> & { width: number }>(
   wanted: C[],
   room: number,
 ): C[] {
@@ -210,7 +210,10 @@ function fitted<C extends { width: number; gives?: true; spare?: true; whole?: t
     if (spare < 0) break
     columns.splice(spare, 1)
   }
-  for (const yielding of [columns.filter(column => column.gives), columns.filter(column => !column.whole)])
+  for (const yielding of [
+    columns.filter(column => column.gives),
+    columns.filter(column => !column.whole && column.align !== 'right'),
+  ])
     while (total(columns) > room) {
       const [widest] = yielding.filter(({ width }) => width > LEAST).sort((a, b) => b.width - a.width)
       if (!widest) break

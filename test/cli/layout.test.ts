@@ -43,16 +43,16 @@ describe('a table', () => {
     expect(table(columns, rows, 30).split('\n')[1]).toBe('   1  short  a text that is r…')
   })
 
-  test('never cuts a number that another command takes', () => {
+  test('never cuts a number that another command takes, nor a figure', () => {
     const orders: Column<Row>[] = [
       { title: 'NUMBER', of: () => 'demo-application-1001', whole: true },
       { title: 'NAME', of: () => 'a name as long as that', gives: true },
-      { title: 'PAID', of: () => '876.71 of third-party assets', align: 'right' },
+      { title: 'PAID', of: () => '123,456,789.01', align: 'right' },
     ]
     const [, line = ''] = table(orders, rows, 50).split('\n')
-    expect(line).toMatch(/^ {2}demo-application-1001 .*…$/)
+    expect(line).toMatch(/^ {2}demo-application-1001 .*… {2}123,456,789\.01$/)
     expect(line.length).toBeLessThanOrEqual(50)
-    expect(table(orders, rows, 30)).toContain('demo-application-1001')
+    expect(table(orders, rows, 30)).toMatch(/demo-application-1001 .* 123,456,789\.01/)
   })
 
   test('leaves spare columns out where there is no room', () => {

@@ -75,8 +75,8 @@ async function control(path: string, body: unknown) {
 test('payment orders of some days are listed with what their states mean', async () => {
   const list = await dirsync('orders', 'list', '--from', '2024-11-03', '--to', '2024-11-03')
   expect(list).toMatchObject({ code: 0, stderr: '' })
-  expect(list.stdout).toMatch(/TRADE NO +CREATED +USER +PAID +REFUNDED +STATUS\n/)
-  expect(list.stdout).toMatch(/8000000000000125 +2024-11-03 +e10172 +126\.10 points +0 points +3 payment com/)
+  expect(list.stdout).toMatch(/TRADE NO +CREATED +USER +PAID +REFUNDED +ASSET +STATUS\n/)
+  expect(list.stdout).toMatch(/8000000000000125 +2024-11-03 +e10172 +126\.10 +0 +POINT +3 payment com/)
   expect(list.stdout).toContain('5 in all.')
   expect(wideLines(list.stdout)).toEqual([])
 })
