@@ -57,6 +57,8 @@ export interface Claim {
   isHeld: boolean
   /** … with this hash; null where HR has none. */
   heldHash: string | null
+  /** It was rejected, and where an update without an answer has moved the employee is not known. */
+  lostMove: boolean
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
   /** Per sent field, the hash of the platform's value before. */
@@ -172,6 +174,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        ${mapping} as mapping,
        coalesce(e.active, true) as active,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
+       coalesce(e.rejected and e.moving_to is not null, false) as "lostMove",
        e.acknowledged_hash as "acknowledgedHash",
        coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
        coalesce((select jsonb_agg(jsonb_build_object(
