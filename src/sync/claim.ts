@@ -109,23 +109,24 @@ export function blocksOf(enterpriseCode: string, userid: string): string {
     where f.enterprise_code = ${enterpriseCode}), '[]')`
 }
 
+/** The latest by number: the database's clock may have been put back since. */
 const LATEST_MAPPING = `(select r.mapping from dirsync.sync_run r
         where r.mapping is not null and r.state in ('running', 'done')
-        order by r.planned_at desc limit 1)`
+        order by r.id desc limit 1)`
 
 /** For each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever is later. */
 const MAPPINGS = `mappings as materialized (
   select s.enterprise_codes,
          (select r.mapping
-          from ((select mapping, planned_at from dirsync.sync_run
+          from ((select mapping, id from dirsync.sync_run
                  where hr_source = s.name and mapping is not null and state in ('running', 'done')
-                 order by planned_at desc limit 1)
+                 order by id desc limit 1)
                 union all
-                (select mapping, planned_at from dirsync.sync_run
+                (select mapping, id from dirsync.sync_run
                  where hr_source = '' and mapping is not null and state in ('running', 'done')
                    and position(' ' || s.name || '=' in ' ' || mapping) > 0
-                 order by planned_at desc limit 1)) r
-          order by r.planned_at desc limit 1) as mapping
+                 order by id desc limit 1)) r
+          order by r.id desc limit 1) as mapping
   from dirsync.hr_source s
 ), `
 
