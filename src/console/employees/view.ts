@@ -121,6 +121,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
+          // The end of the halt alone does not send what a cancelled run has left.
+          what: employee.pending.length === 0 ? t('employees.now.waiting.plan') : null,
           todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },

@@ -123,3 +123,17 @@ test('the command that ends a pause is drawn as a command', async () => {
   expect(body).toContain('Let them go on with <code>dirsync resume</code>.')
   expect(body).not.toContain('`dirsync resume`')
 })
+
+test('one whose work was taken back during a pause is not left to the end of the pause', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash) values ('back', gen_random_uuid());
+    delete from dirsync.halt`)
+  await console.pool.query(`select dirsync.pause('looks wrong')`)
+  await console.pool.query(
+    `insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'back', 3)`,
+  )
+  const WAITS = 'There is no work in the outbox. Sync now, or wait for the next run.'
+  expect(await pageOf('back')).not.toContain(WAITS)
+  await console.pool.query('delete from dirsync.pending')
+  expect(await pageOf('back')).toContain(WAITS)
+})
