@@ -272,7 +272,7 @@ export async function compare(
             (select coalesce(sum(n), 0)::int from ${tally} t
              where source = 'employee' and state not in ('left', 'vanished'))
               - (select count(*)::int from ${employees} e
-                 where e.held_run is not null and e.held_gone and not e.rejected) as known,
+                 where e.held_run is not null and e.held_gone and e.status = 'held') as known,
             (select count(*)::int from difference where active and counted is not true) as joining,
             (select count(*)::int from difference where counted and active is not true) as parting,
             (select count(*)::int from difference

@@ -63,6 +63,7 @@ export const EmployeeStory = z.object({
           decided_by: z.string().nullable(),
           decided_at: z.string().nullable(),
           approved: z.boolean().describe('Approved, and the scheduler has yet to send it'),
+          rejected: z.boolean().describe('false: it waits for a decision, or for a plan after one'),
           reason: z.string().nullable(),
           gone: z
             .enum(['left', 'vanished'])
@@ -136,6 +137,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
                                            'decided_at', coalesce(d.decided_at, r.decided_at),
                                            'approved', c.approved and c.state in ('requested', 'planning'),
+                                           'rejected', e.rejected,
                                            'reason', case when d.id is null then r.decision_reason else d.why end,
                                            'gone', case when not e.held_gone then null
                                                         when e.held_hash is null then 'vanished' else 'left' end)

@@ -160,7 +160,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         : [chip, notice(ask, 'warn', status)]
     case 'left':
     case 'vanished':
-      if (record?.held) return [chip, rejectedNotice(ask, employee)]
+      if (record?.held)
+        return [chip, record.held.rejected ? rejectedNotice(ask, employee) : heldNotice(ask, employee)]
       return [chip, ...(first ? ofCase : [notice(ask, 'info', status)])]
     case 'unknown':
       return employee.hr === 'absent'

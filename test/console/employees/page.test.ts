@@ -49,6 +49,12 @@ test('one who has left by a held plan is not said to be active', async () => {
   expect(await stepsOf('leaver')).toEqual(['scope_left', 'checked_held'])
   expect(await stepsOf('lost')).toEqual(['scope_vanished', 'checked_held'])
   expect(await pageOf('lost')).not.toContain('HR has the employee as active')
+  // Nor is the change of one whom no other plan has seen said to be rejected.
+  await console.pool.query(
+    `insert into dirsync.employee (userid, held_run, held_hash, held_gone) values ('newcomer', 8, gen_random_uuid(), true)`,
+  )
+  expect(await stepsOf('newcomer')).toEqual(['scope_left', 'checked_held'])
+  expect(await pageOf('newcomer')).toContain('Waiting for the decision about run 8')
 })
 
 test('one in an approved plan that no scheduler has begun to send waits for that, not for another plan', async () => {
