@@ -201,8 +201,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'How many of an approved part are undecided again, as its run was cancelled':
     '已批准的部分中，因其任务取消而重新待审批的行数',
   'Of those that are not: rows by reason': '其余的行，按原因',
-  'Rows by changed field; null: HR has not been read for all of them':
-    '行数，按变更字段；null 表示未读完所有行的人事数据',
+  'Rows by field that changes or breaks a rule; null: HR has not been read for all of them':
+    '行数，按变更或不合规则的字段；null 表示未读完所有行的人事数据',
   'The 50 with most rows, at least': '至少为行数最多的 50 个部门',
   'From department to department, as departments': '按部门调动，范围与 `departments` 相同',
   'The department that they leave': '调出部门',
