@@ -100,7 +100,14 @@ export const EmployeeStory = z.object({
       }),
     )
     .describe('Those of the employee, and of the enterprise about a withheld field; open ones first'),
-  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
+  bindings: z.array(
+    z.object({
+      seller_appid: z.string(),
+      open_userid: z.string(),
+      bound_at: z.date(),
+      doubted: z.boolean().describe('From a backup: the next run of open ids asks for it again'),
+    }),
+  ),
   payment_orders: z
     .array(
       z.object({
@@ -173,7 +180,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
          order by state in ('resolved', 'ignored'), entity = 'enterprise', id desc`,
       ),
       read<EmployeeStory['bindings'][number]>(
-        `select seller_appid, open_userid, bound_at from dirsync.openid_binding
+        `select seller_appid, open_userid, bound_at, doubted from dirsync.openid_binding
          where enterprise_code = $1 and userid = $2 order by seller_appid`,
       ),
       latestOrdersOf(db, key, ORDERS),
