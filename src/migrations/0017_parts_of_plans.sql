@@ -609,9 +609,12 @@ where e.held_run is not null
                     and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid and not w.active));
 alter table dirsync.employee rename column status to was;
 alter table dirsync.employee add column status text not null generated always as (
-  case when held_run is not null and not rejected then 'held'
+  case when held_run is not null and not rejected
+            -- Whom only a held plan knows, and as one who has left, was never in service.
+            and not (held_gone and source_hash is null and vanished_at is null and platform_state = 'unknown')
+         then 'held'
        when held_run is not null and not held_gone then 'rejected'
-       -- A held run that is left here was rejected, and held_gone is true. Without one it means nothing.
+       -- With a held run that is left here, held_gone is true. Without one it means nothing.
        when vanished_at is not null or held_run is not null and held_hash is null then 'vanished'
        when not active or held_run is not null then 'left'
        when acknowledged_hash = source_hash then 'in_sync'
@@ -622,7 +625,8 @@ alter table dirsync.employee add column status text not null generated always as
        else 'waiting' end) stored;
 comment on column dirsync.employee.status is
   'How the employee stands, for every screen, list and figure. held: HR has another row, which waits for a '
-  'decision about held_run; rejected: a person rejected it; vanished, left: as HR says, rejected or not; '
+  'decision about held_run; rejected: a person rejected it; vanished, left: as HR says, rejected or not, or by the '
+  'held plan that was the first to see the employee; '
   'in_sync: the platform confirmed every field; awaiting_activation: not yet on the platform; accepted: it '
   'differs, and a person ignored that; dead_lettered: a field or the whole is in review; waiting: to be sent.';
 -- No trigger sees that a generated value has changed.

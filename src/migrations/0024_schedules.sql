@@ -2,6 +2,11 @@
 drop index dirsync.sync_run_success;
 create index sync_run_success on dirsync.sync_run (kind, hr_source, finished_at) where state = 'done';
 
+-- The latest plan is that of the latest run, also where the clock was put back.
+drop index dirsync.sync_run_mapping;
+create index sync_run_mapping on dirsync.sync_run (id desc)
+  where mapping is not null and state in ('running', 'done');
+
 -- No scheduler runs a job that is switched off: a request for it would wait for ever.
 create or replace function dirsync.run_schedule(job text) returns timestamptz
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

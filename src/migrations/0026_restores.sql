@@ -12,6 +12,10 @@ comment on column dirsync.employee.acknowledged_hash is
 create index employee_doubted on dirsync.employee (userid)
   where acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff' and status in ('waiting', 'held');
 
+alter table dirsync.openid_binding add column doubted boolean not null default false;
+comment on column dirsync.openid_binding.doubted is
+  'The database was restored since, and the account may have been replaced meanwhile: the next run of open ids asks for it again.';
+
 -- pg_restore makes the table anew, a copied database has another number, another server another identifier, and a replica that
 -- takes over or a recovery to a point in time begins a new timeline.
 create function dirsync.incarnation() returns text
@@ -45,6 +49,7 @@ begin
                                then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end,
       acknowledged = '{}', overwritten = '{}'
   where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}';
+  update dirsync.openid_binding b set doubted = true where not b.doubted;
   -- Executions that this database no longer knows may still be under way.
   perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);
   perform set_config('dirsync.actor', 'restore', true);

@@ -9,7 +9,13 @@ const OPERATION = 'assets/limit/enterprise/get'
 
 /** Limit accounts and their sub-accounts (section 4.9): one call returns all of an enterprise. */
 export class AccountReader implements MirrorReader {
-  async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
+  async plan(db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
+    for (const table of ['limit_account', 'limit_sub_account'])
+      await db.query(
+        `update dirsync.${table} set gone_at = now(), changed_at = now()
+         where gone_at is null and enterprise_code <> all ($1)`,
+        [enterpriseCodes],
+      )
     const tasks = enterpriseCodes.map(enterpriseCode => ({
       enterpriseCode,
       part: '',

@@ -17,7 +17,10 @@ export interface MirrorWorkDependencies {
 
 /** One mirror: what to read, how, and where to store it. */
 export interface MirrorReader {
-  /** @param now the run's time: what "today" means to it */
+  /**
+   * What is to be read; marks what is no longer asked for as gone.
+   * @param now the run's time: what "today" means to it
+   */
   plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan>
   operation(task: MirrorTask): string
   /** Reads the current page of a task. @throws PlatformError */

@@ -27,7 +27,14 @@ export class TaxpayerReader implements MirrorReader {
     this.#identifiers = identifiers
   }
 
-  async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
+  async plan(db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
+    await db.query(
+      `update dirsync.taxpayer set gone_at = now(), changed_at = now()
+       where gone_at is null
+         and not (enterprise_code = any ($1)
+                  and lower(identifier) = any (select lower(asked) from unnest($2::text[]) as i (asked)))`,
+      [enterpriseCodes, this.#identifiers],
+    )
     const tasks = enterpriseCodes.flatMap(enterpriseCode =>
       this.#identifiers.flatMap(identifier =>
         NATURES.map(detail => ({ enterpriseCode, part: identifier, entityKey: identifier, detail })),

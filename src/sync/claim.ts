@@ -57,6 +57,8 @@ export interface Claim {
   isHeld: boolean
   /** … with this hash; null where HR has none. */
   heldHash: string | null
+  /** It was rejected, and where an update without an answer has moved the employee is not known. */
+  lostMove: boolean
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
   /** Per sent field, the hash of the platform's value before. */
@@ -107,23 +109,24 @@ export function blocksOf(enterpriseCode: string, userid: string): string {
     where f.enterprise_code = ${enterpriseCode}), '[]')`
 }
 
+/** The latest by number: the database's clock may have been put back since. */
 const LATEST_MAPPING = `(select r.mapping from dirsync.sync_run r
         where r.mapping is not null and r.state in ('running', 'done')
-        order by r.planned_at desc limit 1)`
+        order by r.id desc limit 1)`
 
 /** For each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever is later. */
 const MAPPINGS = `mappings as materialized (
   select s.enterprise_codes,
          (select r.mapping
-          from ((select mapping, planned_at from dirsync.sync_run
+          from ((select mapping, id from dirsync.sync_run
                  where hr_source = s.name and mapping is not null and state in ('running', 'done')
-                 order by planned_at desc limit 1)
+                 order by id desc limit 1)
                 union all
-                (select mapping, planned_at from dirsync.sync_run
+                (select mapping, id from dirsync.sync_run
                  where hr_source = '' and mapping is not null and state in ('running', 'done')
                    and position(' ' || s.name || '=' in ' ' || mapping) > 0
-                 order by planned_at desc limit 1)) r
-          order by r.planned_at desc limit 1) as mapping
+                 order by id desc limit 1)) r
+          order by r.id desc limit 1) as mapping
   from dirsync.hr_source s
 ), `
 
@@ -172,6 +175,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        ${mapping} as mapping,
        coalesce(e.active, true) as active,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
+       coalesce(e.rejected and e.moving_to is not null, false) as "lostMove",
        e.acknowledged_hash as "acknowledgedHash",
        coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
        coalesce((select jsonb_agg(jsonb_build_object(

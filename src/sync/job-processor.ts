@@ -36,7 +36,7 @@ import {
   unfinished,
   unsent,
 } from './outcome.ts'
-import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
+import { bindOpenid, type HrRow, locateRejected, reconcileEmployee } from './reconcile-employee.ts'
 import { RowReader } from './row-reader.ts'
 import { runSpan } from './run-trace.ts'
 import type { RunLimits } from './safety.ts'
@@ -276,12 +276,15 @@ export class JobProcessor {
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (key.operation === 'bind-openid')
         return { result: await bindOpenid(employee, row, key.detail, platform) }
-      if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash)))
+      if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash))) {
+        if (claimed.lostMove && row !== 'duplicate' && sourceHash === claimed.heldHash)
+          return { result: await locateRejected(employee, claimed, platform) }
         // If the row is the one of the held plan, worker and plan agree: replan without counting it.
         return (claimed.isHeld && sourceHash === claimed.heldHash) ||
           (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
           ? { result: unfinished('replan', atOnce(claimed)) }
           : { result: planNeverMatches(claimed) }
+      }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
       const note = (sending: Sending) => noteSending(this.#deps.pool, employee, claimed.execution, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }

@@ -112,14 +112,14 @@ export async function lockWorkOfCases(db: ClientBase, ids: number[]): Promise<vo
   )
 }
 
-/** Employees in service × merchant applications ($1) without a binding and without a case about it. */
+/** Employees in service × merchant applications ($1) without a binding, or with one from a backup, and without a case about it. */
 const UNBOUND = `
   select e.enterprise_code, e.userid, s.appid
   from dirsync.employee e cross join unnest($1::text[]) as s (appid)
   where e.active and e.vanished_at is null and e.platform_state = 'in_service'
     and not exists (select from dirsync.openid_binding b
                     where b.enterprise_code = e.enterprise_code and b.userid = e.userid
-                      and b.seller_appid = s.appid)
+                      and b.seller_appid = s.appid and not b.doubted)
     and not exists (select from dirsync.dead_letter d
                     where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
                       and d.operation = 'bind-openid' and d.field = s.appid and d.state <> 'resolved'

@@ -272,7 +272,7 @@ export async function compare(
             (select coalesce(sum(n), 0)::int from ${tally} t
              where source = 'employee' and state not in ('left', 'vanished'))
               - (select count(*)::int from ${employees} e
-                 where e.held_run is not null and e.held_gone and not e.rejected) as known,
+                 where e.held_run is not null and e.held_gone and e.status = 'held') as known,
             (select count(*)::int from difference where active and counted is not true) as joining,
             (select count(*)::int from difference where counted and active is not true) as parting,
             (select count(*)::int from difference
@@ -413,6 +413,17 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      -- No outcome will release those who wait for a value that the platform may have been told to give up.
      update dirsync.dead_letter c set next_retry_at = now() from unknown u
      where c.enterprise_code = u.enterprise_code and c.blocked_by = u.userid and c.state in ('open', 'blocked')`,
+  )
+  // Where an update without an answer may have moved them, the platform is asked; a failed look-up is retried as its case.
+  await db.query(
+    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
+     select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
+     from difference d join dirsync.employee e using (enterprise_code, userid)
+     where e.rejected and e.moving_to is not null and not d.fresh and d.reason is null
+       and not exists (select from dirsync.dead_letter c
+                       where c.enterprise_code = e.enterprise_code and c.entity_key = e.userid
+                         and c.operation = 'update-employee' and c.field = '' and c.state <> 'resolved')
+     order by 2, 3 on conflict do nothing`,
   )
   await db.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash)

@@ -39,6 +39,19 @@ export interface QueueState {
 }
 
 /**
+ * The clock was put back, and heartbeats are of the future: all times are put back as far, so that none is, and whoever is started
+ * from now on comes after whoever had stopped before.
+ */
+const SET_BACK = `
+  with ahead as (
+    select max(heartbeat_at) - now() + interval '15 seconds' as far from dirsync.process
+  ), registered as (
+    select id, far from dirsync.process cross join ahead where far > interval '30 seconds' order by id for update of process
+  )
+  update dirsync.process p set heartbeat_at = p.heartbeat_at - far, started_at = p.started_at - far
+  from registered r where p.id = r.id`
+
+/**
  * Registers the process, or renews its heartbeat.
  * @param me.pacer the state of its pacer; null without one
  * @param me.queue default: the process has not checked it
@@ -57,6 +70,7 @@ export async function heartbeat(
     hrAddresses?: Readonly<Record<string, string>>
   },
 ): Promise<boolean> {
+  await db.query(SET_BACK)
   const { rows } = await db.query<{ outdated: boolean }>(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,

@@ -19,6 +19,7 @@ import { type CountedPlatform, employeeParams } from './counted-platform.ts'
 import type { Sending } from './employee.ts'
 import {
   allBut,
+  type EmployeeMemory,
   type Failure,
   failure,
   finished,
@@ -269,20 +270,16 @@ async function checkLeaver(
   { key, row, hash, claim }: EmployeeJob,
   platform: CountedPlatform,
 ): Promise<JobResult> {
-  let deptCode: string | null
-  try {
-    deptCode = (await platform.getEmployee(employeeParams(key))).dept_code ?? null
-  } catch (error) {
-    if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
+  const found = await whereabouts(key, platform)
+  if (found.platformState === 'absent')
     return finished('left', {
-      stored: unsent({ ...unasked(false), acknowledgedHash: hash, platformState: 'absent' }),
+      stored: unsent({ ...unasked(false), acknowledgedHash: hash, ...found }),
       resolve: 'all',
     })
-  }
   const what = message(row === null ? 'said.left_without_row' : 'said.left_in_hr')
   return finished('parked', {
     error: what,
-    stored: unsent({ ...unasked(false), parkedHash: hash, platformState: 'in_service', deptCode }),
+    stored: unsent({ ...unasked(false), parkedHash: hash, ...found }),
     failures: [
       failure({
         entity: 'employee',
@@ -295,6 +292,31 @@ async function checkLeaver(
     ],
     resolve: 'all',
   })
+}
+
+/** Asks where an employee is whose row a person rejected. Nothing is compared or sent. */
+export async function locateRejected(
+  key: EmployeeKey,
+  { active, overwritten, cases }: Claim,
+  platform: CountedPlatform,
+): Promise<JobResult> {
+  return finished('obsolete', {
+    stored: unsent({ ...unasked(active), overwritten, ...(await whereabouts(key, platform)) }),
+    resolve: allBut(cases),
+  })
+}
+
+async function whereabouts(
+  key: EmployeeKey,
+  platform: CountedPlatform,
+): Promise<Pick<EmployeeMemory, 'platformState' | 'deptCode'>> {
+  try {
+    const { dept_code } = await platform.getEmployee(employeeParams(key))
+    return { platformState: 'in_service', deptCode: dept_code ?? null }
+  } catch (error) {
+    if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
+    return { platformState: 'absent', deptCode: null }
+  }
 }
 
 /** Gets an employee's open id for a merchant application. The platform creates one when there is none (section 4.5). */

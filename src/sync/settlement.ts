@@ -142,7 +142,7 @@ async function writeBinding(client: ClientBase, { key, stored }: FinishedSettlem
     `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid)
      values ($1, $2, $3, $4)
      on conflict (enterprise_code, userid, seller_appid) do update
-     set open_userid = excluded.open_userid, bound_at = now()`,
+     set open_userid = excluded.open_userid, bound_at = now(), doubted = false`,
     [key.enterpriseCode, key.entityKey, key.detail, stored.openUserid],
   )
 }

@@ -65,6 +65,8 @@ const DEMANDS = `
            coalesce(sum(w.later), 0) as later, coalesce(bool_and(w.halted), false) as halted
     from dirsync.sync_run r left join work w on w.run_id = r.id
     where r.state = 'running' and r.finished_at is null and r.kind <> all ($3)
+      -- A cancelled one only waits for calls in flight, whatever is halted.
+      and r.cancelled_at is null
       and ($1::bigint is null or r.id = $1)
     group by r.id
   )
@@ -75,7 +77,7 @@ const DEMANDS = `
                            and w.run_id is distinct from own.id), 0))::int as ahead
   from own order by id`
 
-/** The remaining time of all running runs except mirrors. */
+/** The remaining time of all running runs except mirrors and those being cancelled. */
 export async function timesLeft(
   db: Pool,
   pace: Pace,
@@ -92,7 +94,7 @@ export async function timesLeft(
   return rows.map(({ run, halted, ...demand }) => ({ run, ...timeLeft(demand, { ...supply, halted }) }))
 }
 
-/** The remaining time of one run; null if it is not running, or a mirror. */
+/** The remaining time of one run; null if it is not running, being cancelled, or a mirror. */
 export async function runTimeLeft(db: Pool, run: number): Promise<TimeLeft | null> {
   const [found] = await timesLeft(db, await readPace(db), run)
   if (!found) return null

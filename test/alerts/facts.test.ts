@@ -765,6 +765,18 @@ describe('calls, processes and clocks', () => {
       expect(await found()).toEqual([])
     })
 
+    test('is not found if the clock was put back before another was started in its place', async () => {
+      await start('a', 600)
+      const passes = (interval: string) =>
+        sql(`update dirsync.process set heartbeat_at = heartbeat_at - interval '${interval}',
+               started_at = started_at - interval '${interval}'`)
+      await passes('-2 hours')
+      await start('b')
+      await passes('2 hours 1 minute')
+      await sql(`update dirsync.process set heartbeat_at = now() where host <> 'a'`)
+      expect(await found()).toEqual([])
+    })
+
     test('is alive again with its next one, and is forgotten after a day', async () => {
       await beat({}, ['worker', 'scheduler', 'console'])
       const a = await start('a')

@@ -143,7 +143,7 @@ describe('a run that its breaker holds', () => {
     const plan = await dirsync('plan', String(held))
     expect(plan.code).toBe(0)
     expect(plan.stdout).toMatch(new RegExp(`^Plan of run ${held} · held\n`))
-    expect(plan.stdout).toMatch(/By changed field\n.*\n +email +10\n/)
+    expect(plan.stdout).toMatch(/By field that changes or breaks a rule\n.*\n +email +10\n/)
     expect(plan.stdout).toMatch(/By department\n.*\n +D\d +2\n/)
     expect(plan.stdout).toMatch(/e0000 +changed +email → e\*\*\*@three\.example\.com/)
     expect(plan.stdout).not.toContain('e0000@')

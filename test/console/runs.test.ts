@@ -472,7 +472,7 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   expect(page.statusCode).toBe(200)
   expect(page.body).toMatch(/BREAKER_DEPARTMENTS=\d+<.*BREAKER_DEPARTMENTS_PERCENT=\d+/)
   expect(page.body).toContain('department to delete')
-  expect(page.body).not.toContain('By changed field')
+  expect(page.body).not.toContain('By field that changes')
 })
 
 test('a first run that is held because most have left says so, not how many it would change', async () => {

@@ -387,6 +387,19 @@ describe('limit accounts', () => {
     expect(back.map(row => row.gone_at !== null)).toEqual([true, false])
   })
 
+  test('that are of an enterprise which is no longer asked for are marked as gone', async () => {
+    await company.db.query(`
+      insert into dirsync.limit_account (enterprise_code, account_openid) values ('LEFT', 'A9');
+      insert into dirsync.limit_sub_account (enterprise_code, account_openid, id) values ('LEFT', 'A9', '1')`)
+    await company.run('accounts')
+    const [accounts = [], subs = []] = await kept()
+    const left = [...accounts, ...subs].filter(row => row.account_openid === 'A9')
+    expect(left.map(row => row.gone_at !== null)).toEqual([true, true])
+    await company.db.query(`
+      delete from dirsync.limit_account where account_openid = 'A9';
+      delete from dirsync.limit_sub_account where account_openid = 'A9'`)
+  })
+
   test('are kept after an answer without a list, which is asked for again', async () => {
     const before = await kept()
     await company.control('POST', 'faults', [
@@ -455,6 +468,17 @@ test('a taxpayer whose number the platform spells in other letters is marked gon
     { identifier: 'id-1', gone_at: null },
   ])
   expect(await listed()).toMatchObject([{ gone_at: expect.any(Date) }, { gone_at: expect.any(Date) }])
+})
+
+test('a taxpayer whose number is no longer asked for is marked gone', async () => {
+  await company.db.query(
+    `insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('id-1', 3, 'As'), ('ID-9', 1, 'As')`,
+  )
+  await company.run('taxpayers')
+  expect((await rowsOf(company, 'taxpayer')).filter(row => row.taxpayer_name === 'As')).toMatchObject([
+    { identifier: 'ID-9', gone_at: expect.any(Date) },
+    { identifier: 'id-1', gone_at: null },
+  ])
 })
 
 test('taxpayers with a name that PostgreSQL cannot hold are kept all the same', async () => {

@@ -344,6 +344,10 @@ describe('employees are found', () => {
       expect(await addBindings(db, run, merchants)).toBe(4)
       // What waits already stays where it is.
       expect(await addBindings(db, run, merchants)).toBe(0)
+      // Of a backup it is not known whether the account is still the same one.
+      await db.query('savepoint restored; select dirsync.doubt_memory()')
+      expect(await countUnbound(db, merchants)).toBe(5)
+      await db.query('rollback to savepoint restored')
     })
     const { rows } = await store.pool.query('select entity_key, detail from dirsync.pending order by 1, 2')
     expect(rows.map(({ entity_key, detail }) => `${entity_key} ${detail}`)).toEqual([

@@ -162,6 +162,34 @@ describe('nothing is sent that no plan has passed', () => {
     expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Person 3', dept_code: 'D3' })
   })
 
+  test('whom an update without an answer may have moved is looked for once HR has another row that a person rejects', async () => {
+    const get = { operation: 'employee/get', match: { userid: 'e0060' }, httpStatus: 503 }
+    await company.control('POST', 'faults', [
+      { operation: 'employee/update', match: { userid: 'e0060' }, loseAnswer: true },
+    ])
+    await hr(`update person set dept_code = 'D2' where userid = 'e0060'`)
+    await request('changes')
+    const stored = async () => {
+      const { rows } = await company.db.query(
+        `select e.moving_to, e.dept_code, e.status, coalesce(p.sent_unknown, false) as unknown
+         from dirsync.employee e left join dirsync.pending p on p.entity_key = e.userid where e.userid = 'e0060'`,
+      )
+      return rows[0]
+    }
+    await until(async () => (await stored()).unknown)
+    await company.control('POST', 'faults', [get])
+    await hr(`update person set name = 'Seventy' where userid >= 'e0050'`)
+    const held = await company.run('changes')
+    expect(held.state).toBe('held')
+    await company.db.query(`select dirsync.reject($1, 'no')`, [held.id])
+    expect(await stored()).toMatchObject({ moving_to: 'D2', dept_code: 'D0', status: 'rejected' })
+    await company.control('DELETE', 'faults')
+    await company.run('changes')
+    await idle()
+    expect(await stored()).toEqual({ moving_to: null, dept_code: 'D2', status: 'rejected', unknown: false })
+    expect((await names()).filter(name => name === 'Seventy')).toEqual([])
+  })
+
   test('a swap is retried by the number of one case: the others of it are not sent past a held plan', async () => {
     await hr(`update person set mobile = case userid when 'e0010' then '19900000011' else '19900000010' end
               where userid in ('e0010', 'e0011')`)

@@ -284,6 +284,7 @@ describe('the memory of an employee', () => {
 test('an open id is bound, and bound anew', async () => {
   const key = { operation: 'bind-openid' as const, enterpriseCode: 'C1', entityKey: 'e1', detail: '20000001' }
   for (const binding of ['first', 'second']) {
+    await store.pool.query('update dirsync.openid_binding set doubted = true')
     await plant(store, 'pending', {
       operation: 'bind-openid',
       enterprise_code: 'C1',
@@ -294,7 +295,7 @@ test('an open id is bound, and bound anew', async () => {
     await settle(store.pool, [outcome(key, await begin(store, key), { binding, outcome: 'bound' })])
   }
   expect(await store.rows('select * from dirsync.openid_binding')).toMatchObject([
-    { enterprise_code: 'C1', userid: 'e1', seller_appid: '20000001', open_userid: 'second' },
+    { enterprise_code: 'C1', userid: 'e1', seller_appid: '20000001', open_userid: 'second', doubted: false },
   ])
 })
 

@@ -44,9 +44,9 @@ export function keptBlocks(ask: Ask, employee: EmployeeResult): Block[] {
                   t('employees.withheld'),
                   record.withheld.length > 0 ? fieldNames(ask, record.withheld.join(', ')) : null,
                 ],
-                ...bindings.map(({ seller_appid, open_userid }): [string, Words] => [
+                ...bindings.map(({ seller_appid, open_userid, doubted }): [string, Words] => [
                   t('employees.openid', { merchant: beginning(seller_appid, 60) }),
-                  { code: open_userid },
+                  [{ code: open_userid }, doubted ? { soft: [' ', t('employees.openid_doubted')] } : null],
                 ]),
               ],
             }

@@ -104,10 +104,10 @@ const FOUR_NOT_REACHED = [NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED] as
 const LATER = say('waiting', 'not_reached')
 
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
-function ofHeld(story: EmployeeStory, { run, approved, decided_at }: Held): Five {
+function ofHeld(story: EmployeeStory, { run, approved, decided_at, rejected }: Held): Five {
   const { status } = story.record ?? {}
   const waits = approved ? 'checked_approved' : decided_at ? 'checked_row_changed' : 'checked_held'
-  if (status === 'held') return [READ, scopeOfHeld(story), say('waiting', waits, { run }), LATER, LATER]
+  if (!rejected) return [READ, scopeOfHeld(story), say('waiting', waits, { run }), LATER, LATER]
   const scope = status === 'rejected' ? IN_SCOPE : outOfScope(story)
   return [READ, scope, say('skipped', 'checked_rejected', { run }), NOT_REACHED, NOT_REACHED]
 }

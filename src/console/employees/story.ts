@@ -63,6 +63,7 @@ export const EmployeeStory = z.object({
           decided_by: z.string().nullable(),
           decided_at: z.string().nullable(),
           approved: z.boolean().describe('Approved, and the scheduler has yet to send it'),
+          rejected: z.boolean().describe('false: it waits for a decision, or for a plan after one'),
           reason: z.string().nullable(),
           gone: z
             .enum(['left', 'vanished'])
@@ -99,7 +100,14 @@ export const EmployeeStory = z.object({
       }),
     )
     .describe('Those of the employee, and of the enterprise about a withheld field; open ones first'),
-  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
+  bindings: z.array(
+    z.object({
+      seller_appid: z.string(),
+      open_userid: z.string(),
+      bound_at: z.date(),
+      doubted: z.boolean().describe('From a backup: the next run of open ids asks for it again'),
+    }),
+  ),
   payment_orders: z
     .array(
       z.object({
@@ -136,6 +144,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
                                            'decided_at', coalesce(d.decided_at, r.decided_at),
                                            'approved', c.approved and c.state in ('requested', 'planning'),
+                                           'rejected', e.rejected,
                                            'reason', case when d.id is null then r.decision_reason else d.why end,
                                            'gone', case when not e.held_gone then null
                                                         when e.held_hash is null then 'vanished' else 'left' end)
@@ -171,7 +180,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
          order by state in ('resolved', 'ignored'), entity = 'enterprise', id desc`,
       ),
       read<EmployeeStory['bindings'][number]>(
-        `select seller_appid, open_userid, bound_at from dirsync.openid_binding
+        `select seller_appid, open_userid, bound_at, doubted from dirsync.openid_binding
          where enterprise_code = $1 and userid = $2 order by seller_appid`,
       ),
       latestOrdersOf(db, key, ORDERS),

@@ -121,6 +121,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
+          // The end of the halt alone does not send what a cancelled run has left.
+          what: employee.pending.length === 0 ? t('employees.now.waiting.plan') : null,
           todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },
@@ -158,7 +160,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         : [chip, notice(ask, 'warn', status)]
     case 'left':
     case 'vanished':
-      if (record?.held) return [chip, rejectedNotice(ask, employee)]
+      if (record?.held)
+        return [chip, record.held.rejected ? rejectedNotice(ask, employee) : heldNotice(ask, employee)]
       return [chip, ...(first ? ofCase : [notice(ask, 'info', status)])]
     case 'unknown':
       return employee.hr === 'absent'

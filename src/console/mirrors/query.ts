@@ -135,7 +135,7 @@ export function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Or
 const gone = z
   .enum(['1', 'on', 'true'])
   .optional()
-  .describe('Include accounts that the platform no longer lists')
+  .describe('Include rows that the platform no longer lists, or is no longer asked for')
 
 export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSize })
 export type AccountsInput = z.infer<typeof AccountsInput>

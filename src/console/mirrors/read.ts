@@ -99,7 +99,7 @@ export type LimitAccountRow = z.infer<typeof LimitAccountRow>
 
 /**
  * Limit accounts with their sub-accounts, in the order of their keys.
- * @param gone includes those that the platform no longer lists
+ * @param gone includes those that the platform no longer lists, or is no longer asked for
  */
 export async function listLimitAccounts(
   db: Pool,

@@ -331,7 +331,7 @@ function subAccounts(ask: Ask, subs: LimitAccountRow['sub_accounts']): SafeHtml 
   const items = subs.map(
     sub =>
       html`<li>${code(sub.id)} ${sub.name && words(sub.name)} <span class="soft">${
-        sub.gone ? ask.t('mirrors.gone') : (named(ask, 'account_status', sub.status) ?? '')
+        sub.gone ? ask.t('mirrors.unseen') : (named(ask, 'account_status', sub.status) ?? '')
       }</span></li>`,
   )
   const count = ask.t('mirrors.sub_count', { count: subs.length })
@@ -350,13 +350,13 @@ function goneField(ask: Ask, given: string | undefined): Field {
   }
 }
 
-/** What the platform says about a row that it still lists. */
+/** What the platform says about a row that it still shows. */
 function validity(
   ask: Ask,
   list: string,
   row: { status: number | null; gone_at: Date | null },
 ): SafeHtml | null {
-  if (row.gone_at !== null) return state('off', ask.t('mirrors.gone'))
+  if (row.gone_at !== null) return state('off', ask.t('mirrors.unseen'))
   const name = named(ask, list, row.status)
   return name === null ? null : state(row.status === 1 ? 'ok' : 'warn', name)
 }

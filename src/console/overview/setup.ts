@@ -301,7 +301,7 @@ async function readFacts({
       text: `
         select greatest((select planned_at from dirsync.sync_run
                          where mapping is not null and state in ('running', 'done')
-                         order by planned_at desc limit 1),
+                         order by id desc limit 1),
                         (select max(planned_at) from dirsync.sync_run
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
                (select message from dirsync.halt

@@ -87,7 +87,7 @@ export const PlanDecision = z.object({
   fields: z
     .record(z.string(), z.int())
     .nullable()
-    .describe('Rows by changed field; null: HR has not been read for all of them'),
+    .describe('Rows by field that changes or breaks a rule; null: HR has not been read for all of them'),
   departments: z.array(PlanDepartment).nullable().describe('The 50 with most rows, at least'),
   moves: z.array(PlanMove).nullable().describe('From department to department, as departments'),
   outcomes: z

@@ -51,7 +51,7 @@ export const RunCase = DeadLetter.pick({
 
 /** Everything about one run. */
 export type RunStory = RunRow & {
-  /** The remaining time; null unless it is running. */
+  /** The remaining time; null unless it is running, and not being cancelled. */
   time_left: TimeLeft | null
   /** Entities of the run that are still in the outbox; for a mirror, parts still to be read. */
   left: number

@@ -41,6 +41,7 @@ export const employees = {
   'employees.gone_since': 'Gone from HR',
   'employees.withheld': 'Withheld fields',
   'employees.openid': 'Open id for {merchant}',
+  'employees.openid_doubted': 'from a backup, to be asked for again',
   'employees.unknown': 'not seen yet',
   'employees.not_found': 'No known user id begins with “{text}”.',
   'employees.not_found.remedy': 'Check whether HR has an employee with exactly this user id',

@@ -56,9 +56,10 @@ export const mirrors = {
   'mirrors.sub_count': '{count, number}',
   'mirrors.changed_at': 'Last changed',
   'mirrors.gone': 'gone from the platform',
+  'mirrors.unseen': 'no longer seen',
   'mirrors.platform_rows': 'On the platform',
   'mirrors.present_only': 'Present on the platform',
-  'mirrors.with_gone': 'Including those that are gone',
+  'mirrors.with_gone': 'Including those no longer seen',
   'mirrors.identifier': 'Identification number',
   'mirrors.nature': 'Nature',
 } as const

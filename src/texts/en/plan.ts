@@ -85,7 +85,7 @@ export const plan = {
   'plan.since_count': '{count, plural, =0 {nothing} one {# row} other {# rows}}',
   'plan.checked_at': 'HR checked again',
   'plan.by_reason': 'By reason',
-  'plan.by_field': 'By changed field',
+  'plan.by_field': 'By field that changes or breaks a rule',
   'plan.by_department': 'By department',
   'plan.reason': 'Reason',
   'plan.field': 'Field',

@@ -201,8 +201,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'How many of an approved part are undecided again, as its run was cancelled':
     '已批准的部分中，因其任务取消而重新待审批的行数',
   'Of those that are not: rows by reason': '其余的行，按原因',
-  'Rows by changed field; null: HR has not been read for all of them':
-    '行数，按变更字段；null 表示未读完所有行的人事数据',
+  'Rows by field that changes or breaks a rule; null: HR has not been read for all of them':
+    '行数，按变更或不合规则的字段；null 表示未读完所有行的人事数据',
   'The 50 with most rows, at least': '至少为行数最多的 50 个部门',
   'From department to department, as departments': '按部门调动，范围与 `departments` 相同',
   'The department that they leave': '调出部门',
@@ -343,12 +343,14 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The run with the HR row that waits for a decision, or was rejected':
     '含有待审批或已驳回的人事数据的同步任务',
   'Approved, and the scheduler has yet to send it': '已批准，调度进程尚未发送',
+  'false: it waits for a decision, or for a plan after one': 'false 表示等待审批，或审批后等待新的计划',
   'That row says that the employee has left, or HR has none; null: it has the employee in service':
     '该人事数据表明员工已离职，或人事系统中已不存在；null 表示其中员工在职',
   'Those of the employee, and of the enterprise about a withheld field; open ones first':
     '该员工的，以及所属企业关于停发字段的异常项；未解决的在前',
   'The latest, newest first; only where payment orders are mirrored':
     '最近的记录，最新的在前；仅在镜像支付订单时有',
+  'From a backup: the next run of open ids asks for it again': '来自备份：下一次 open id 同步任务会重新查询',
   'Since when the platform no longer has it': '自何时起平台上已不存在',
   'Why work stands still': '停止的原因',
   'unknown: no run has seen the employee': 'unknown 表示没有同步任务见过该员工',
@@ -513,7 +515,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The beginning of a payment order number': '支付订单号的开头',
   'First day, in GMT+8': '第一天，按 GMT+8',
   'Last day, in GMT+8': '最后一天，按 GMT+8',
-  'Include accounts that the platform no longer lists': '包括平台不再列出的',
+  'Include rows that the platform no longer lists, or is no longer asked for':
+    '包括平台不再列出或不再向平台查询的',
   'At most 200': '最多 200 个',
   'The beginning of an identification number': '识别号的开头',
   // halts

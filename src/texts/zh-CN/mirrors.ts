@@ -56,9 +56,10 @@ export const mirrors = {
   'mirrors.sub_count': '{count, number} 个',
   'mirrors.changed_at': '最近变更',
   'mirrors.gone': '平台已不存在',
+  'mirrors.unseen': '已不再读取到',
   'mirrors.platform_rows': '平台上',
   'mirrors.present_only': '仅现有的',
-  'mirrors.with_gone': '包括已不存在的',
+  'mirrors.with_gone': '包括已不再读取到的',
   'mirrors.identifier': '识别号',
   'mirrors.nature': '纳税人性质',
 } as const satisfies Section<typeof English>

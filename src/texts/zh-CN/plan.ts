@@ -78,7 +78,7 @@ export const plan = {
   'plan.since_count': '{count, plural, =0 {无} other {# 行}}',
   'plan.checked_at': '重新检查时间',
   'plan.by_reason': '按原因',
-  'plan.by_field': '按变更字段',
+  'plan.by_field': '按变更或不合规则的字段',
   'plan.by_department': '按部门',
   'plan.reason': '原因',
   'plan.field': '字段',

@@ -49,6 +49,12 @@ test('one who has left by a held plan is not said to be active', async () => {
   expect(await stepsOf('leaver')).toEqual(['scope_left', 'checked_held'])
   expect(await stepsOf('lost')).toEqual(['scope_vanished', 'checked_held'])
   expect(await pageOf('lost')).not.toContain('HR has the employee as active')
+  // Nor is the change of one whom no other plan has seen said to be rejected.
+  await console.pool.query(
+    `insert into dirsync.employee (userid, held_run, held_hash, held_gone) values ('newcomer', 8, gen_random_uuid(), true)`,
+  )
+  expect(await stepsOf('newcomer')).toEqual(['scope_left', 'checked_held'])
+  expect(await pageOf('newcomer')).toContain('Waiting for the decision about run 8')
 })
 
 test('one in an approved plan that no scheduler has begun to send waits for that, not for another plan', async () => {
@@ -122,4 +128,18 @@ test('the command that ends a pause is drawn as a command', async () => {
   await console.pool.query('select dirsync.resume()')
   expect(body).toContain('Let them go on with <code>dirsync resume</code>.')
   expect(body).not.toContain('`dirsync resume`')
+})
+
+test('one whose work was taken back during a pause is not left to the end of the pause', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash) values ('back', gen_random_uuid());
+    delete from dirsync.halt`)
+  await console.pool.query(`select dirsync.pause('looks wrong')`)
+  await console.pool.query(
+    `insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'back', 3)`,
+  )
+  const WAITS = 'There is no work in the outbox. Sync now, or wait for the next run.'
+  expect(await pageOf('back')).not.toContain(WAITS)
+  await console.pool.query('delete from dirsync.pending')
+  expect(await pageOf('back')).toContain(WAITS)
 })

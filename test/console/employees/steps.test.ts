@@ -29,7 +29,10 @@ const heldBy = (
 ) => ({
   ...RECORD,
   status,
-  held: { run: 7, decided_by: null, decided_at: null, approved: false, reason: null, gone },
+  held: {
+    ...{ run: 7, decided_by: null, decided_at: null, approved: false, reason: null, gone },
+    rejected: status !== 'held',
+  },
 })
 
 function story(differs: Partial<EmployeeStory>): EmployeeStory {
