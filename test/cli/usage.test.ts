@@ -322,6 +322,11 @@ test.each([
     ['topup', 'resolve', 'a', '--as', 'accepted', '--reason', ' '],
     /--reason is empty/,
   ],
+  [
+    'a state that no top-up has',
+    ['topup', 'list', '--state', 'notified'],
+    /Allowed choices are requested, unknown, accepted, rejected\.|choose one of requested, unknown, accepted, rejected\n/,
+  ],
   ['a user without role', ['users', 'add', 'anna'], /--role/],
   [
     'a user of an unknown role',
