@@ -107,12 +107,14 @@ async function examineDelivery(hr: HrSource): Promise<CheckResult[]> {
   const delivery = await hr.delivery()
   // Without any delivery, the check of the mapping says why.
   if (!delivery?.files) return []
-  const { files, problem, ignored } = delivery
+  const { files, problem, ignored, hidden } = delivery
   const findings = [ok('hr', message('doctor.delivery', { words: files }))]
   if (problem !== null)
     findings.push(
       warning('hr', message('doctor.delivery_next', { problem }), message('doctor.delivery_wait')),
     )
+  if (hidden !== null)
+    findings.push(warning('hr', message('doctor.delivery_hidden', hidden), message('doctor.rename_ahead')))
   if (ignored.length > 0) findings.push(ok('hr', message('doctor.delivery_ignored', { words: ignored })))
   return findings
 }

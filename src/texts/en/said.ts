@@ -861,6 +861,9 @@ export const saidTexts = {
   'doctor.delivery': 'the last complete delivery: {words}',
   'doctor.delivery_next': 'the folder does not hold a complete delivery: {problem}',
   'doctor.delivery_wait': 'Runs stop until it does; look-ups read the last complete delivery.',
+  'doctor.delivery_hidden':
+    '{file} is not read, although it was written later than {by}, which is dated ahead',
+  'doctor.rename_ahead': 'If that date is wrong, rename or remove the file that has it.',
   'doctor.delivery_ignored': 'not data, and not read: {words}',
   'doctor.files_cron': 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS',
   'doctor.files_polled': 'HR is in files: a new delivery is looked for every {seconds} s',

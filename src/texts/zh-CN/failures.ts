@@ -866,6 +866,8 @@ export const failures = {
   'doctor.delivery': '最近一次完整交付：{words}',
   'doctor.delivery_next': '文件夹中现有的不是完整交付：{problem}',
   'doctor.delivery_wait': '交付完整之前批次会停止；查询使用最近一次完整交付。',
+  'doctor.delivery_hidden': '{file} 未被读取：虽然它的写入时间晚于 {by}，但后者文件名中的日期在未来',
+  'doctor.rename_ahead': '如果该日期有误，请重命名或移走该文件。',
   'doctor.delivery_ignored': '不是数据，不会读取：{words}',
   'doctor.files_cron': '人事数据为文件：由定时任务发现新交付，设置 HR_POLL_SECONDS 可即时发现',
   'doctor.files_polled': '人事数据为文件：每 {seconds} 秒查找一次新交付',
