@@ -870,6 +870,8 @@ export const saidTexts = {
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, but no process listens',
   'doctor.trigger_disabled': '{names}: installed, but disabled in HR',
+  'doctor.trigger_stray':
+    'installed on {others}, which the mapping does not read, and not on {names}, which it reads: was a table replaced by a new one?',
   'doctor.install_trigger': 'Install it again: dirsync hr install-trigger',
   'doctor.start_scheduler':
     'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',

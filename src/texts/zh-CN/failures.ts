@@ -874,6 +874,8 @@ export const failures = {
   'doctor.trigger_heard': '{names}：调度进程正在监听',
   'doctor.trigger_unheard': '{names}：已安装，但没有进程监听',
   'doctor.trigger_disabled': '{names}：已安装，但在人事数据库中被停用',
+  'doctor.trigger_stray':
+    '已安装在映射不读取的 {others} 上，而映射读取的 {names} 上没有：是否有表被同名新表替换？',
   'doctor.install_trigger': '请重新安装：dirsync hr install-trigger',
   'doctor.start_scheduler': '请启动调度进程。如已在运行，HR_DATABASE_URL 不能经过连接池或指向只读副本。',
   'doctor.not_checked': '未检查：{reason}',
