@@ -168,9 +168,9 @@ const tradeInfo = (object: ObjectSchema) =>
       context.addIssue({ code: 'custom', path: [field], message })
     if (isThirdOrders === 1 && !thirdOrders?.length) refuse('thirdOrders', 'is required with sub-orders')
     if (isThirdOrders === 2 && !goodsDetail?.length) refuse('goodsDetail', 'is required without sub-orders')
-    if (thirdPayAmount !== undefined && thirdPayAmount !== thirdCostAmount) {
+    const [paid, cost] = [thirdPayAmount, thirdCostAmount]
+    if (paid !== undefined && cost !== undefined && paid !== cost)
       refuse('thirdCostAmount', 'must be equal to thirdPayAmount')
-    }
   })
 
 /** An address that can be notified. */

@@ -200,15 +200,19 @@ const ENDED_WITHIN = `interval '2 days'`
 /**
  * Everything that decisions about messages depend on, at the time of the evaluation. Waiting messages that are not
  * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told, as does that
- * of messages that were given up.
+ * of messages that were given up. Events that a webhook was to get before it was switched to alerts are no news of theirs: it
+ * gets them first.
  */
 export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
   const names = channels.map(({ settings }) => settings.name)
   const { rows: takenBack } = await db.query<{ id: number; channel: string }>(
     `select id, channel from dirsync.alert_message
-     where state = 'waiting' and channel = any ($1) and ${IS_FREE}
+     where state = 'waiting' and channel = any ($1) and (kind <> 'events' or channel <> all ($2)) and ${IS_FREE}
      order by id for update skip locked`,
-    [names],
+    [
+      names,
+      channels.filter(({ settings }) => settings.kind === 'webhook').map(({ settings }) => settings.name),
+    ],
   )
   const free = takenBack.map(({ id }) => id)
   const { rows: busy } = await db.query<{ channel: string }>(

@@ -145,7 +145,7 @@ export async function assertAnswers(pool: Pool): Promise<void> {
   try {
     await pool.query('select 1')
   } catch (error) {
-    throw new FailedError(message('said.and_remedy', databaseTrouble(error)))
+    throw new FailedError(message('said.and_remedy', databaseTrouble(error)), { cause: error })
   }
 }
 

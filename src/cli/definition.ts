@@ -63,7 +63,8 @@ export async function runEndpoint<Result, Asked>(
     if (!(error instanceof Problem)) throw error
     const { kind, message: words, said, titleKey } = problemOf(error)
     const what = words ? said : ask.t(titleKey)
-    throw kind === 'invalid' ? new UsageError(what) : new FailedError(what, { cause: error })
+    const document = { code: kind, message: words || translator('en')(titleKey) }
+    throw new (kind === 'invalid' ? UsageError : FailedError)(what, { cause: error, document })
   }
 }
 

@@ -5,10 +5,21 @@ import { inWords, message, type Said, SaidError } from '../texts/message.ts'
 
 export { saidOf, sentenceOf } from '../lib/failure.ts'
 
+/** How `--json` tells of a failure: with these two, and with what else is known. */
+export interface FailureDocument {
+  code: string | number
+  message: string | null
+  [fact: string]: unknown
+}
+
 /** An error for the person at the shell. A text is in their language already, or the words of others. */
-class ShellError extends SaidError {
-  constructor(what: Said | string, options?: ErrorOptions) {
+export class ShellError extends SaidError {
+  /** For programs, in English; without: what the error says. */
+  readonly document: FailureDocument | undefined
+
+  constructor(what: Said | string, options: ErrorOptions & { document?: FailureDocument } = {}) {
     super(typeof what === 'string' ? inWords(what) : what, options)
+    this.document = options.document
   }
 }
 

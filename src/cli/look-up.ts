@@ -8,7 +8,7 @@ import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { said, say, shellLanguage } from './language.ts'
-import { factLines, factsOf, print, printJson } from './output.ts'
+import { factLines, factsOf, print } from './output.ts'
 
 /** Shared by the commands that ask the platform while a person waits. */
 
@@ -37,9 +37,7 @@ export async function lookUp<T>(
   await using context = await openContext()
   const client = await context.platform()
   const enterprise = enterpriseOf(context, options.enterprise)
-  const found = await orExplained(operation, options.json === true, () =>
-    ask(client, enterprise, context.pool),
-  )
+  const found = await orExplained(operation, () => ask(client, enterprise, context.pool))
   return { found, program: context.program }
 }
 
@@ -57,15 +55,13 @@ export function enterpriseFlag({ enterprise }: LookUpOptions): string {
 }
 
 /**
- * Makes a call, and explains to a person why it failed: code, meaning, remedy, trace. With `json`, the document on
- * standard output says so too.
+ * Makes a call, and explains to a person why it failed: code, meaning, remedy, trace.
  * @param flagOf how a person names a field
  * @param failure what it means that this very operation failed
  * @throws UsageError if a field breaks a rule, FailedError if the platform or the connection failed
  */
 export async function orExplained<T>(
   operation: string,
-  json: boolean,
   call: () => T | Promise<T>,
   flagOf = (field: string) => `--${field}`,
   failure: Message = message('said.lookup_failed', { name: operation }),
@@ -75,7 +71,7 @@ export async function orExplained<T>(
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.problems) throw brokenRules(error.problems, operation, flagOf)
-    throw explained(error, operation, json, failure)
+    throw explained(error, operation, failure)
   }
 }
 
@@ -91,25 +87,22 @@ function brokenRules(
   return new UsageError(problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'))
 }
 
-function explained(error: PlatformError, operation: string, json: boolean, failure: Message): FailedError {
+function explained(error: PlatformError, operation: string, failure: Message): FailedError {
   const { category, meaning, remedy, said: inOwnWords } = error.verdict
   const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
   const words = error.platformMessage ?? null
-  if (json)
-    printJson({
-      error: {
-        operation: failed,
-        code,
-        category,
-        meaning,
-        remedy,
-        message: words,
-        http_status: httpStatus ?? null,
-        trace_id: traceId,
-        outcome_known: outcomeKnown,
-      },
-    })
+  const document = {
+    operation: failed,
+    code,
+    category,
+    meaning,
+    remedy,
+    message: words,
+    http_status: httpStatus ?? null,
+    trace_id: traceId,
+    outcome_known: outcomeKnown,
+  }
   const lines = factLines(
     factsOf([
       ['code', code],
@@ -124,7 +117,7 @@ function explained(error: PlatformError, operation: string, json: boolean, failu
   // A preceding call (for a token, or the order record) may be the one that failed.
   const what =
     failed === operation ? failure : message('said.lookup_failed_before', { name: failed, other: operation })
-  return new FailedError([said(what), ...lines].join('\n'))
+  return new FailedError([said(what), ...lines].join('\n'), { document })
 }
 
 /** What to do about a code of the platform; null if it is not in the catalogue. */

@@ -1,10 +1,13 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { Problem, problemOf } from '../console/problem.ts'
+import { codeOf } from '../lib/failure.ts'
 import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../sync/time-left.ts'
-import { inWordsForPrograms } from '../texts/failures.ts'
+import { inLanguage, inWordsForPrograms } from '../texts/failures.ts'
 import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
+import { FailedError, type FailureDocument, linesOf, ShellError, UsageError } from './failure.ts'
 import { type Names, named, said, say } from './language.ts'
 
 // Times
@@ -34,9 +37,29 @@ export function examples(...commands: string[]): string {
   return ['', 'Examples:', ...commands.map(command => `  ${command}`)].join('\n')
 }
 
+/** Whether this command has printed its JSON document. */
+const result = perRun(() => ({ isPrinted: false }))
+
 /** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
+  result().isPrinted = true
   print(JSON.stringify(document, inWordsForPrograms, io().stdout.isTTY ? 2 : undefined))
+}
+
+/** Prints the JSON document of a command that failed, unless it has printed one that tells of it. */
+export function printJsonFailure(error: unknown): void {
+  if (!result().isPrinted) printJson({ error: documentOf(error) })
+}
+
+/** The code is that of the API, if the API refuses for the same reason. */
+function documentOf(error: unknown): FailureDocument {
+  if (error instanceof ShellError && error.document) return error.document
+  const cause =
+    error instanceof UsageError ? new Problem('invalid') : error instanceof FailedError ? error.cause : error
+  const kind = cause ? problemOf(cause).kind : 'internal'
+  const code = kind === 'internal' ? codeOf(cause) || 'failed' : kind
+  const sentences = linesOf(error).map(line => inLanguage('en', line))
+  return { code, message: sentences.join('\n') }
 }
 
 export function print(...lines: string[]): void {

@@ -63,7 +63,7 @@ async function platform(name: string | undefined, rest: string[], command: Comma
     await (operation.name === 'seller/v3/pay/syncRefund' ? sendRefundRequest(given) : sendTopUpRequest(given))
     return
   }
-  const { found } = await lookUp(operation.name, given.json ? { json: true } : {}, (client, enterprise) =>
+  const { found } = await lookUp(operation.name, {}, (client, enterprise) =>
     client.call(
       operationName as OperationName,
       { ...('enterprise_code' in operation.request.shape ? enterprise : {}), ...given.request },

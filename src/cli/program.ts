@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
 import { environment, io, readSetting, write } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
-import { exitCodeOf, linesOf } from './failure.ts'
+import { exitCodeOf, linesOf, UsageError } from './failure.ts'
 
 /** Adds one or several related commands, with options, help and action. */
 type Add = (program: Command) => void
@@ -107,11 +107,17 @@ export async function runProgram(args: string[]): Promise<number> {
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
+    const called = calledOf(program, args)
     if (error instanceof CommanderError) {
       // Help and version are not failures; everything else that commander rejects is wrong usage.
-      if (error.message.startsWith('error: ')) tell(refusal(error, calledOf(program, args), inChinese))
-      return error.exitCode === 0 ? 0 : 2
+      if (error.exitCode === 0) return 0
+      const what = /^error: (.*)$/s.exec(error.message)?.[1]
+      if (what === undefined) return 2
+      if (asksForJson(called, args)) (await import('./output.ts')).printJsonFailure(new UsageError(what))
+      tell(refusal(what, error.code, called, inChinese))
+      return 2
     }
+    if (asksForJson(called, args)) (await import('./output.ts')).printJsonFailure(error)
     if (error instanceof MappingError) await tellMistake(error)
     else
       tell(
@@ -143,14 +149,15 @@ function calledOf(program: Command, args: string[]): Command {
   )
 }
 
+/** Whether the answer should be a JSON document. Some commands take the file of a request after the option instead. */
+function asksForJson(called: Command, args: string[]): boolean {
+  const takesFile = !called.options.some(({ long, optional }) => long === '--json' && !optional)
+  return args.some((arg, i) => arg === '--json' && !(takesFile && !(args[i + 1] ?? '--').startsWith('--')))
+}
+
 /** A usage error in commander's words. If something is missing, it also says what that is and what to type. */
-function refusal(
-  { code, message }: CommanderError,
-  called: Command,
-  inChinese: HelpInChinese | null,
-): string {
+function refusal(what: string, code: string, called: Command, inChinese: HelpInChinese | null): string {
   const inWords = inChinese?.chinese ?? (text => text)
-  const [, what = ''] = /^error: (.*)$/s.exec(message) ?? []
   const missing =
     code === 'commander.missingArgument'
       ? called.registeredArguments.find(argument => what.includes(`'${argument.name()}'`))

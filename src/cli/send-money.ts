@@ -189,7 +189,7 @@ async function sendRequest<Request extends object>(
   await using context = await openContext({ handlesSignals: true })
   const { config, pool, logger, actor } = context
   const complete = { ...enterpriseOf(context), ...defaults(config), ...request } as Request
-  const explain = <T>(failing: string, call: () => T | Promise<T>) => orExplained(failing, json, call, flagOf)
+  const explain = <T>(failing: string, call: () => T | Promise<T>) => orExplained(failing, call, flagOf)
   await explain(operation.name, () =>
     checkedParameters(operation, complete, {
       appId: config.PLATFORM_APP_ID,
@@ -212,7 +212,6 @@ async function sendRequest<Request extends object>(
   }
   const outcome = await orExplained(
     operation.name,
-    json,
     () => sending.send({ pool, client, logger }, complete, { actor, signal }),
     flagOf,
     message('said.money_not_sent', { what: nameOf(what) }),

@@ -1,8 +1,9 @@
 import { type Config, ConfigError } from '../config.ts'
 import { connectPlatform, connectSource, hrServerOf } from '../connections.ts'
+import { readMappingFile } from '../hr/mapping.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
-import { triggeredTables } from '../hr/postgres/trigger.ts'
+import { strayTriggers, triggeredTables } from '../hr/postgres/trigger.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
@@ -107,12 +108,14 @@ async function examineDelivery(hr: HrSource): Promise<CheckResult[]> {
   const delivery = await hr.delivery()
   // Without any delivery, the check of the mapping says why.
   if (!delivery?.files) return []
-  const { files, problem, ignored } = delivery
+  const { files, problem, ignored, hidden } = delivery
   const findings = [ok('hr', message('doctor.delivery', { words: files }))]
   if (problem !== null)
     findings.push(
       warning('hr', message('doctor.delivery_next', { problem }), message('doctor.delivery_wait')),
     )
+  if (hidden !== null)
+    findings.push(warning('hr', message('doctor.delivery_hidden', hidden), message('doctor.rename_ahead')))
   if (ignored.length > 0) findings.push(ok('hr', message('doctor.delivery_ignored', { words: ignored })))
   return findings
 }
@@ -205,6 +208,16 @@ async function examineTrigger(
         ),
       ]
     if (names === '') return [ok('trigger', message('doctor.no_trigger'))]
+    const file = settings.employeesSql
+    const { without, strays } = await strayTriggers(client, { file, sql: await readMappingFile(file) })
+    if (without.length > 0 && strays.length > 0)
+      return [
+        warning(
+          'trigger',
+          message('doctor.trigger_stray', { names: without, others: strays }),
+          message('doctor.install_trigger'),
+        ),
+      ]
     if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
       return [ok('trigger', message('doctor.trigger_heard', { names }))]
     return [

@@ -209,6 +209,8 @@ export interface HrDelivery {
   problem: Said | null
   /** Names of files without data. */
   ignored: readonly string[]
+  /** A file that is not read although it was written later than the one in its place, which is dated ahead. */
+  hidden: { file: string; by: string } | null
 }
 
 export interface HrFacts {

@@ -203,7 +203,7 @@ begin
   end if;
   select * into step from dirsync.last_step(d.id);
   if step.id is null or step.at < now() - within then
-    perform dirsync.refuse('22023', 'said.nothing_to_undo', jsonb_build_object('case', id));
+    perform dirsync.refuse('P0002', 'said.nothing_to_undo', jsonb_build_object('case', id));
   end if;
   if (step.before ->> 'version')::integer <> d.version then
     perform dirsync.refuse('DS409', 'said.case_has_changed',
@@ -262,7 +262,7 @@ begin
   end if;
   if bulk.action not in ('ignore', 'snooze', 'assign') or bulk.done = 0 or bulk.finished_at is null
      or bulk.finished_at < now() - dirsync.undo_time() then
-    perform dirsync.refuse('22023', 'said.no_bulk_undo', jsonb_build_object('id', id));
+    perform dirsync.refuse('DS409', 'said.no_bulk_undo', jsonb_build_object('id', id));
   end if;
   perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', bulk.done));
   insert into dirsync.bulk_action (action, state, total, actor, confirmed_at, undoes)

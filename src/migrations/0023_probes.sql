@@ -14,3 +14,14 @@ begin
   perform pg_notify('dirsync', 'feed');
   return scope;
 end $$;
+
+-- What waited for an enterprise's halt could not be done before its end, also while others are still halted.
+create function dirsync.halted_scopes() returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(scope), '{}') from dirsync.halt
+$$;
+comment on function dirsync.halted_scopes is 'What is halted now: * for everything, or enterprise codes.';
+
+alter table dirsync.status_history add column halted_scopes text[] not null default '{}';
+alter table dirsync.status_history alter column halted_scopes set default dirsync.halted_scopes();
+comment on column dirsync.status_history.halted_scopes is 'What was halted: * for everything, or enterprise codes.';

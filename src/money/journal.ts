@@ -32,7 +32,8 @@ export interface Entry {
   resolution: string | null
 }
 
-export const ENTRY_STATES = ['requested', 'unknown', 'accepted', 'rejected', 'notified'] as const
+export const TOP_UP_STATES = ['requested', 'unknown', 'accepted', 'rejected'] as const
+export const ENTRY_STATES = [...TOP_UP_STATES, 'notified'] as const
 export type EntryState = (typeof ENTRY_STATES)[number]
 
 /** SQL: the outcome is open. In the words of the indexes. */

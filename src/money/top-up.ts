@@ -1,11 +1,11 @@
 import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
-import { type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
+import { type Entry, IS_OPEN, Journal, type OpenEntries, type TOP_UP_STATES } from './journal.ts'
 
 /** One row of `dirsync.topup`, an application for enterprise points; the amount is a decimal text. */
 export interface TopUp extends Entry {
-  state: Exclude<Entry['state'], 'notified'>
+  state: (typeof TOP_UP_STATES)[number]
   external_code: string
   account_openid: string
   amount: string

@@ -67,7 +67,7 @@ export function verifyNotification(
   return { ok: true, notification }
 }
 
-/** The decoded fields; null unless every one is well formed, has a value, and occurs once, whatever its letter case. */
+/** The decoded fields that have a value; null unless every one is well formed and occurs once, whatever its letter case. */
 function parseForm(text: string): Record<string, string> | null {
   if (text.length > MAX_FORM_BYTES || !FORM.test(text)) return null
   const pairs = text.split('&', MAX_FIELDS + 1)
@@ -77,11 +77,12 @@ function parseForm(text: string): Record<string, string> | null {
   const entries: [string, string][] = []
   for (const pair of pairs) {
     const [name, value, ...more] = pair.split('=', 3).map(decode)
-    if (!name || !value || more.length > 0) return null
+    if (!name || value === undefined || value === null || more.length > 0) return null
     if (!NAME.test(name) || names.has(name.toLowerCase())) return null
     if (value !== value.trim() || SEPARATOR.test(value) || CONTROL.test(value)) return null
     names.add(name.toLowerCase())
-    entries.push([name, value])
+    // A field that the platform adds may be without a value. It is not signed then, and says nothing.
+    if (value !== '') entries.push([name, value])
   }
   return Object.fromEntries(entries)
 }

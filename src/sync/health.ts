@@ -157,6 +157,10 @@ const HEALTH = `
     select max(at) as at from dirsync.status_history
     where at > now() - interval '7 days'
       and (is_halted or halted > 0 and not exists (select from dirsync.halt))
+  ), halted_until as (
+    -- The same of one enterprise, while others may still be halted.
+    select scope, max(at) as at from dirsync.status_history, unnest(halted_scopes) scope
+    where at > now() - interval '7 days' group by scope
   ), source_checks as (
     select kind, s.name as source, state = 'source_suspect' as suspect, ${IS_DELIVERING} as delivering
     from (values ('changes'), ('full')) k (kind)
@@ -255,9 +259,10 @@ const HEALTH = `
   ), work as (
     -- An entity that is asked for anew, because HR has changed it, has waited since then.
     select operation, sum(n)::int as count, coalesce(sum(n) filter (where enqueued), 0)::int as queued,
-           ${ageOf(`min(greatest(o.since, r.requested_at, r.decided_at, halted.at, workers.since))`)} as age
+           ${ageOf(`min(greatest(o.since, r.requested_at, r.decided_at, halted.at, own.at, workers.since))`)} as age
     from outbox o
     cross join everything_halted halted
+    left join halted_until own on own.scope = o.enterprise_code
     cross join (select min(started_at) as since from dirsync.process where 'worker' = any (roles) and ${ALIVE}) workers
     left join dirsync.sync_run r on r.id = o.run_id
     where not exists (select from dirsync.halt h where h.scope in ('*', o.enterprise_code))

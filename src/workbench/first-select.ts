@@ -190,6 +190,38 @@ const WHOLE_DAY = /^\d{4}([-./]?)\d\d\1\d\d(?:\D|$)/
 /** Years that HR systems write for no date. */
 const NO_DAYS = ['0000', '1899', '1900', '2999', '9999']
 
+/** A day whose parts may have one digit, perhaps with a time after a blank. */
+const PARTED_DAY = /^(\d{1,4})([-./])(\d{1,2})\2(\d{1,4})(?: |$)/
+
+/** SQL: year, month and day without marks; null where the values are not such days, or do not show the order of their parts. */
+function partedDay(column: string, values: readonly string[], { nameQuote }: Dialect): string | null {
+  const days = values.map(value => PARTED_DAY.exec(value.trim()) ?? [])
+  const [, , mark] = days[0] ?? []
+  if (mark === undefined || days.some(parts => parts[2] !== mark)) return null
+  const order = orderOf(
+    days.map(([, first = '', , second = '', third = '']) => [first, second, third]),
+    mark,
+  )
+  const whole = `trim(${column})`
+  const part =
+    nameQuote === '`'
+      ? (n: number) =>
+          `substring_index(substring_index(substring_index(${whole}, ' ', 1), '${mark}', ${n}), '${mark}', -1)`
+      : (n: number) => `split_part(split_part(${whole}, ' ', 1), '${mark}', ${n})`
+  const padded = order?.map((n, i) => `lpad(${part(n)}, ${i === 0 ? 4 : 2}, '0')`)
+  return padded ? `concat(${padded.join(', ')})` : null
+}
+
+/** The places of year, month and day. Dots stand between a day and its month, anything between a month and its day. */
+function orderOf(days: readonly string[][], mark: string): number[] | null {
+  const isYear = (place: number) => days.every(parts => parts[place - 1]?.length === 4)
+  const isMonth = (place: number) => days.every(parts => Number(parts[place - 1]) <= 12)
+  if (isYear(1)) return [1, 2, 3]
+  if (!isYear(3) || isMonth(1) === isMonth(2))
+    return mark === '.' && isYear(3) && isMonth(2) ? [3, 2, 1] : null
+  return isMonth(2) ? [3, 2, 1] : [3, 1, 2]
+}
+
 /** The day itself is the last one in service. Many HR systems write 0000-00-00, 1900-01-01 or 9999-12-31 for none. */
 function dayExpression({ name, type, shape, values }: HrColumn, dialect: Dialect): string {
   const column = quotedName(name, dialect)
@@ -198,7 +230,9 @@ function dayExpression({ name, type, shape, values }: HrColumn, dialect: Dialect
     const isNumber = NUMBER.test(type)
     const none = isNumber ? `${column} = 0` : `trim(${column}) = ''`
     const isNone = (value: string) => isNumber && Number(value) === 0
-    if (!values.every(value => WHOLE_DAY.test(value.trim()) || isNone(value))) {
+    const isWhole = values.every(value => WHOLE_DAY.test(value.trim()) || isNone(value))
+    const made = isWhole || isNumber ? null : partedDay(column, values, dialect)
+    if (!isWhole && made === null) {
       if (!isNumber) return [none, ...NO_DAYS.map(year => `${column} like '${year}%'`)]
       // Seconds since 1970 are not dates.
       return [none, ...(values.every(value => Number(value) < 1e8) ? [`${column} >= 29990101`] : [])]
@@ -206,8 +240,12 @@ function dayExpression({ name, type, shape, values }: HrColumn, dialect: Dialect
     const inText = (value: string) => `cast(${value} as ${dialect.nameQuote === '`' ? 'char' : 'varchar'})`
     const digits = (text: string) =>
       ['-', '/', '.'].reduce((all, mark) => `replace(${all}, '${mark}', '')`, text)
-    const day = isNumber ? inText(column) : digits(column)
-    return [none, `${day} >= ${digits(inText('current_date'))}`, `${isNumber ? day : column} < '1901'`]
+    const day = made ?? (isNumber ? inText(column) : digits(column))
+    return [
+      none,
+      `${day} >= ${digits(inText('current_date'))}`,
+      `${made ?? (isNumber ? day : column)} < '1901'`,
+    ]
   }
   return `case when ${[`${column} is null`, ...stays()].join(' or ')} then 1 else 0 end`
 }

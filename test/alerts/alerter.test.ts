@@ -211,6 +211,24 @@ describe('what is wrong', () => {
     expect(said(await inbox.arrival(2))).toBe('tokens recovered')
   })
 
+  test('follows the events that wait for a webhook since it was told of these', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = answers(503)
+    const content = { kind: 'events', language: 'en', alerts: [], at: new Date(), events: [] }
+    await store.pool.query(
+      `insert into dirsync.alert_message (channel, kind, content) values ('ops', 'events', $1)`,
+      [content],
+    )
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    wrong = [finding('tokens')]
+    await judged()
+    inbox.answer = takes
+    await pass(61_000)
+    await inbox.arrival(3)
+    expect(inbox.arrivals.map(({ type }) => type)).toEqual(['events', 'events', 'alerts'])
+  })
+
   test('reaches every channel, each in its language and from its least severity on', async () => {
     const [ops, chinese, few] = [await Inbox.open(), await Inbox.open(), await Inbox.open()]
     wrong = [finding('tokens', { facts: { count: 30 } }), finding('role_missing', { subject: 'worker' })]

@@ -528,6 +528,19 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual([])
   })
 
+  test('does not include work of an enterprise whose halt has ended while another one is halted', async () => {
+    await stuck(120)
+    await sql(
+      `insert into dirsync.halt (scope, category, message, remedy)
+       values ('', 'enterprise_code', '[]', '[]'), ('E9', 'enterprise_code', '[]', '[]')`,
+    )
+    await noteStatuses(store.pool)
+    await sql(`delete from dirsync.halt where scope = ''`)
+    expect(await workRules()).toEqual([])
+    await sql(`update dirsync.status_history set at = at - interval '65 minutes'`)
+    expect(await workRules()).toEqual(['work_stuck'])
+  })
+
   test('does not include work of a nightly full run, which takes hours', async () => {
     await under.inSync(100)
     expect(await under.plan('full')).toMatchObject({ state: 'running', planned: 100 })

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
@@ -229,10 +229,17 @@ describe('of HR as others lay it out', () => {
     const digits = `990015${1960 + (i % 40)}0510${String(i).padStart(3, '0')}`
     return digits + identityCheckCharacter(digits)
   })
+  /** Files count as complete as soon as they are there. */
+  const AT_ONCE = { HR_FILES_COMPLETE: '0s' }
   const init = (url: string, table: string, answers: string | null) =>
-    hr(url, ['init', '--force', '--table', table, ...(answers === null ? ['--yes'] : [])], answers ?? '')
+    hr(
+      url,
+      ['init', '--force', '--table', table, ...(answers === null ? ['--yes'] : [])],
+      answers ?? '',
+      AT_ONCE,
+    )
   const checked = async (url: string) => {
-    const { stdout } = await hr(url, ['check', '--mapping', 'employees.sql', '--json'])
+    const { stdout } = await hr(url, ['check', '--mapping', 'employees.sql', '--json'], '', AT_ONCE)
     return JSON.parse(stdout)
   }
 
@@ -286,6 +293,43 @@ describe('of HR as others lay it out', () => {
     const { code, stderr } = await init(postgres.url, 'leaving', null)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(await checked(postgres.url)).toMatchObject({ rows: 400, active: 300 })
+  })
+
+  test.each([
+    'YYYY/FMMM/FMDD',
+    'YYYY/FMMM/FMDD 0:00:00',
+    'FMDD.FMMM.YYYY',
+    'FMDD/FMMM/YYYY',
+    'FMMM/FMDD/YYYY',
+  ])('a day of leaving that is a text such as %s', async format => {
+    await postgres.pool.query(`drop table if exists leaving_text; create table leaving_text as
+        select 'B' || n as userid, 'Person ' || n as name,
+          case n % 4 when 0 then '' else
+            to_char((array[date '2024-03-31', '9999-12-31', current_date + 30])[n % 4], '${format}') end as left_on
+        from generate_series(1, 400) n`)
+    const { code, stderr } = await init(postgres.url, 'leaving_text', null)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await checked(postgres.url)).toMatchObject({ rows: 400, active: 300 })
+  })
+
+  test('a day of leaving that is a text such as 2026/1/5 in MySQL and in files', {
+    tags: 'mariadb',
+  }, async () => {
+    const day = (from: Date) => `${from.getFullYear()}/${from.getMonth() + 1}/${from.getDate()}`
+    const days = ['', '2024/3/31', '9999/12/31', day(new Date(Date.now() + 30 * 86_400_000))]
+    const rows = Array.from({ length: 40 }, (_, n) => [`B${n}`, `Person ${n}`, days[n % 4]])
+    await mariadb.admin.query(
+      'create table leaving (userid varchar(9), name varchar(20), left_on varchar(20))',
+    )
+    for (const row of rows) await mariadb.admin.query('insert into leaving values (?)', [row])
+    const files = join(folder, 'leaving')
+    await mkdir(files)
+    await writeFile(join(files, 'leaving.csv'), ['userid,name,left_on', ...rows, ''].join('\n'))
+    for (const url of [mariadb.url, `files:${files}`]) {
+      const { code, stderr } = await init(url, 'leaving', null)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(await checked(url)).toMatchObject({ rows: 40, active: 30 })
+    }
   })
 
   test('Kingdee: codes of states and 0/1 for men and women are not guessed, a day that stands for none is', {

@@ -102,6 +102,15 @@ test('more than one page is read, and it is told where there are more', async ()
   })
 })
 
+test('a program is told that there is no such account', async () => {
+  const missing = await dirsync('accounts', 'd'.repeat(32), '--json')
+  expect(missing.code).toBe(1)
+  expect(missing.json()).toEqual({ error: { code: 'failed', message: expect.stringMatching(/account/) } })
+  const noRun = await dirsync('runs', '999', '--json')
+  expect(noRun.code).toBe(1)
+  expect(noRun.json()).toEqual({ error: { code: 'not_found', message: expect.stringMatching(/999/) } })
+})
+
 test('an empty list says so', async () => {
   const list = await dirsync('orders', 'list', '--from', '2019-01-01', '--to', '2019-01-02')
   expect(list).toMatchObject({ code: 0 })

@@ -311,7 +311,8 @@ describe('a top-up', () => {
     const unknown = await dirsync(...toAccount('--number', number))
     expect(unknown.code).toBe(1)
     const second = await dirsync(...toAccount())
-    expect(second).toMatchObject({ code: 1, stdout: '' })
+    expect(second.code).toBe(1)
+    expect(second.json()).toMatchObject({ error: { code: 'ACCOUNT_BUSY' } })
     expect(second.stderr).toContain(`--although-open ${number}`)
     expect((await dirsync(...toAccount('--although-open', number))).json()).toMatchObject({
       state: 'accepted',

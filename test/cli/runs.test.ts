@@ -87,6 +87,10 @@ test('each dead letter of a swap mentions it', async () => {
   const [one, other] = items.filter(({ swap_id }: { swap_id: number | null }) => swap_id !== null)
   expect(one.swap_id).toBe(Math.min(one.id, other.id))
   expect((await dirsync('dead-letters', 'list')).stdout).toMatch(/ e0010 +mobile +duplicate_mobile +open /)
+  expect(await dirsync('dead-letters', 'undo', String(one.id))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`there is nothing to undo in case ${one.id}`),
+  })
   const { stdout } = await dirsync('dead-letters', 'show', String(one.id))
   expect(stdout).toMatch(/^ {2}A swap: /m)
   expect(stdout).toMatch(new RegExp(`^Part of a swap\\n.*(\\n.*)? Case ${other.id}$`, 'm'))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { dirsync, dirsyncProcess, type Run, wideLines } from './dirsync.ts'
 
 const COMMANDS = [
@@ -321,6 +322,11 @@ test.each([
     ['topup', 'resolve', 'a', '--as', 'accepted', '--reason', ' '],
     /--reason is empty/,
   ],
+  [
+    'a state that no top-up has',
+    ['topup', 'list', '--state', 'notified'],
+    /Allowed choices are requested, unknown, accepted, rejected\.|choose one of requested, unknown, accepted, rejected\n/,
+  ],
   ['a user without role', ['users', 'add', 'anna'], /--role/],
   [
     'a user of an unknown role',
@@ -387,6 +393,28 @@ test.each([
   ).toEqual([])
 })
 
+const NOWHERE = 'postgres://dirsync@127.0.0.1:1/dirsync'
+
+test.each([
+  ['an unknown option', ['status', '--json', '--fast'], 'invalid', /^unknown option '--fast'$/],
+  ['a missing argument', ['approve', '--json'], 'invalid', /^missing required argument 'run'$/],
+  ['a wrong value before it', ['runs', '--limit', 'all', '--json'], 'invalid', /^--limit holds "all"/],
+  ['an unknown operation', ['platform', 'employee/fire', '--json'], 'invalid', /^there is no operation/],
+  ['money without a word', [...REFUND, '--json'], 'invalid', /there is no terminal to ask on/],
+  ['wrong settings', ['status', '--json'], 'CONFIG_INVALID', /^DATABASE_URL/],
+  ['a database that is away', ['status', '--json'], 'database', /^dirsync's own database does not answer/],
+] as const)('%s is also told to programs', async (what, args, code, sentence) => {
+  const settings = {
+    DIRSYNC_LANG: 'zh-CN',
+    ...LEAST,
+    DATABASE_URL: what === 'wrong settings' ? 'db' : NOWHERE,
+  }
+  const refused = await dirsync(args, settings)
+  expect(refused.code).toBe(code === 'database' ? 1 : 2)
+  expect(refused.json()).toEqual({ error: { code, message: expect.stringMatching(sentence) } })
+  expect(refused.stderr).toMatch(/^dirsync: .*\p{Script=Han}/u)
+})
+
 test('an unknown command is refused with one sentence by the process', async () => {
   expectRefusal(await dirsyncProcess(['plann']), /unknown command 'plann'.*\n.*plan/)
 })
@@ -401,7 +429,8 @@ test('output that cannot be written, as on a full disk, fails with one sentence;
 })
 
 function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: RegExp): void {
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(code).toBe(2)
+  expect(stdout).toMatch(/^(?:\{"error":.*\n)?$/)
   expect(stderr).toMatch(sentence)
   expect(stderr).not.toMatch(/\n\s+at /)
 }

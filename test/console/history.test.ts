@@ -117,6 +117,19 @@ test('calls are per minute, by operation, the same from minutes and from hours',
   )
 })
 
+test('hours after a clock ran ahead are summed up once it is put back', async () => {
+  const hours = 3_600_000
+  const now = Date.now()
+  const thisHour = new Date(now - (now % hours))
+  const at = (hour: number) => new Date(thisHour.getTime() + hour * hours)
+  await plant(store, 'call_minute', calls('employee/get', at(-3), 60), calls('employee/get', at(5), 60))
+  await noteStatuses(store.pool)
+  await plant(store, 'call_minute', calls('employee/get', at(-2), 120), calls('employee/get', at(0), 240))
+  await noteStatuses(store.pool)
+  const { calls: shown } = await readHistory(store.pool, { from: at(-3), to: at(1), step: 3600 })
+  expect(shown.map(({ per_minute }) => per_minute)).toEqual([[1, 2, 0, 4]])
+})
+
 test('full runs and bad ends are marked', async () => {
   const marked = [
     await plantRun(store, { kind: 'full', state: 'done', finished_at: after(1) }),

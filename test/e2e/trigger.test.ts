@@ -88,6 +88,20 @@ test('the doctor tells of one that is switched off', async () => {
   })
 })
 
+test('the doctor tells of one on a table that was replaced', async () => {
+  await company.hr.query(
+    'begin; alter table person rename to person_old; create table person as table person_old; commit',
+  )
+  const { findings } = (await dirsync(['doctor', '--json'], company.settings)).json()
+  await company.hr.query('begin; drop table person; alter table person_old rename to person; commit')
+  expect(findings).toContainEqual({
+    check: 'trigger',
+    status: 'warning',
+    what: 'installed on public.person_old, which the mapping does not read, and not on public.person, which it reads: was a table replaced by a new one?',
+    remedy: 'Install it again: dirsync hr install-trigger',
+  })
+})
+
 test('a write that changes nothing makes no call', async () => {
   const before = await company.calls()
   await rename('Renamed', `userid = 'e0003'`)

@@ -139,6 +139,10 @@ describe('the body', () => {
   })
 })
 
+test('thirdPayAmount may come without thirdCostAmount', async () => {
+  expect(await refund({ tradeInfo: { thirdPayAmount: '1.00' } })).toMatchObject({ code: 0 })
+})
+
 describe('hostile bodies', () => {
   test.each([
     ['', 400],

@@ -114,10 +114,10 @@ test('further fields pass when signed, and only then', async () => {
   const form = encode(signed(fields))
   for (const name of ['note', '__proto__', 'constructor', 'toString', 'appsecret', '_body'])
     await expectRefused(`${form}&${name}=x`, fields)
-  for (const addition of ['note=', 'note', '', '=', '%', '%ff', '%00=x', 'note=%c3%28', 'note=\xff'])
+  for (const addition of ['note', '', '=', '%', '%ff', '%00=x', 'note=%c3%28', 'note=\xff'])
     await expectRefused(Buffer.from(`${form}&${addition}`, 'latin1'), fields)
   await expectRefused(`${form}${'&a=b'.repeat(1000)}`, fields)
-  expect(await receiver.notify({ ...fields, note: 'signed' })).toEqual(SUCCESS)
+  expect(await receiver.notify({ ...fields, note: 'signed', empty: '' })).toEqual(SUCCESS)
 })
 
 test('a refund that dirsync did not send is refused', async () => {
@@ -211,7 +211,7 @@ test('the log names reasons and outcomes, and nothing of what was received', () 
     'wrong_timestamp',
   ])
   const log = receiver.log.map(({ time: _, ...line }) => JSON.stringify(line)).join('\n')
-  const values = receiver.sent.flatMap(Object.values<string>)
+  const values = receiver.sent.flatMap(Object.values<string>).filter(Boolean)
   expect(values.length).toBeGreaterThan(100)
   const leaked = [...values, APP_ID, APP_SECRET, 'other', 'drop table'].filter(value => log.includes(value))
   expect(leaked).toEqual([])

@@ -163,7 +163,7 @@ describe('an action', () => {
     expect(items).toMatchObject([{ dead_letter_id: changed, code: 'changed' }])
     expect((await commands()).at(-1)).toMatchObject({ name: 'bulk_undo', arguments: { bulk: id, cases: 4 } })
     await expect(undoBulk(store.pool, LI, id)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
-    await expect(undoBulk(store.pool, LI, undone)).rejects.toMatchObject({ code: 'COMMAND_INVALID' })
+    await expect(undoBulk(store.pool, LI, undone)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
     expect(await readBulk(store.pool, id)).toMatchObject({ undone_by: undone, undoable_until: null })
   })
 

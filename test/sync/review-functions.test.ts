@@ -411,7 +411,7 @@ describe('undo', () => {
 
   test('is refused once anything has happened, and after ten minutes; what happened is said', async () => {
     const id = await fail(store)
-    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: '22023' })
+    await expect(call('undo($1)', id)).rejects.toMatchObject({ code: 'P0002' })
     await call(`snooze($1, now() + interval '1 day')`, id)
     await fail(store)
     await expect(call('undo($1)', id)).rejects.toThrow(/has changed since you looked: it failed again/)

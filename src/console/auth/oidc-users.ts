@@ -1,3 +1,4 @@
+import { isMailAddress } from '../../alerts/channel-settings.ts'
 import type { Pool } from '../../lib/database.ts'
 import { inNameOf, note } from './audit.ts'
 import type { OidcPerson } from './oidc.ts'
@@ -41,7 +42,8 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       if (!user) return { refused: 'taken', name }
     }
     if (user.disabled_at) return { refused: 'disabled', name }
-    if (person.mail !== null)
+    // A person in the console could not enter any other.
+    if (person.mail !== null && isMailAddress(person.mail))
       await client.query('update dirsync.console_user set notice_mail = $2 where name = $1', [
         user.name,
         person.mail,

@@ -141,7 +141,7 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
       params,
       result: z.object({ id: z.int().describe('The action that takes it back') }),
       run: async (ask, { params: { id } }) => ({
-        id: await settle(ask, id, () => undoBulk(pool, ask.asker, id)),
+        id: await undoBulk(pool, ask.asker, id),
       }),
       next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
     }),

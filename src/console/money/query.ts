@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { ENTRY_STATES, type Entry, type EntryState } from '../../money/journal.ts'
+import { ENTRY_STATES, type Entry, type EntryState, TOP_UP_STATES } from '../../money/journal.ts'
 import { checksOf, type ReadRefund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -16,6 +16,9 @@ export const KINDS = ['refunds', 'topups'] as const
 export type Kind = (typeof KINDS)[number]
 
 const JOURNALS = { refunds: refundJournal, topups: topUpJournal }
+
+/** The states in which an entry can be. */
+export const STATES_OF: Record<Kind, readonly EntryState[]> = { refunds: ENTRY_STATES, topups: TOP_UP_STATES }
 
 const State = z.enum(ENTRY_STATES)
 

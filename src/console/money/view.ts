@@ -1,5 +1,4 @@
 import { capitalised } from '../../lib/text.ts'
-import { ENTRY_STATES } from '../../money/journal.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
@@ -17,6 +16,7 @@ import {
   type MoneyInput,
   type MoneyList,
   type RefundDetails,
+  STATES_OF,
   type TopUpDetails,
 } from './query.ts'
 
@@ -42,7 +42,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, input: MoneyInput): Shown {
   const { t } = ask
-  const states = ENTRY_STATES.filter(name => kind === 'refunds' || name !== 'notified')
+  const states = STATES_OF[kind]
   const [first] = items
   return {
     title: t('money.title'),

@@ -102,10 +102,10 @@ const MINUTES = `
 const HOURS = `
   select hour as at, operation, calls, rate_limited from dirsync.call_hour
   where hour >= to_timestamp($1::float8) and hour < to_timestamp($1::float8 + $2::float8 * $3::int)
-    and hour < (select max(hour) from dirsync.call_hour)
+    and hour < (select max(hour) from dirsync.call_hour where hour <= now())
   union all
   select minute, operation, calls, rate_limited from dirsync.call_minute
-  where minute >= greatest(to_timestamp($1::float8), (select max(hour) from dirsync.call_hour))
+  where minute >= greatest(to_timestamp($1::float8), (select max(hour) from dirsync.call_hour where hour <= now()))
     and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
 /** Per minute on average, in the points that have calls. */

@@ -11,12 +11,14 @@ import {
   datedName,
   type Folder,
   filesOf,
+  type HiddenFile,
+  hiddenFile,
   incompleteness,
   isSameTable,
   readFolder,
   type Seen,
 } from './folder.ts'
-import { type KeptTable, keptTables, readIn } from './read-in.ts'
+import { type KeptTable, keptTables, readIn, UNOPENED } from './read-in.ts'
 import type { FilesSettings } from './settings.ts'
 
 /*
@@ -56,7 +58,9 @@ export class Deliveries {
   /** The state of each file, since when, and when it was last different. */
   #seen = new Map<string, Seen & { state: string }>()
   #lookedAt: Date | null = null
-  /** Files that could not be loaded through no fault of their own: not retried for a while. */
+  /** The file of which the log has said that it is not read. */
+  #hidden: string | null = null
+  /** Files that could not be opened or loaded through no fault of their own: not retried for a while. */
   #refused: { states: string; problem: Said; until: number } | null = null
   readonly #refreshing = new Map<string, Promise<RefreshResult>>()
   #last: Promise<unknown> = Promise.resolve()
@@ -141,18 +145,22 @@ export class Deliveries {
   async #refresh(tables: Tables): Promise<RefreshResult> {
     const folder = await this.reachFolder()
     if (folder instanceof Error)
-      return { kept: this.#kept, problem: saidBy(folder), stamp: null, ignored: [] }
+      return { kept: this.#kept, problem: saidBy(folder), stamp: null, ignored: [], hidden: null }
     const now = new Date()
     this.#noteSeen(folder, now)
     await this.#openLast()
     const files = filesOf(folder, tables)
-    const looked = { stamp: statesOf(files), ignored: folder.ignored }
+    const hidden = hiddenFile(folder, files, now)
+    if (hidden && hidden.file !== this.#hidden)
+      this.#logger.warn(hidden, 'a file is not read although it came later: another one is dated ahead')
+    this.#hidden = hidden?.file ?? null
+    const looked = { stamp: statesOf(files), ignored: folder.ignored, hidden }
     const problem = this.#incompleteness(folder, files, tables, now)
     if (problem !== null) return { ...looked, kept: this.#kept, problem }
     const before = this.#kept
     if (before === null || !files.every(file => isCurrent(before, file))) {
       const refused = await this.#tryReadIn(folder, files, tables !== null)
-      if (refused !== null) return { ...looked, kept: before, problem: refused }
+      if (refused !== null) return { ...looked, kept: this.#kept, problem: refused }
     }
     const kept = this.#kept
     const broken = kept && tablesOf(kept, tables).find(table => table.problem !== null)
@@ -229,19 +237,27 @@ export class Deliveries {
     if (before && !this.#readers.has(before)) before.instance.closeSync()
   }
 
-  /** Like `#readIn`; when it fails through no fault of the files, and an older delivery is there, it is not retried at once. */
+  /**
+   * Like `#readIn`; when it fails through no fault of the files, and an older delivery is there, it is not retried at once, nor
+   * while one of them cannot be opened.
+   */
   async #tryReadIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<Said | null> {
     const states = statesOf(files)
     if (this.#refused?.states === states && performance.now() < this.#refused.until)
       return this.#refused.problem
+    let problem: Said | null
     try {
-      return await this.#readIn(folder, files, isNamed)
+      problem = await this.#readIn(folder, files, isNamed)
+      const isOne = ({ root }: KeptTable) => files.some(({ table }) => isSameTable(table, root))
+      const unopened = this.#kept?.tables.find(table => table.state === UNOPENED && isOne(table))
+      if (problem !== null || !unopened) return problem
+      problem = unopened.problem
     } catch (error) {
       if (this.#kept === null) throw error
-      const problem = saidBy(toHrError(error))
-      this.#refused = { states, problem, until: performance.now() + TRY_AGAIN_MS }
-      return problem
+      problem = saidBy(toHrError(error))
     }
+    if (problem !== null) this.#refused = { states, problem, until: performance.now() + TRY_AGAIN_MS }
+    return problem
   }
 
   /** Replaces the kept delivery with new files. Null, or why that failed. */
@@ -303,6 +319,8 @@ export interface RefreshResult {
   stamp: string | null
   /** Names of files without data. */
   ignored: readonly string[]
+  /** See `HrDelivery`. */
+  hidden: HiddenFile | null
 }
 
 /** The tables of a delivery that a query reads; one that could never be read stands for all sheets of its workbook. */

@@ -157,6 +157,28 @@ export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): 
   })
 }
 
+/** A file that `{latest}` does not mean although it was written later: the one that it means is dated ahead. */
+export interface HiddenFile {
+  file: string
+  by: string
+}
+
+/** A zone may be a day ahead. */
+const AHEAD_MS = 2 * 86_400_000
+
+/** @param read the files that are read */
+export function hiddenFile({ files }: Folder, read: readonly DataFile[], now: Date): HiddenFile | null {
+  const ahead = new Date(now.getTime() + AHEAD_MS).toISOString().replace(/\D/g, '').slice(0, 14)
+  for (const { name, table, dated, writtenAt } of read) {
+    if (dated === null || !isSameTable(dated.table, table) || dated.date < ahead) continue
+    const hidden = files.find(
+      other => other.dated && isSameTable(other.dated.table, table) && other.writtenAt > writtenAt,
+    )
+    if (hidden) return { file: hidden.name, by: name }
+  }
+  return null
+}
+
 async function statOf(path: string) {
   const found = await stat(path, { bigint: true })
   const { mtimeNs, ctimeNs, ino, mtime, ctime } = found

@@ -103,10 +103,16 @@ function moment(column: MappedColumn): string {
   return `${m(column)}::timestamp${column.type.includes('ZONE') ? 'tz' : '::timestamptz'}`
 }
 
+/** The items with commas between them; as JSON if one has a comma itself, so that it does not become two. */
+function listText(list: string): string {
+  return `case when regexp_matches(array_to_string(${list}, ''), '[,，]') then to_json(${list})::varchar
+    else array_to_string(${list}, ',') end`
+}
+
 /** How values of a type print in any mapped column. */
 function plainText(value: string, type: string): string {
   if (type === 'VARCHAR') return value
-  if (isList(type)) return `array_to_string(${value}::varchar[], ',')`
+  if (isList(type)) return listText(`${value}::varchar[]`)
   if (isObject(type)) return `to_json(${value})::varchar`
   if (type === 'BOOLEAN') return `case ${value} when true then 't' when false then 'f' end`
   if (/^DECIMAL\(\d+,[1-9]/.test(type)) return `rtrim(rtrim(${value}::varchar, '0'), '.')`

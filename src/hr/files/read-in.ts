@@ -29,7 +29,7 @@ export interface KeptTable {
   /** Its file, of which it may be a sheet, and the file's name in a mapping. */
   file: string
   root: string
-  /** Of the file, when it was last checked. */
+  /** Of the file, when it was last checked; `UNOPENED` while it cannot be opened. */
   state: string
   writtenAt: Date
   rows: number
@@ -42,6 +42,9 @@ export interface KeptTable {
   /** Whether a mapping names it, or its workbook. */
   isNamed: boolean
 }
+
+/** Who may read a file can change without a trace on it, such as with the groups of dirsync's user. */
+export const UNOPENED = ''
 
 /** Little is enough for most, and more would only fill with written data; hundreds of columns need more. */
 const MEMORY = ['64MB', '1GB']
@@ -142,7 +145,7 @@ interface Reading {
 }
 
 /** A table made from a file, or why it was not. */
-type Made = Pick<KeptTable, 'name' | 'rows' | 'encoding' | 'problem'>
+type Made = Pick<KeptTable, 'name' | 'rows' | 'encoding'> & { problem: Message | null }
 
 /** Makes the tables of a file. @param known its tables so far */
 async function readInFile(
@@ -164,7 +167,7 @@ async function readInFile(
     ...table,
     file: file.name,
     root: file.table,
-    state,
+    state: table.problem?.key === 'said.file_unreadable' ? UNOPENED : state,
     writtenAt,
     isThere: table.problem === null,
   }))

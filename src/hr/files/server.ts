@@ -59,8 +59,8 @@ export class FilesServer implements HrServer {
 
   async delivery(mappings: readonly MappingFile[]): Promise<HrDelivery> {
     const tables = (await Promise.all(mappings.map(({ sql }) => tablesIn(sql)))).reduce(both, new Set())
-    const { kept, problem, stamp, ignored } = await this.#deliveries.refresh(tables)
-    if (kept === null) return { stamp: null, files: null, writtenAt: null, problem, ignored }
+    const { kept, problem, stamp, ...looked } = await this.#deliveries.refresh(tables)
+    if (kept === null) return { stamp: null, files: null, writtenAt: null, problem, ...looked }
     const read = tablesOf(kept, tables).filter(({ isThere }) => isThere)
     const files = [...Map.groupBy(read, ({ file }) => file)]
       .sort(([a], [b]) => a.localeCompare(b))
@@ -74,7 +74,7 @@ export class FilesServer implements HrServer {
       files: files.join(', '),
       writtenAt: read.length > 0 ? new Date(writtenAt) : null,
       problem,
-      ignored,
+      ...looked,
     }
   }
 

@@ -152,10 +152,20 @@ function columnText(name: string, column: MappedColumn): string {
   if (name === 'updated_at') return type === 'timestamptz' ? plain : `${plain}::timestamptz`
   if (name === 'closed_at') return `extract(epoch from ${plain}::timestamptz)`
   if (DAYS.has(name) && type.startsWith('timestamp')) return `${plain}::date`
-  if (type.startsWith('_')) return `array_to_string(${plain}, ',')`
+  if (type.startsWith('_')) return arrayText(plain)
   if (type === 'bpchar') return `${plain}::text`
   if (type === 'numeric') return `trim_scale(${plain})`
   return plain
+}
+
+/** A server of another encoding could not read a full-width comma in the statement. */
+const FULL_WIDTH_COMMA = `decode('efbc8c', 'hex')`
+
+/** The items with commas between them; as JSON if one has a comma itself, so that it does not become two. */
+function arrayText(array: string): string {
+  const items = `array_to_string(${array}, '')`
+  return `case when strpos(${items}, ',') > 0 or position(${FULL_WIDTH_COMMA} in convert_to(${items}, 'UTF8')) > 0
+    then to_json(${array})::text else array_to_string(${array}, ',') end`
 }
 
 const m = (column: MappedColumn) => reference(column, POSTGRES)

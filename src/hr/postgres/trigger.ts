@@ -53,7 +53,7 @@ export async function planInstallation(
   const tables = names === null ? read : await tablesNamed(client, names, read)
   if (tables.length === 0)
     throw new TriggerTableError(message('said.mapping_without_table', { file: mapping.file }))
-  const unfit = tables.filter(({ kind }) => kind !== 'r' && kind !== 'p').map(qualified)
+  const unfit = tables.filter(table => !isFit(table)).map(qualified)
   if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
   return {
@@ -137,6 +137,24 @@ export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredT
   return rows
 }
 
+/**
+ * Tables that the mapping reads without the trigger, and those with it that the mapping does not read: one of these may have been
+ * replaced by a new one under its name, and kept the trigger.
+ * @throws MappingError, HrUnavailableError
+ */
+export async function strayTriggers(
+  client: pg.ClientBase,
+  mapping: MappingFile,
+): Promise<{ without: string[]; strays: string[] }> {
+  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping, POSTGRES) })
+  const nameOf = ({ schema, name }: { schema: string; name: string }) => `${schema}.${name}`
+  const triggered = (await triggeredTables(client)).map(nameOf)
+  return {
+    without: read.filter(table => isFit(table) && !triggered.includes(nameOf(table))).map(nameOf),
+    strays: triggered.filter(name => !read.some(table => nameOf(table) === name)),
+  }
+}
+
 /** A table that the employees' mapping reads. */
 interface WatchedTable {
   schema: string
@@ -145,6 +163,10 @@ interface WatchedTable {
   kind: string
   /** The column with the mapping's user ids; null where they come from elsewhere, are computed, or the table is read twice. */
   useridColumn: string | null
+}
+
+function isFit({ kind }: WatchedTable): boolean {
+  return kind === 'r' || kind === 'p'
 }
 
 /**

@@ -861,12 +861,17 @@ export const saidTexts = {
   'doctor.delivery': 'the last complete delivery: {words}',
   'doctor.delivery_next': 'the folder does not hold a complete delivery: {problem}',
   'doctor.delivery_wait': 'Runs stop until it does; look-ups read the last complete delivery.',
+  'doctor.delivery_hidden':
+    '{file} is not read, although it was written later than {by}, which is dated ahead',
+  'doctor.rename_ahead': 'If that date is wrong, rename or remove the file that has it.',
   'doctor.delivery_ignored': 'not data, and not read: {words}',
   'doctor.files_cron': 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS',
   'doctor.files_polled': 'HR is in files: a new delivery is looked for every {seconds} s',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, but no process listens',
   'doctor.trigger_disabled': '{names}: installed, but disabled in HR',
+  'doctor.trigger_stray':
+    'installed on {others}, which the mapping does not read, and not on {names}, which it reads: was a table replaced by a new one?',
   'doctor.install_trigger': 'Install it again: dirsync hr install-trigger',
   'doctor.start_scheduler':
     'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',

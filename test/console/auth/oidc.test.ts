@@ -135,6 +135,10 @@ describe('a sign-in at the provider', () => {
     await accounts({ dora: { ...dora, email_verified: true } })
     await signIn('dora')
     expect(await mailOf('dora')).toEqual({ notice_mail: 'dora@example.com' })
+    // Not one address, as the form of users would say.
+    await accounts({ dora: { ...dora, email: 'dora@example.com, all@example.com', email_verified: true } })
+    await signIn('dora')
+    expect(await mailOf('dora')).toEqual({ notice_mail: 'dora@example.com' })
   })
 
   test('has no password here', async () => {

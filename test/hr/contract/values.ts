@@ -103,6 +103,8 @@ const VALUES: Partial<Record<ColumnType, { column: string; values: Value[] }>> =
       { value: ['one'], text: 'one' },
       { value: [], text: '' },
       { value: ['姓\t名', null, '\\'], text: '姓\t名,\\' },
+      { value: ['a,b', 'c'], text: '["a,b","c"]' },
+      { value: ['经理，兼职', null], text: '["经理，兼职",null]' },
     ],
   },
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { open, readdir, rename, unlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, chown, open, readdir, rename, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,6 +17,7 @@ import { FILES_KIND } from './server-under-test.ts'
 import { workbook } from './workbook.ts'
 
 const SQL = 'select id as userid, name from staff'
+const NOBODY = 65_534
 const GOOD = 'id,name\n1,A\n2,B\n'
 
 const incomplete = async (hr: Delivered, sql = SQL) => {
@@ -26,6 +27,25 @@ const incomplete = async (hr: Delivered, sql = SQL) => {
 }
 const found = async (hr: Delivered, ...userids: string[]) =>
   (await hr.source(SQL).lookup(userids.map(userid => key(userid)))).size
+
+test.runIf(process.getuid?.() === 0)('a file that could not be opened is tried again', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  expect(await hr.rows(SQL)).toHaveLength(2)
+  await hr.deliver('staff.csv', `${GOOD}3,C\n`)
+  await chmod(join(hr.folder, 'staff.csv'), 0o600)
+  const { keep } = hr.settings
+  for (const name of ['', ...(await readdir(keep, { recursive: true }))])
+    await chown(join(keep, name), NOBODY, NOBODY)
+  process.seteuid?.(NOBODY)
+  try {
+    expect(await incomplete(hr)).toBe('the file staff.csv cannot be read (EACCES)')
+  } finally {
+    process.seteuid?.(0)
+  }
+  // Nothing about the file has changed but who reads it.
+  expect(await hr.rows(SQL)).toHaveLength(3)
+})
 
 describe('a CSV file', () => {
   test.each([
@@ -474,6 +494,23 @@ describe('only what a mapping reads is judged', () => {
 
 describe('files with a date in their names', () => {
   const LATEST = 'select id as userid, name from "staff_{latest}"'
+
+  test('are said to be hidden by one that is dated ahead, once they came after it', async () => {
+    const hr = await delivered()
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+    const hidden = async () => (await hr.source(LATEST).delivery())?.hidden
+    await hr.deliver(`staff_${day(-1)}.csv`, GOOD)
+    await hr.deliver(`staff_${day(400)}.csv`, GOOD)
+    const at = new Date()
+    await utimes(join(hr.folder, `staff_${day(400)}.csv`), at, at)
+    expect(await hidden()).toBeNull()
+    await hr.deliver(`staff_${day(0)}.csv`, 'id,name\n3,C\n')
+    const later = new Date(at.getTime() + 1000)
+    await utimes(join(hr.folder, `staff_${day(0)}.csv`), later, later)
+    expect(await hidden()).toEqual({ file: `staff_${day(0)}.csv`, by: `staff_${day(400)}.csv` })
+    await unlink(join(hr.folder, `staff_${day(400)}.csv`))
+    expect(await hidden()).toBeNull()
+  })
 
   test('are one table, the latest of them', async () => {
     const hr = await delivered()
