@@ -171,7 +171,8 @@ export class Journal<Row extends Entry> {
       await db.query(
         `update ${this.#table}
          set state = 'unknown', platform_code = $2, message = $3, trace_id = $4 ${this.#askSoon}
-         where ${numberColumn} = $1 and state = 'requested'`,
+         -- Unknown already: its sender seemed to be dead, or it was written down again.
+         where ${numberColumn} = $1 and ${IS_OPEN}`,
         [number, answer.platformCode, toStore(answer.message), answer.traceId],
       )
       return
