@@ -144,7 +144,8 @@ export function daysToRead(now: Date, days: number, readAt: ReadonlyMap<string, 
   return Array.from({ length: days }, (_, age) => platformDay(new Date(now.getTime() - age * DAY_MS))).filter(
     (day, age) => {
       const last = readAt.get(day)
-      return age < FRESH_DAYS || last === undefined || platformDay(last) < today
+      // Later than today: the clock was put back since.
+      return age < FRESH_DAYS || last === undefined || platformDay(last) !== today
     },
   )
 }

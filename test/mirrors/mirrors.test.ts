@@ -281,6 +281,24 @@ describe('payment orders', () => {
       expect(await extra()).toEqual(get)
       expect(await extra()).toEqual({})
     })
+
+    test('are read after the clock was put back, which had been ahead when they were last read', async () => {
+      await readDaysAgo(-20)
+      expect(await extra()).toEqual(list)
+      expect(await extra()).toEqual({})
+      // Their day is up to date again, and they were asked for later than now.
+      const ahead = (status: number) =>
+        company.db.query(
+          `update dirsync.payment_order set status = $2, asked_at = now() + interval '20 days' where trade_no = $1`,
+          [ORDER, status],
+        )
+      await ahead(5)
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      await ahead(3)
+      await company.db.query(`update dirsync.refund set notified_at = now()`)
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      expect(await extra()).toEqual({})
+    })
   })
 
   test('of a payer who is not in HR are a finding, once HR has been read, until HR has them', async () => {
@@ -398,6 +416,19 @@ describe('limit accounts', () => {
     })
     expect(await kept()).toEqual(before)
   })
+})
+
+test('a retry that seems to be a month away, since the clock was put back, is made at once', async () => {
+  const operation = 'assets/limit/enterprise/get'
+  await company.control('POST', 'faults', [{ operation, httpStatus: 500, times: 2 }])
+  const { rows } = await company.db.query(`select dirsync.resync('accounts') as id`)
+  await until(async () => {
+    const { rowCount } = await company.db.query(
+      `update dirsync.mirror_task set not_before = now() + interval '30 days' where attempts > 0`,
+    )
+    return rowCount === 1
+  })
+  expect(await endOf(company.db, Number(rows[0].id))).toMatchObject({ state: 'done' })
 })
 
 test('taxpayers of both natures are kept, by number, and marked gone', async () => {
