@@ -112,12 +112,18 @@ export async function countListedOrders(
   return onlyRow(rows).n
 }
 
-/** Records that a day was read to the end. */
-export async function noteDayRead(db: ClientBase, enterpriseCode: string, day: string): Promise<void> {
+/** Records that a run has read a day to the end. What happened since the run began may not be on the first pages. */
+export async function noteDayRead(
+  db: ClientBase,
+  runId: number,
+  enterpriseCode: string,
+  day: string,
+): Promise<void> {
   await db.query(
-    `insert into dirsync.mirror_day (enterprise_code, day, read_at) values ($1, $2, now())
+    `insert into dirsync.mirror_day (enterprise_code, day, read_at)
+     select $2, $3, started_at from dirsync.sync_run where id = $1
      on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
-    [enterpriseCode, day],
+    [runId, enterpriseCode, day],
   )
 }
 
@@ -187,14 +193,16 @@ export async function olderDays(
 const QUIET_STATES = [3, 6, 7]
 
 /**
- * Orders outside the window to read one by one, newest first: those with something in progress, once a day; the oldest are
- * given up. Also those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
+ * Orders to read one by one, newest first. Outside the window those with something in progress, once a day; the oldest are given
+ * up. Everywhere those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
  * takes (section 4.8) are left out.
+ * @param days those that are read anyway
  */
 export async function ordersToAsk(
   db: ClientBase,
   enterpriseCode: string,
   { start, today }: Window,
+  days: string[],
 ): Promise<string[]> {
   const { rows } = await db.query<{ trade_no: string }>(
     `select trade_no
@@ -208,13 +216,13 @@ export async function ordersToAsk(
        from dirsync.refund r
        join dirsync.payment_order o on o.out_trade_no = r.outer_trade_no
        left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
-       where o.enterprise_code = $1 and o.listed_on < $2::date
+       where o.enterprise_code = $1 and o.listed_on <> all ($5)
          and greatest(r.sent_at, r.settled_at, r.notified_at)
              > coalesce(greatest(${ifPast('o.asked_at')}, ${ifPast('m.read_at')}), '-infinity')
      ) as wanted
      where length(trade_no) <= 16
      order by listed_on desc, trade_no`,
-    [enterpriseCode, start, today, QUIET_STATES],
+    [enterpriseCode, start, today, QUIET_STATES, days],
   )
   return rows.map(row => row.trade_no)
 }
