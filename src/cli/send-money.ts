@@ -1,9 +1,11 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
 import type { Pool } from '../lib/database.ts'
+import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
-import { paidWith, refundJournal } from '../money/refund.ts'
+import { acceptedAmount, paidWith, refundJournal } from '../money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
+import type { RefundedSoFar } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import {
@@ -36,13 +38,16 @@ const NONE: Defaults = () => ({})
  * @throws UsageError, FailedError, JournalError
  */
 export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE): Promise<void> {
+  let agreed: RefundedSoFar | undefined
   return sendRequest<RefundRequest>(given, defaults, {
     what: 'refund',
     operation: refundCreate,
     paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
-    summary: async (refund, { client, asset, signal }) => {
+    summary: async (refund, { pool, client, asset, signal }) => {
+      const ours = await acceptedAmount(pool, trimText(refund.outerTradeNo))
       const known = await recordOf(client, refund.outerTradeNo, signal)
       const before = known && refundedAmount(known)
+      agreed = { shown: before, ours }
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
       const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
       return [
@@ -57,7 +62,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
         ['notifies', refund.notifyUrl],
       ]
     },
-    send: sendRefund,
+    send: (deps, refund, options) => sendRefund(deps, refund, { ...options, agreed }),
     facts: ({ outerTradeNo, refundAmount }, { receipt }, asset) => [
       ['order', outerTradeNo],
       ['amount', amountText(refundAmount, asset)],
@@ -151,7 +156,7 @@ interface Sending<Request> {
   /** What a person needs to know before confirming. */
   summary(
     request: Request,
-    ask: { client: PlatformClient; asset: string | null; signal: AbortSignal },
+    ask: { pool: Pool; client: PlatformClient; asset: string | null; signal: AbortSignal },
   ): NamedFact[] | Promise<NamedFact[]>
   send(
     deps: SendDeps,
@@ -205,7 +210,7 @@ async function sendRequest<Request extends object>(
   const asset = (await sending.paidWith?.(complete, pool)) ?? null
   if (asks) {
     const facts = await explain('seller/pay/record', () =>
-      sending.summary(complete, { client, asset, signal }),
+      sending.summary(complete, { pool, client, asset, signal }),
     )
     const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)

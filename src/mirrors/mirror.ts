@@ -1,4 +1,5 @@
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { LONGEST_DELAY_MS } from '../sync/backoff.ts'
 import { endLostRetries } from '../sync/cases.ts'
 import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
 import { type Said, toStore } from '../texts/message.ts'
@@ -121,10 +122,13 @@ export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTas
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey",
             detail, next_page as page, pass, most, pass_rows as "passRows", calls, changed, attempts, now() as "handedOutAt",
-            ceil(greatest(extract(epoch from not_before - clock_timestamp()) * 1000, 0))::int as "waitMs"
-     from dirsync.mirror_task where run_id = $1
+            -- A longer one means that the clock was put back.
+            case when wait_ms between 0 and $2 then ceil(wait_ms)::int else 0 end as "waitMs"
+     from dirsync.mirror_task
+     cross join lateral (select extract(epoch from not_before - clock_timestamp()) * 1000 as wait_ms) wait
+     where run_id = $1
      order by position limit 1`,
-    [runId],
+    [runId, LONGEST_DELAY_MS],
   )
   return rows[0] ?? null
 }

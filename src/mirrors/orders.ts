@@ -32,8 +32,8 @@ const NO_SUCH_ORDER = 1000220120
 
 /**
  * Payment orders (sections 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of earlier days,
- * those that were missed, and now and then those with an order that may still be refunded. Older orders are read one by one
- * while something is in progress, or after dirsync refunded them.
+ * those that were missed, and now and then those with an order that may still be refunded. Orders of other days are read one by
+ * one while something is in progress, or after dirsync refunded them.
  */
 export class OrderReader implements MirrorReader {
   readonly #days: number
@@ -47,10 +47,12 @@ export class OrderReader implements MirrorReader {
     const window = { start: windowStart(now, this.#days), today: platformDay(now) }
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
-      const days = daysToRead(now, this.#days, await daysRead(db, enterpriseCode, window.start))
-      for (const day of [...days, ...(await olderDays(db, enterpriseCode, window))])
-        tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
-      for (const tradeNo of await ordersToAsk(db, enterpriseCode, window))
+      const days = [
+        ...daysToRead(now, this.#days, await daysRead(db, enterpriseCode, window.start)),
+        ...(await olderDays(db, enterpriseCode, window)),
+      ]
+      for (const day of days) tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
+      for (const tradeNo of await ordersToAsk(db, enterpriseCode, window, days))
         tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
     }
     const older = tasks.filter(task => task.part === OLDER).length
@@ -76,7 +78,7 @@ export class OrderReader implements MirrorReader {
 }
 
 async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-  const { enterpriseCode, entityKey: day, page } = task
+  const { runId, enterpriseCode, entityKey: day, page } = task
   const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
   const answer = await calls.make((client, options) =>
     client.paymentOrders.page({ ...query, ...enterpriseParams(enterpriseCode) }, options),
@@ -92,7 +94,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
       const read = { answer, pageSize: PAGE_SIZE }
       const known = endsPass(task, read) ? await countListedOrders(db, enterpriseCode, day) : 0
       const next = nextPage(task, { ...read, known })
-      if (next === null) await noteDayRead(db, enterpriseCode, day)
+      if (next === null) await noteDayRead(db, runId, enterpriseCode, day)
       return { changed, next }
     },
   }
@@ -144,7 +146,8 @@ export function daysToRead(now: Date, days: number, readAt: ReadonlyMap<string, 
   return Array.from({ length: days }, (_, age) => platformDay(new Date(now.getTime() - age * DAY_MS))).filter(
     (day, age) => {
       const last = readAt.get(day)
-      return age < FRESH_DAYS || last === undefined || platformDay(last) < today
+      // Later than today: the clock was put back since.
+      return age < FRESH_DAYS || last === undefined || platformDay(last) !== today
     },
   )
 }

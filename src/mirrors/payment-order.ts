@@ -112,12 +112,18 @@ export async function countListedOrders(
   return onlyRow(rows).n
 }
 
-/** Records that a day was read to the end. */
-export async function noteDayRead(db: ClientBase, enterpriseCode: string, day: string): Promise<void> {
+/** Records that a run has read a day to the end. What happened since the run began may not be on the first pages. */
+export async function noteDayRead(
+  db: ClientBase,
+  runId: number,
+  enterpriseCode: string,
+  day: string,
+): Promise<void> {
   await db.query(
-    `insert into dirsync.mirror_day (enterprise_code, day, read_at) values ($1, $2, now())
+    `insert into dirsync.mirror_day (enterprise_code, day, read_at)
+     select $2, $3, started_at from dirsync.sync_run where id = $1
      on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
-    [enterpriseCode, day],
+    [runId, enterpriseCode, day],
   )
 }
 
@@ -150,6 +156,9 @@ const READ_AGAIN_AFTER_DAYS = 7
 const IS_FINAL = `(o.status = 7
   or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
 
+/** SQL: a time, unless it is of the future: then the clock was put back, and what happened at that time may be out of date. */
+const ifPast = (time: string) => `case when ${time} <= now() then ${time} end`
+
 /**
  * Days outside the window to read, newest first: those that were not read after their end, because dirsync or the platform was
  * away, and once a week those with an order that may still be refunded. The oldest are given up.
@@ -166,7 +175,7 @@ export async function olderDays(
                                 $2::date - 1, interval '1 day') as d
      left join dirsync.mirror_day m on m.enterprise_code = $1 and m.day = d::date
      where first is not null
-       and (m.read_at is null or m.read_at < (m.day + 1)::timestamp at time zone interval '+08:00'
+       and (${ifPast('m.read_at')} is null or m.read_at < (m.day + 1)::timestamp at time zone interval '+08:00'
             or m.read_at < now() - interval '${READ_AGAIN_AFTER_DAYS} days'
                and exists (select from dirsync.payment_order o
                            where o.enterprise_code = $1 and o.listed_on = d::date
@@ -184,14 +193,16 @@ export async function olderDays(
 const QUIET_STATES = [3, 6, 7]
 
 /**
- * Orders outside the window to read one by one, newest first: those with something in progress, once a day; the oldest are
- * given up. Also those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
+ * Orders to read one by one, newest first. Outside the window those with something in progress, once a day; the oldest are given
+ * up. Everywhere those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
  * takes (section 4.8) are left out.
+ * @param days those that are read anyway
  */
 export async function ordersToAsk(
   db: ClientBase,
   enterpriseCode: string,
   { start, today }: Window,
+  days: string[],
 ): Promise<string[]> {
   const { rows } = await db.query<{ trade_no: string }>(
     `select trade_no
@@ -199,19 +210,19 @@ export async function ordersToAsk(
        select trade_no, listed_on from dirsync.payment_order
        where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
          and (status is null or status <> all ($4))
-         and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
+         and (${ifPast('asked_at')} is null or (asked_at at time zone interval '+08:00')::date < $3::date)
        union
        select o.trade_no, o.listed_on
        from dirsync.refund r
        join dirsync.payment_order o on o.out_trade_no = r.outer_trade_no
        left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
-       where o.enterprise_code = $1 and o.listed_on < $2::date
+       where o.enterprise_code = $1 and o.listed_on <> all ($5)
          and greatest(r.sent_at, r.settled_at, r.notified_at)
-             > coalesce(greatest(o.asked_at, m.read_at), '-infinity')
+             > coalesce(greatest(${ifPast('o.asked_at')}, ${ifPast('m.read_at')}), '-infinity')
      ) as wanted
      where length(trade_no) <= 16
      order by listed_on desc, trade_no`,
-    [enterpriseCode, start, today, QUIET_STATES],
+    [enterpriseCode, start, today, QUIET_STATES, days],
   )
   return rows.map(row => row.trade_no)
 }

@@ -172,7 +172,8 @@ export class Journal<Row extends Entry> {
       await db.query(
         `update ${this.#table}
          set state = 'unknown', platform_code = $2, message = $3, trace_id = $4 ${this.#askSoon}
-         where ${numberColumn} = $1 and state = 'requested'`,
+         -- Unknown already: its sender seemed to be dead, or it was written down again.
+         where ${numberColumn} = $1 and ${IS_OPEN}`,
         [number, answer.platformCode, toStore(answer.message), answer.traceId],
       )
       return
@@ -275,10 +276,11 @@ export interface SendDeps {
  *
  * - `ALREADY_SENT`: the number was used
  * - `ORDER_BUSY`: another refund of the order is open
+ * - `ORDER_CHANGED`: the order was refunded since a person agreed to the refund
  * - `ACCOUNT_BUSY`: another top-up of the account is open
  * - `NOT_FOUND`: there is no such number
  * - `NOT_UNKNOWN`: nothing is left for a person to decide
  */
 export class JournalError extends CodedError<
-  'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
+  'ALREADY_SENT' | 'ORDER_BUSY' | 'ORDER_CHANGED' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
 > {}

@@ -190,8 +190,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        for update skip locked
      )
      update dirsync.refund r
-     set settle_attempts = settle_attempts + 1,
-         next_settle_at = case when refunded_before is not null
+     set next_settle_at = case when refunded_before is not null
            then now() + ${pauseAfter('settle_attempts')} end
      from claimed where r.outer_refund_no = claimed.outer_refund_no
      returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
@@ -224,7 +223,9 @@ export async function checksOf(db: Pool, outerRefundNo: string): Promise<RefundC
 /** Records what a check of the order record found, whatever comes of it. */
 export async function noteCheck(db: Pool, outerRefundNo: string, found: Said): Promise<void> {
   await db.query(
-    `with again as (
+    `with counted as (
+       update dirsync.refund set settle_attempts = settle_attempts + 1 where outer_refund_no = $1
+     ), again as (
        update dirsync.refund_check c set last_at = now(), times = c.times + 1
        where c.id = (select max(id) from dirsync.refund_check where outer_refund_no = $1) and c.message = $2
        returning c.id

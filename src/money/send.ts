@@ -13,13 +13,13 @@ import {
   topUpApply,
 } from '../platform/operations/money.ts'
 import { tokenCreate } from '../platform/operations/token.ts'
-import { SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
+import { cents, SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, type Journal, JournalError } from './journal.ts'
 import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
-import { readRefundedBefore } from './settle.ts'
+import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
 import { beginTopUp, type NewTopUp, otherOpenTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
 
 interface SendOptions {
@@ -45,14 +45,16 @@ export interface SendOutcome {
 /**
  * Refunds an order (section 4.10): writes it down, sends it once, stores the answer. If this process dies meanwhile, the
  * settler finds out the outcome.
- * @throws JournalError when the number was used before, or another refund of the order is open: nothing was sent
+ * @param options.agreed what was refunded of the order when a person agreed to this refund
+ * @throws JournalError when the number was used before, another refund of the order is open, or more was refunded since a person
+ * agreed: nothing was sent
  * @throws PlatformError when nothing was sent (a parameter breaks a rule, the order is not known, the platform cannot be
  * reached, it asks to wait); the number stays free
  */
 export async function sendRefund(
   deps: SendDeps,
   request: RefundRequest,
-  options: SendOptions,
+  options: SendOptions & { agreed?: RefundedSoFar | undefined },
 ): Promise<SendOutcome> {
   checkedParameters(refundCreate, request)
   const { pool, client } = deps
@@ -66,10 +68,11 @@ export async function sendRefund(
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
     // Read under the lock: until this refund is settled, dirsync sends no other one of the order.
-    const row = {
-      ...refund,
-      refunded_before: await readRefundedBefore(deps, refund.outer_trade_no, options.signal),
-    }
+    const soFar = await readRefundedSoFar(deps, refund.outer_trade_no, options.signal)
+    // Another person may have agreed to the same refund at the same time.
+    if (options.agreed && !isSame(soFar, options.agreed))
+      throw new JournalError('ORDER_CHANGED', message('said.order_changed', { trade: refund.outer_trade_no }))
+    const row = { ...refund, refunded_before: refundedBefore(soFar) }
     return sendOnce(deps, options, {
       journal: refundJournal,
       number: refund.outer_refund_no,
@@ -87,6 +90,10 @@ export async function sendRefund(
     (await refusalOfRefund(pool, refund)) ??
     new JournalError('ORDER_BUSY', message('said.order_busy', { trade: refund.outer_trade_no }))
   )
+}
+
+function isSame(one: RefundedSoFar, other: RefundedSoFar): boolean {
+  return cents(one.shown) === cents(other.shown) && cents(one.ours) === cents(other.ours)
 }
 
 /** Why a refund must not be sent; null when it may be. */

@@ -178,19 +178,29 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
     : message('said.payment_order_refunded', { ...order, refunded: refund_amount })
 }
 
-/**
- * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
- * what dirsync itself has refunded: later that could be taken for this refund.
- * @throws PlatformError
- */
-export async function readRefundedBefore(
+/** How much of an order is refunded: as its record shows it, null where it does not say, and as dirsync knows of its own refunds. */
+export interface RefundedSoFar {
+  shown: string | null
+  ours: string
+}
+
+/** @throws PlatformError */
+export async function readRefundedSoFar(
   deps: SendDeps,
   outerTradeNo: string,
   signal: AbortSignal | undefined,
-): Promise<string | null> {
+): Promise<RefundedSoFar> {
   const shown = await readRefunded(deps, outerTradeNo, signal ? { signal } : {})
-  const [before, ours] = [cents(shown), cents(await acceptedAmount(deps.pool, outerTradeNo))]
-  return before !== null && ours !== null && before >= ours ? shown : null
+  return { shown, ours: await acceptedAmount(deps.pool, outerTradeNo) }
+}
+
+/**
+ * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
+ * what dirsync itself has refunded: later that could be taken for this refund.
+ */
+export function refundedBefore({ shown, ours }: RefundedSoFar): string | null {
+  const [before, known] = [cents(shown), cents(ours)]
+  return before !== null && known !== null && before >= known ? shown : null
 }
 
 /**

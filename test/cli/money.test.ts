@@ -21,7 +21,7 @@ const deployment = duringFile(createDeployment)
 const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 beforeAll(async () => {
-  await control('orders', [...Array(12).keys()].map(orderOf))
+  await control('orders', [...Array(13).keys()].map(orderOf))
   await control('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await control('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
@@ -369,6 +369,19 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(code).toBe(0)
     expect(screen).toMatch(/Refund \S+ is accepted/)
     expect(await journal('refund', 6)).toMatchObject([{ state: 'accepted' }])
+  })
+
+  test.concurrent('yes sends nothing when the order was refunded while the question stood', async () => {
+    const terminal = atTerminal(refund(12), deployment.settings)
+    await terminal.shows(/Send this refund\?/)
+    expect(await dirsync(...refund(12, '--yes'))).toMatchObject({ code: 0 })
+    terminal.type('y\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(1)
+    expect(screen.replaceAll(/\s+/g, ' ')).toContain(
+      'dirsync: nothing was sent: what is refunded of order test-application-0012 has changed since you were asked',
+    )
+    expect(await journal('refund', 12)).toMatchObject([{ state: 'accepted' }])
   })
 
   test.concurrent('Ctrl-C at the question sends nothing', async () => {

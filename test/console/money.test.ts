@@ -9,8 +9,9 @@ import {
   refundDetails,
   topUpDetails,
 } from '../../src/console/money/query.ts'
-import { refundJournal } from '../../src/money/refund.ts'
+import { recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
+import { message, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
@@ -102,6 +103,20 @@ describe('refunds and top-ups', () => {
     })
     expect((await refund('r3'))?.events.map(({ event }) => event)).toEqual(['sent', 'settled', 'notified'])
     expect((await refund('r4'))?.outlook).toEqual({ next: 'person', since: null })
+    // The doubt that a notification has ended is no outcome.
+    await store.pool.query(`update dirsync.refund set message = $1 where outer_refund_no = 'r1'`, [
+      toStore(message('said.sender_ended')),
+    ])
+    const notification = {
+      outer_refund_no: 'r1',
+      outer_trade_no: 'o1',
+      refund_amount: '1.50',
+      trade_no: 'p1',
+    }
+    await recordNotification(store.pool, notification)
+    expect(await refund('r1')).toMatchObject({
+      events: [{ event: 'sent' }, { event: 'notified', text: null }],
+    })
     const [topUp] = await topUpJournal.page(store.pool, { number: 't2', limit: 1 })
     expect(topUp && topUpDetails(topUp).outlook).toMatchObject({ next: 'person' })
     await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', { actor: 'console:ann' })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { translator } from '../../src/texts/texts.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Audit, money and mirrors through the API. */
@@ -210,6 +211,22 @@ describe('mirrors', () => {
     expect(await numbers('to=2026-11-01')).toEqual(['t0'])
     expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])
   })
+})
+
+test('an order record that cannot be asked about a refund is not said to have been', async () => {
+  const number = 'r7'
+  await console.pool.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+     values ($1, 'o7', 7, 'unknown', 'ann')`,
+    [number],
+  )
+  const { cookies } = await console.browse('admin', 'POST', `/money/refunds/${number}/settle`, '')
+  const notice = cookies.find(({ name }) => name === 'dirsync_notice')
+  const { key } = JSON.parse(Buffer.from(notice?.value ?? '', 'base64url').toString())
+  expect(translator('en')(key)).toMatch(/^The outcome of the refund is still unknown\./)
+  const { json } = await api('GET', `/money/refunds/${number}`)
+  expect(json).toMatchObject({ settle_attempts: 0, events: [{ event: 'sent' }] })
+  await console.pool.query('delete from dirsync.refund where outer_refund_no = $1', [number])
 })
 
 test('a refund of which the platform has notified is not said to be recorded so by the person who said otherwise', async () => {

@@ -49,6 +49,11 @@ describe('days', () => {
     expect(daysToRead(now, 4, readAt)).toEqual(['2026-03-05', '2026-03-04', '2026-03-02'])
   })
 
+  test('that a clock which was ahead says to have been read later than today are read', () => {
+    const readAt = new Map([['2026-03-03', at('2026-04-03T00:00:00Z')]])
+    expect(daysToRead(now, 3, readAt)).toEqual(['2026-03-05', '2026-03-04', '2026-03-03'])
+  })
+
   test('a window of one day has no yesterday', () => {
     expect(daysToRead(now, 1, new Map())).toEqual(['2026-03-05'])
   })

@@ -281,6 +281,47 @@ describe('payment orders', () => {
       expect(await extra()).toEqual(get)
       expect(await extra()).toEqual({})
     })
+
+    test('are asked for once more if dirsync refunded them while the pages of their day were read', async () => {
+      const long = daysAgo(41)
+      const many = Array.from({ length: 101 }, (_, i) => order(2000 + i, 41, { out_trade_no: `long-${i}` }))
+      await seed('orders', many)
+      await company.db.query('delete from dirsync.mirror_day where day = $1', [long])
+      const secondPage = { time_start: long, page_index: '2' }
+      await company.control('POST', 'faults', [
+        { operation: 'enterprise/consume/list', match: secondPage, hold: true },
+      ])
+      const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+      // The first page has the latest ones.
+      await until(async () => (await mirrored(`${many.at(-1)?.trade_no}`)) !== undefined)
+      await company.db.query(
+        `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
+         values ('R2', 'long-100', 1, 'accepted', 'tester', now())`,
+      )
+      await company.control('DELETE', 'faults')
+      await endOf(company.db, Number(rows[0].id))
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      expect(await extra()).toEqual({})
+      await company.db.query('delete from dirsync.payment_order where listed_on = $1', [long])
+    })
+
+    test('are read after the clock was put back, which had been ahead when they were last read', async () => {
+      await readDaysAgo(-20)
+      expect(await extra()).toEqual(list)
+      expect(await extra()).toEqual({})
+      // Their day is up to date again, and they were asked for later than now.
+      const ahead = (status: number) =>
+        company.db.query(
+          `update dirsync.payment_order set status = $2, asked_at = now() + interval '20 days' where trade_no = $1`,
+          [ORDER, status],
+        )
+      await ahead(5)
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      await ahead(3)
+      await company.db.query(`update dirsync.refund set notified_at = now() where outer_refund_no = 'R'`)
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      expect(await extra()).toEqual({})
+    })
   })
 
   test('of a payer who is not in HR are a finding, once HR has been read, until HR has them', async () => {
@@ -322,6 +363,36 @@ describe('payment orders', () => {
     const document = (await dirsync(['employee', 'e0000', '--json'], company.settings)).json()
     expect(document.payment_orders).toHaveLength(10)
     expect(document.payment_orders[0]).toMatchObject({ pay_amount: '12.50', status: 3 })
+  })
+
+  test('that dirsync refunds within the window are read in the next run, although their day was read today', async () => {
+    const [today, earlier] = [0, 3].map(age => ({
+      ...order(820 + age, age),
+      out_trade_no: `test-application-82${age}`,
+    }))
+    await seed(
+      'orders',
+      [today, earlier].map(each => ({ ...each, refund_amount: '0.00' })),
+    )
+    await company.db.query('delete from dirsync.mirror_day where day = $1', [daysAgo(3)])
+    await company.run('orders')
+    await seed(
+      'orders',
+      [today, earlier].map(each => ({ ...each, refund_amount: '2.00' })),
+    )
+    await company.db.query(
+      `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
+       select 'W' || trade, trade, 2, 'accepted', 'tester', now() from unnest($1::text[]) as trade`,
+      [[today?.out_trade_no, earlier?.out_trade_no]],
+    )
+    // The day of the other one is read in every run.
+    const get = { 'enterprise/consume/get': 1 }
+    expect(await spent(company, () => company.run('orders'))).toMatchObject(get)
+    const numbers = [today?.trade_no, earlier?.trade_no]
+    expect(
+      (await orders()).filter(row => numbers.includes(row.trade_no as string)).map(row => row.refund_amount),
+    ).toEqual(['2.00', '2.00'])
+    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 })
 
@@ -411,6 +482,19 @@ describe('limit accounts', () => {
     })
     expect(await kept()).toEqual(before)
   })
+})
+
+test('a retry that seems to be a month away, since the clock was put back, is made at once', async () => {
+  const operation = 'assets/limit/enterprise/get'
+  await company.control('POST', 'faults', [{ operation, httpStatus: 500, times: 2 }])
+  const { rows } = await company.db.query(`select dirsync.resync('accounts') as id`)
+  await until(async () => {
+    const { rowCount } = await company.db.query(
+      `update dirsync.mirror_task set not_before = now() + interval '30 days' where attempts > 0`,
+    )
+    return rowCount === 1
+  })
+  expect(await endOf(company.db, Number(rows[0].id))).toMatchObject({ state: 'done' })
 })
 
 test('taxpayers of both natures are kept, by number, and marked gone', async () => {

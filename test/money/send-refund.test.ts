@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { recordNotification, refundJournal } from '../../src/money/refund.ts'
+import { claimUnknown, recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
@@ -311,6 +311,35 @@ describe('the answer', () => {
       requested_by: expect.stringContaining(ME.actor),
     })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  test('of a refund that a fail-over lost is found out if it is unknown', async () => {
+    await refunds.fault(REFUND_CALL, { hold: true, loseAnswer: true })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query('delete from dirsync.refund')
+    await refunds.release()
+    const { message } = await sent
+    expect(await refunds.refund()).toMatchObject({ message, next_settle_at: expect.any(Date) })
+    expect(await claimUnknown(refunds.store.pool, null)).toMatchObject({
+      outer_refund_no: REQUEST.outerRefundNo,
+    })
+  })
+
+  test('that is no refusal keeps its code and words, although its sender was taken for dead', async () => {
+    await refunds.fault(REFUND_CALL, { hold: true, code: 1000999999, message: 'system busy' })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    expect(await refundJournal.adopt(refunds.store.pool)).toEqual([REQUEST.outerRefundNo])
+    await refunds.release()
+    const { message, traceId } = await sent
+    expect(traceId).not.toBeNull()
+    expect(await refunds.refund()).toMatchObject({
+      ...{ state: 'unknown', platform_code: 1000999999, trace_id: traceId, message },
+    })
   })
 
   test.each([

@@ -47,6 +47,14 @@ describe('a top-up application', () => {
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
   })
 
+  test('whose answer is about another one is unknown, and is not sent again', async () => {
+    const data = { apply_charge_openid: 'another', external_code: `${APPLICATION.external_code}2` }
+    await refunds.fault(TOP_UP_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    expect(await send()).toMatchObject({ state: 'unknown' })
+    expect(await read()).toMatchObject({ state: 'unknown', apply_charge_openid: null })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
   test('whose answer is lost is unknown, and is not sent again', async () => {
     await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
     expect(worded(await send())).toMatchObject({

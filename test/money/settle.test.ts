@@ -261,6 +261,7 @@ describe('a person is asked', () => {
     expect(await settleNow({ ...refunds.deps, client }, NO)).toMatchObject({
       state: 'unknown',
       left_to_person_at: null,
+      settle_attempts: 0,
     })
   })
 
@@ -296,6 +297,7 @@ describe('a person is asked', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
       state: 'unknown',
       message: expect.stringMatching(/^what was refunded before is not known.*dirsync refund resolve$/),
+      settle_attempts: 0,
     })
     expect(await refunds.calls(RECORD_CALL)).toBe(1)
   })

@@ -149,18 +149,19 @@ export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
 export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
-  const { state, notified_at, left_to_person_at, next_settle_at } = refund
+  const { state, settled_at, notified_at, left_to_person_at, next_settle_at } = refund
+  const events = eventsOf(refund)
   const checks = await checksOf(db, refund.outer_refund_no)
   return {
     ...refund,
     events: inOrder([
-      ...eventsOf(refund).slice(0, 1),
+      ...events.slice(0, 1),
       ...checks.map(({ first_at, last_at, times, message }) => ({
         ...happened('checked', first_at, null, message),
         ...{ last_at, times },
       })),
-      // The check that told the outcome comes first.
-      ...eventsOf(refund).slice(1),
+      // The check that told the outcome comes first. Settled by its notification, a refund has no other, but an old doubt.
+      ...(settled_at?.getTime() === notified_at?.getTime() ? [] : events.slice(1)),
       ...(notified_at ? [happened('notified', notified_at)] : []),
     ]),
     outlook:

@@ -9,7 +9,7 @@ import {
   whole,
   wholeOf,
 } from '../fields.ts'
-import { defineOperation, foreignNumbers } from '../operation.ts'
+import { defineOperation, foreignNumbers, isAsked } from '../operation.ts'
 
 /** The order information of a refund (section 2.9): both of its tables in one object. */
 
@@ -186,6 +186,7 @@ export const topUpApply = defineOperation({
       apply_charge_openid: data?.apply_charge_openid ?? '',
       external_code: data?.external_code ?? '',
     })),
+  isAbout: ({ external_code }, answer) => isAsked(external_code, answer.external_code),
   check: ({ external_code }, { appId }) => foreignNumbers(appId, { external_code }),
 })
 

@@ -43,8 +43,9 @@ export const money = {
   'money.as_accepted': 'It was carried out',
   'money.as_rejected': 'It was not carried out',
   'money.reason_hint': 'How you know: who told you, and when. It is recorded in the audit with your name.',
-  'money.settled': 'The order record shows the outcome of the refund.',
-  'money.still_open': 'The order record was checked; the outcome of the refund is still unknown.',
+  'money.settled': 'The outcome of the refund is known.',
+  'money.still_open':
+    'The outcome of the refund is still unknown. “What happened” shows each check of its order record.',
   'money.resolved': 'The outcome was recorded. Nothing was sent.',
   'money.being_sent': '{number} is being sent right now. Look again in a minute.',
   'money.known': 'The outcome of {number} is already known: {state}, {when}.',

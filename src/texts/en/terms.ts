@@ -93,7 +93,7 @@ export const terms = {
   'reason.retry': 'retry',
   'reason.skipped': 'confirmed recently',
   'reason.days': 'days',
-  'reason.older_orders': 'older orders',
+  'reason.older_orders': 'orders read one by one',
   'reason.enterprises': 'enterprises',
   'reason.taxpayer_queries': 'taxpayers to ask for',
   // States of a row of the outbox (`dirsync.pending`).

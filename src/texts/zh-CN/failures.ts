@@ -391,6 +391,8 @@ export const failures = {
   'said.topup_is_sent': '充值 {number} 正在发送：请一分钟后再看',
   'said.refund_is_known': '退款 {number} 的状态为“{money_state}”：只有结果未知时才由人登记',
   'said.topup_is_known': '充值 {number} 的状态为“{money_state}”：只有结果未知时才由人登记',
+  'said.order_changed':
+    '未发送任何内容：询问之后，订单 {trade} 的已退金额有变化；请先确认是否仍需这笔退款，再重新发送',
   'said.order_busy': '订单 {trade} 的另一笔退款正在发送',
   'said.order_open': '同一订单的退款 {number} 结果未定（{money_state}）：查清之前不会再为该订单发送退款',
   'said.refund_sent_before':

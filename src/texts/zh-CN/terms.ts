@@ -78,7 +78,7 @@ export const terms = {
   'reason.retry': '重试',
   'reason.skipped': '近期已核对，跳过',
   'reason.days': '天数',
-  'reason.older_orders': '较早的订单',
+  'reason.older_orders': '逐笔查询的订单',
   'reason.enterprises': '企业',
   'reason.taxpayer_queries': '待查询的纳税主体',
   // States of a row of the outbox (`dirsync.pending`).
