@@ -454,6 +454,24 @@ describe('/api/v1', () => {
     expect(chosen.json()).toEqual({ columns: ['cause'], compact: true })
   })
 
+  test('keeps fifty views of one person, none with more columns than there are', async () => {
+    const save = (name: string, query: object = {}) =>
+      console.ask('viewer', 'POST', '/api/v1/cases/views', { name, shared: true, query })
+    const wide = await save('wide', { columns: Array.from({ length: 20_000 }, () => 'cause') })
+    expect(wide.statusCode).toBe(422)
+    const display = 'columns=cause&'.repeat(13)
+    expect((await console.browse('viewer', 'POST', '/api/v1/cases/display', display)).statusCode).toBe(422)
+    for (let i = 1; i <= 50; i += 1) expect((await save(`view ${i}`)).statusCode).toBe(201)
+    const refused = await save('one more')
+    expect([refused.statusCode, refused.json().errors]).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '#/name', detail: expect.stringContaining('50 saved views') })],
+    ])
+    expect((await save('view 7', { order: 'oldest' })).json()).toMatchObject({ query: 'order=oldest' })
+    expect((await post('/api/v1/cases/views', { name: 'of another', shared: true })).statusCode).toBe(201)
+    await console.pool.query('truncate dirsync.case_view')
+  })
+
   test('describes every route of cases and bulk actions', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).json()
     expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(19)

@@ -71,6 +71,8 @@ export const cases = {
   'cases.view_hint': 'Filter, order and columns as you see them now.',
   'cases.view_shared': 'Everyone sees it',
   'cases.view_saved': 'The view “{name}” is saved.',
+  'cases.too_many_views':
+    'You have {most, number} saved views, and no room for more. Delete one, or save this one under the name of another.',
   'cases.view_deleted': 'The view is deleted.',
   'cases.delete_view': 'Delete “{name}”',
   'cases.display': 'Columns',

@@ -70,6 +70,7 @@ export const cases = {
   'cases.view_hint': '保存当前的筛选、排序和列。',
   'cases.view_shared': '所有人可见',
   'cases.view_saved': '视图“{name}”已保存。',
+  'cases.too_many_views': '最多保存 {most, number} 个视图。请先删除一个，或用已有的名称保存。',
   'cases.view_deleted': '视图已删除。',
   'cases.delete_view': '删除“{name}”',
   'cases.display': '列',
