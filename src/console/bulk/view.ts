@@ -120,7 +120,7 @@ export function bulkBody(ask: Ask, page: BulkPage, outcome: (typeof OUTCOMES)[nu
   return live(
     ask,
     'action',
-    ['bulk'],
+    ['bulk', 'cases'],
     html`${head(titleOf(ask, bulk), { aside: bulkState(ask, bulk), actions: actionsOf(ask, page) })}
     ${isPreview ? previewOf(ask, page) : progressOf(ask, bulk)}
     ${factsOf(ask, bulk)}
