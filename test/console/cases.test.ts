@@ -489,7 +489,7 @@ describe('a bulk action', () => {
     expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(202)
     const again = await post(`/api/v1/bulk/${preview.id}/start`)
     expect(again.statusCode).toBe(409)
-    expect(again.json().detail).toBe('This action is requested, so that is no longer possible.')
+    expect(again.json().detail).toMatch(/^bulk action \d+ was started by reviewer \(API\) at 20/)
 
     const other = (await post('/api/v1/bulk', snooze)).json()
     const stopped = await post(`/api/v1/bulk/${other.id}/stop`)
@@ -497,6 +497,21 @@ describe('a bulk action', () => {
     expect((await get('/api/v1/bulk')).json().items).toMatchObject([
       { id: preview.id, action: 'snooze', filter: null, total: 3 },
     ])
+  })
+
+  test.each([
+    ['en', /bulk action (\d+) was undone by somebody-operator at/],
+    ['zh-CN', /批量操作 (\d+) 已由 somebody-operator 于 .* 撤销/],
+  ])('that another person has undone says who did, and when, in %s', async (language, said) => {
+    const ignore = { action: 'ignore', ids: [await plant('a')], reason: 'why' }
+    const { id } = (await post('/api/v1/bulk', ignore)).json()
+    await post(`/api/v1/bulk/${id}/start`)
+    await console.pool.query('select dirsync.bulk_step(200, 200)')
+    const undo = (role: 'operator' | 'reviewer') =>
+      console.browse(role, 'POST', `/bulk/${id}/undo`, '', { 'accept-language': language })
+    expect((await undo('operator')).statusCode).toBe(303)
+    const late = await undo('reviewer')
+    expect([late.statusCode, said.exec(late.body)?.[1]]).toEqual([409, String(id)])
   })
 
   test('is stopped where it is', async () => {

@@ -252,7 +252,6 @@ export const cases = {
   'bulk.stopped': 'It has been stopped. What is done stays done.',
   'bulk.discarded': 'The preview was discarded. Nothing was done.',
   'bulk.gone': 'This preview no longer exists. Previews are kept for a day: create a new one.',
-  'bulk.not_possible': 'This action is {state}, so that is no longer possible.',
   'bulk.waiting': 'waiting',
   'bulk.done': 'done',
   'bulk.skipped': 'skipped',

@@ -238,7 +238,6 @@ export const cases = {
   'bulk.stopped': '已停止，已完成的部分不受影响。',
   'bulk.discarded': '已放弃预览，未执行任何操作。',
   'bulk.gone': '该预览已不存在。预览只保留一天，请重新预览。',
-  'bulk.not_possible': '该批量操作的状态为“{state}”，已无法执行。',
   'bulk.waiting': '等待中',
   'bulk.done': '已完成',
   'bulk.skipped': '已跳过',
