@@ -524,6 +524,11 @@ describe('a bulk action', () => {
       items: [{ entity_key: 'a', outcome: null, state: 'open' }],
     })
     expect((await post(`/api/v1/bulk/${preview.id}/stop`)).statusCode).toBe(409)
+    // Nothing waits for its turn any more.
+    const page = await see(`/bulk/${preview.id}`)
+    expect(page).toContain('not reached <span class="soft">1</span>')
+    expect(page).toMatch(/<span class="state off"><i[^>]*><\/i>not reached/)
+    expect(page).not.toMatch(/>waiting/)
   })
 
   test('takes the filter of a list’s address, as the form sends it', async () => {

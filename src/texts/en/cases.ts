@@ -253,6 +253,7 @@ export const cases = {
   'bulk.discarded': 'The preview was discarded. Nothing was done.',
   'bulk.gone': 'This preview no longer exists. Previews are kept for a day: create a new one.',
   'bulk.waiting': 'waiting',
+  'bulk.left': 'not reached',
   'bulk.done': 'done',
   'bulk.skipped': 'skipped',
   'bulk.failed': 'failed',

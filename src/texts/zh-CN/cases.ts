@@ -239,6 +239,7 @@ export const cases = {
   'bulk.discarded': '已放弃预览，未执行任何操作。',
   'bulk.gone': '该预览已不存在。预览只保留一天，请重新预览。',
   'bulk.waiting': '等待中',
+  'bulk.left': '未执行',
   'bulk.done': '已完成',
   'bulk.skipped': '已跳过',
   'bulk.failed': '失败',
