@@ -288,8 +288,10 @@ comment on function dirsync.bulk_undo is
 create or replace function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  d   dirsync.dead_letter;
-  why text;
+  d     dirsync.dead_letter;
+  why   text;
+  key   text;
+  given text;
 begin
   select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
   why := dirsync.bulk_skip_reason(item, d, bulk.action);
@@ -321,9 +323,12 @@ exception
     raise;
   -- What was done to this case is undone; the others go on.
   when others then
+    get stacked diagnostics key = constraint_name, given = pg_datatype_name;
     update dirsync.bulk_item i
     set outcome = 'failed', code = 'error', at = clock_timestamp(),
-        message = jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm))
+        -- As `dirsync.refuse` says it for programs.
+        message = case when key like 'said.%' then jsonb_build_object('key', key, 'values', given::jsonb)
+                       else jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm)) end
     where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
     return 'failed';
 end $$;
