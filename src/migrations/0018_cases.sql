@@ -288,12 +288,11 @@ comment on function dirsync.bulk_undo is
 create or replace function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  d     dirsync.dead_letter;
+  d     dirsync.dead_letter := dirsync.locked_case(item.dead_letter_id);
   why   text;
   key   text;
   given text;
 begin
-  select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
   why := dirsync.bulk_skip_reason(item, d, bulk.action);
   if why is not null then
     perform dirsync.bulk_skip(item, why);

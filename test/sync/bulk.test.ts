@@ -338,6 +338,25 @@ describe('an action', () => {
     expect(inLanguage('zh-CN', items[0]?.message ?? [])).toBe('snooze 需要一个未来的时间')
   })
 
+  test('waits for an outcome of the employee, which is written as if it were not there', async () => {
+    const [case_] = await plantCases(1)
+    await store.pool.query(
+      `insert into dirsync.employee (userid, source_hash) values ('e1', gen_random_uuid())`,
+    )
+    const { id } = await preview({ of: ALL, action: 'ignore', reason: 'shared' })
+    await start(id)
+    const outcome = await store.pool.connect()
+    onTestFinished(() => outcome.release())
+    await outcome.query('begin')
+    await outcome.query(`select from dirsync.employee where userid = 'e1' for no key update`)
+    const step = store.pool.query('select dirsync.bulk_step(200, 10000)')
+    while (!(await store.value(`select exists (select from pg_locks where not granted)`))) await delay(10)
+    await outcome.query('update dirsync.dead_letter set occurrences = occurrences + 1 where id = $1', [case_])
+    await outcome.query('commit')
+    await step
+    expect(await readBulk(store.pool, id)).toMatchObject({ state: 'done', done: 1 })
+  })
+
   test('tells its results page by page', async () => {
     const ids = await plantCases(5)
     const { id } = await preview({ of: ALL, action: 'comment', text: 'asked HR' })
