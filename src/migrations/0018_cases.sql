@@ -128,16 +128,18 @@ end $$;
 create or replace function dirsync.set_assigned(id bigint, assignee text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  was dirsync.dead_letter;
+  was  dirsync.dead_letter;
+  -- A user by their name, however it was typed: by it they find what is theirs.
+  name text := coalesce((select u.name from dirsync.console_user u where u.name = lower(assignee)), assignee);
 begin
   select * into was from dirsync.dead_letter d where d.id = set_assigned.id for no key update;
-  update dirsync.dead_letter d set assignee = set_assigned.assignee, version = d.version + 1
+  update dirsync.dead_letter d set assignee = name, version = d.version + 1
   where d.id = set_assigned.id;
   if not found then
     perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
-  values (id, dirsync.actor(), 'assigned', assignee, dirsync.case_before(was));
+  values (id, dirsync.actor(), 'assigned', name, dirsync.case_before(was));
 end $$;
 
 create function dirsync.set_woken(id bigint) returns void

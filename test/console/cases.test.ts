@@ -429,6 +429,27 @@ describe('/api/v1', () => {
     expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
   })
 
+  test('finds for a user what was assigned to them, however their name was typed', async () => {
+    const name = 'somebody-operator'
+    await plantUser(console.pool, name, 'operator')
+    const [one, many] = [await plant('a'), await plant('b')]
+    await post(`/api/v1/cases/${one}/assign`, { assignee: 'Somebody-Operator' })
+    const { id } = (
+      await post('/api/v1/bulk', { action: 'assign', ids: [many], assignee: name.toUpperCase() })
+    ).json()
+    await post(`/api/v1/bulk/${id}/start`)
+    await console.pool.query('select dirsync.bulk_step(200, 200)')
+    await post(`/api/v1/cases/${await plant('c')}/assign`, { assignee: 'HR Desk' })
+    const keys = async (assignee: string) => {
+      const url = `/api/v1/cases?order=key&assignee=${encodeURIComponent(assignee)}`
+      const { items } = (await console.browse('operator', 'GET', url)).json()
+      return items.map(({ entity_key }: { entity_key: string }) => entity_key)
+    }
+    expect(await keys('@me')).toEqual(['a', 'b'])
+    expect(await keys('Somebody-Operator')).toEqual(['a', 'b'])
+    expect(await keys('HR Desk')).toEqual(['c'])
+  })
+
   test('saves views for oneself and for others, in one form, and lets their owner delete them', async () => {
     const save = (name: string, shared: boolean, query: unknown) =>
       post('/api/v1/cases/views', { name, shared, query })
