@@ -147,6 +147,8 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
       const refused = refusals.get(String(request.headers[REFUSED]))
       const from = isChange(request) ? cameFrom(request) : null
+      // Also one that reads pages.
+      const isProgram = isApi(request) || request.viewer.via === 'token'
       // What answers a form can only be sent again, not looked at.
       const isPage = from !== null && methods.of(from).includes('GET')
       return askOf(request, request.viewer, {
@@ -154,7 +156,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
         from: isPage ? from : null,
         // Programs are given keys alone.
         findsNames: names !== null && services.people.haveNames,
-        marks: new Marks(names === null || isApi(request) ? null : keys => names.look(keys)),
+        marks: new Marks(names === null || isProgram ? null : keys => names.look(keys)),
       })
     },
     pageOf,

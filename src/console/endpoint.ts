@@ -545,8 +545,11 @@ function digest(text: string): string {
 // Schemas that several screens use
 
 /** One or several values of a form field or a query parameter of that name. */
-export const oneOrMore = <Item extends z.ZodType>(item: Item) =>
-  z.preprocess(value => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
+export const oneOrMore = <Item extends z.ZodType>(item: Item, most?: number) =>
+  z.preprocess(
+    value => (value === undefined || Array.isArray(value) ? value : [value]),
+    most === undefined ? z.array(item) : z.array(item).max(most),
+  )
 
 /** Text that a person types. PostgreSQL cannot store a NUL. */
 export const plainText = (most: number) =>

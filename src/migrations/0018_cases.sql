@@ -128,16 +128,18 @@ end $$;
 create or replace function dirsync.set_assigned(id bigint, assignee text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  was dirsync.dead_letter;
+  was  dirsync.dead_letter;
+  -- A user by their name, however it was typed: by it they find what is theirs.
+  name text := coalesce((select u.name from dirsync.console_user u where u.name = lower(assignee)), assignee);
 begin
   select * into was from dirsync.dead_letter d where d.id = set_assigned.id for no key update;
-  update dirsync.dead_letter d set assignee = set_assigned.assignee, version = d.version + 1
+  update dirsync.dead_letter d set assignee = name, version = d.version + 1
   where d.id = set_assigned.id;
   if not found then
     perform dirsync.refuse('P0002', 'said.no_case', jsonb_build_object('case', id));
   end if;
   insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
-  values (id, dirsync.actor(), 'assigned', assignee, dirsync.case_before(was));
+  values (id, dirsync.actor(), 'assigned', name, dirsync.case_before(was));
 end $$;
 
 create function dirsync.set_woken(id bigint) returns void
@@ -288,10 +290,11 @@ comment on function dirsync.bulk_undo is
 create or replace function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  d   dirsync.dead_letter;
-  why text;
+  d     dirsync.dead_letter := dirsync.locked_case(item.dead_letter_id);
+  why   text;
+  key   text;
+  given text;
 begin
-  select * into d from dirsync.dead_letter c where c.id = item.dead_letter_id for no key update;
   why := dirsync.bulk_skip_reason(item, d, bulk.action);
   if why is not null then
     perform dirsync.bulk_skip(item, why);
@@ -321,9 +324,12 @@ exception
     raise;
   -- What was done to this case is undone; the others go on.
   when others then
+    get stacked diagnostics key = constraint_name, given = pg_datatype_name;
     update dirsync.bulk_item i
     set outcome = 'failed', code = 'error', at = clock_timestamp(),
-        message = jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm))
+        -- As `dirsync.refuse` says it for programs.
+        message = case when key like 'said.%' then jsonb_build_object('key', key, 'values', given::jsonb)
+                       else jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', sqlerrm)) end
     where i.bulk_id = item.bulk_id and i.dead_letter_id = item.dead_letter_id;
     return 'failed';
 end $$;

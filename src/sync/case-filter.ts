@@ -150,8 +150,7 @@ export function caseMatches(filter: CaseFilter, place: PlaceValue): string {
   if (key) conditions.push(hasKey(key, place))
   if (keys) conditions.push(isOfOne(keys, place))
   if (department) conditions.push(ofDepartment(department, place))
-  if (assignee)
-    conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : `d.assignee = ${place(assignee)}`)
+  if (assignee) conditions.push(assignee === UNASSIGNED ? 'd.assignee is null' : isOf(assignee, place))
   if (run !== undefined) conditions.push(wasIn(run, place))
   if (olderThan) conditions.push(`d.first_failed_at < ${ago(olderThan, place)}`)
   if (younger_than) {
@@ -187,7 +186,7 @@ export function narrow(filter: CaseFilter, place: PlaceValue): string | null {
             (select d.id from dirsync.dead_letter d where ${openKeyHas(key, place)})`
   }
   if (assignee && assignee !== UNASSIGNED)
-    return `select d.id from dirsync.dead_letter d where d.assignee = ${place(assignee)}`
+    return `select d.id from dirsync.dead_letter d where ${isOf(assignee, place)}`
   if (text)
     return `select distinct v.dead_letter_id as id from dirsync.dead_letter_event v where ${hasWords(text, place)}`
   if (department) {
@@ -199,6 +198,11 @@ export function narrow(filter: CaseFilter, place: PlaceValue): string | null {
             (select d.id from dirsync.dead_letter d where lower(d.entity_key collate "C") = lower(${code} collate "C"))`
   }
   return null
+}
+
+/** Users are stored in lower case, others as they were typed. */
+function isOf(assignee: string, place: PlaceValue): string {
+  return `d.assignee = any (${place([assignee, assignee.toLowerCase()])})`
 }
 
 function ago(time: string, place: PlaceValue): string {

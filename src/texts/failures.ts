@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import { actorText } from './actor.ts'
-import { changed, inWords, isSaid, type Message, rendered, type Said, type Speech } from './message.ts'
+import {
+  changed,
+  inWords,
+  isSaid,
+  type Message,
+  type MessageKey,
+  rendered,
+  type Said,
+  type Speech,
+} from './message.ts'
 import { CATALOGUES, isTextKey, type Language, textOr, translator } from './texts.ts'
 
 /** What messages say about failures, halts and runs, in the language of the reader. */
@@ -88,7 +97,7 @@ export function inLanguage(language: Language, what: Said, zone?: string): strin
   return rendered(
     changed(what, one => {
       const said = zone === undefined ? one : inZone(zone, one)
-      return said.key === 'said.paused_by' ? withActor(language, said) : said
+      return TELL_WHO.has(said.key) ? withActor(language, said) : said
     }),
     SPEECHES[language],
   )
@@ -106,7 +115,15 @@ function inZone(timeZone: string, { key, values = {} }: Message): Message {
   return { key, values: Object.fromEntries(shown) }
 }
 
-/** A pause holds who asked for it as recorded. */
+/** Messages whose name is who did something, as recorded. */
+const TELL_WHO: ReadonlySet<string> = new Set([
+  'said.paused_by',
+  'said.was_changed_by',
+  'said.bulk_was_started',
+  'said.bulk_was_thrown_away',
+  'said.bulk_was_undone',
+] satisfies MessageKey[])
+
 function withActor(language: Language, { key, values }: Message): Message {
   return { key, values: { ...values, name: actorText({ t: translator(language) }, String(values?.name)) } }
 }

@@ -429,6 +429,27 @@ describe('/api/v1', () => {
     expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
   })
 
+  test('finds for a user what was assigned to them, however their name was typed', async () => {
+    const name = 'somebody-operator'
+    await plantUser(console.pool, name, 'operator')
+    const [one, many] = [await plant('a'), await plant('b')]
+    await post(`/api/v1/cases/${one}/assign`, { assignee: 'Somebody-Operator' })
+    const { id } = (
+      await post('/api/v1/bulk', { action: 'assign', ids: [many], assignee: name.toUpperCase() })
+    ).json()
+    await post(`/api/v1/bulk/${id}/start`)
+    await console.pool.query('select dirsync.bulk_step(200, 200)')
+    await post(`/api/v1/cases/${await plant('c')}/assign`, { assignee: 'HR Desk' })
+    const keys = async (assignee: string) => {
+      const url = `/api/v1/cases?order=key&assignee=${encodeURIComponent(assignee)}`
+      const { items } = (await console.browse('operator', 'GET', url)).json()
+      return items.map(({ entity_key }: { entity_key: string }) => entity_key)
+    }
+    expect(await keys('@me')).toEqual(['a', 'b'])
+    expect(await keys('Somebody-Operator')).toEqual(['a', 'b'])
+    expect(await keys('HR Desk')).toEqual(['c'])
+  })
+
   test('saves views for oneself and for others, in one form, and lets their owner delete them', async () => {
     const save = (name: string, shared: boolean, query: unknown) =>
       post('/api/v1/cases/views', { name, shared, query })
@@ -454,6 +475,24 @@ describe('/api/v1', () => {
     expect(chosen.json()).toEqual({ columns: ['cause'], compact: true })
   })
 
+  test('keeps fifty views of one person, none with more columns than there are', async () => {
+    const save = (name: string, query: object = {}) =>
+      console.ask('viewer', 'POST', '/api/v1/cases/views', { name, shared: true, query })
+    const wide = await save('wide', { columns: Array.from({ length: 20_000 }, () => 'cause') })
+    expect(wide.statusCode).toBe(422)
+    const display = 'columns=cause&'.repeat(13)
+    expect((await console.browse('viewer', 'POST', '/api/v1/cases/display', display)).statusCode).toBe(422)
+    for (let i = 1; i <= 50; i += 1) expect((await save(`view ${i}`)).statusCode).toBe(201)
+    const refused = await save('one more')
+    expect([refused.statusCode, refused.json().errors]).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '#/name', detail: expect.stringContaining('50 saved views') })],
+    ])
+    expect((await save('view 7', { order: 'oldest' })).json()).toMatchObject({ query: 'order=oldest' })
+    expect((await post('/api/v1/cases/views', { name: 'of another', shared: true })).statusCode).toBe(201)
+    await console.pool.query('truncate dirsync.case_view')
+  })
+
   test('describes every route of cases and bulk actions', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).json()
     expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(19)
@@ -471,7 +510,7 @@ describe('a bulk action', () => {
     expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(202)
     const again = await post(`/api/v1/bulk/${preview.id}/start`)
     expect(again.statusCode).toBe(409)
-    expect(again.json().detail).toBe('This action is requested, so that is no longer possible.')
+    expect(again.json().detail).toMatch(/^bulk action \d+ was started by reviewer \(API\) at 20/)
 
     const other = (await post('/api/v1/bulk', snooze)).json()
     const stopped = await post(`/api/v1/bulk/${other.id}/stop`)
@@ -479,6 +518,21 @@ describe('a bulk action', () => {
     expect((await get('/api/v1/bulk')).json().items).toMatchObject([
       { id: preview.id, action: 'snooze', filter: null, total: 3 },
     ])
+  })
+
+  test.each([
+    ['en', /bulk action (\d+) was undone by somebody-operator at/],
+    ['zh-CN', /批量操作 (\d+) 已由 somebody-operator 于 .* 撤销/],
+  ])('that another person has undone says who did, and when, in %s', async (language, said) => {
+    const ignore = { action: 'ignore', ids: [await plant('a')], reason: 'why' }
+    const { id } = (await post('/api/v1/bulk', ignore)).json()
+    await post(`/api/v1/bulk/${id}/start`)
+    await console.pool.query('select dirsync.bulk_step(200, 200)')
+    const undo = (role: 'operator' | 'reviewer') =>
+      console.browse(role, 'POST', `/bulk/${id}/undo`, '', { 'accept-language': language })
+    expect((await undo('operator')).statusCode).toBe(303)
+    const late = await undo('reviewer')
+    expect([late.statusCode, said.exec(late.body)?.[1]]).toEqual([409, String(id)])
   })
 
   test('is stopped where it is', async () => {
@@ -491,6 +545,11 @@ describe('a bulk action', () => {
       items: [{ entity_key: 'a', outcome: null, state: 'open' }],
     })
     expect((await post(`/api/v1/bulk/${preview.id}/stop`)).statusCode).toBe(409)
+    // Nothing waits for its turn any more.
+    const page = await see(`/bulk/${preview.id}`)
+    expect(page).toContain('not reached <span class="soft">1</span>')
+    expect(page).toMatch(/<span class="state off"><i[^>]*><\/i>not reached/)
+    expect(page).not.toMatch(/>waiting/)
   })
 
   test('takes the filter of a list’s address, as the form sends it', async () => {

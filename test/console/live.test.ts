@@ -81,6 +81,29 @@ test('every part is asked for anew when the database goes away, and when it come
   await untilMoved(stream, 'work', 'cases', 'halts', 'platform')
 })
 
+test('runs have moved when a part of a held plan is decided, and when HR was checked again', async () => {
+  const console = await listening()
+  const { rows } = await database.pool.query(
+    `insert into dirsync.sync_run (kind, state, planned, planned_at) values ('changes', 'held', 3, now())
+     returning id::int`,
+  )
+  const { id } = rows[0]
+  await database.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason, active, source_hash)
+     select $1, 'update-employee', key, 'changed', true, gen_random_uuid() from unnest('{e1,e2,e3}'::text[]) key`,
+    [id],
+  )
+  const stream = await watch(console.url, await tokenOf('decider'))
+  // At first everything is new.
+  await untilMoved(stream, 'runs', 'cases')
+  await database.pool.query(`select dirsync.reject_part($1, '{"keys": ["e1"]}', 'not now')`, [id])
+  await untilMoved(stream, 'runs')
+  await database.pool.query(`select dirsync.reject_part($1, '{"keys": ["e2"]}', 'nor her')`, [id])
+  await untilMoved(stream, 'runs')
+  await database.pool.query('update dirsync.sync_run set checked_at = now() where id = $1', [id])
+  await untilMoved(stream, 'runs')
+})
+
 describe('the events for programs', () => {
   interface Told {
     id: number

@@ -102,6 +102,11 @@ test('a program is given keys alone', async () => {
   const { body } = await console.ask('admin', 'GET', '/api/v1/employees')
   expect(body).toContain('e1')
   expect(body).not.toMatch(/Tester|Unit/)
+  await shown(SHOWN, () => page('reviewer', '/employees'))
+  for (const url of ['/employees', '/employees/e1', '/cases', '/search?q=e', '/departments']) {
+    const asked = await console.ask('admin', 'GET', url)
+    expect([url, asked.statusCode, /Tester|Unit/.exec(asked.body)]).toEqual([url, 200, null])
+  }
 })
 
 test('CONSOLE_NAMES=false leaves them out', async () => {

@@ -1,4 +1,6 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { Scope } from '../../src/console/auth/scope.ts'
+import { addToken } from '../../src/console/auth/tokens.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import type { SearchResult } from '../../src/console/search/read.ts'
 import { ConsoleUnderTest, hrWith, openApp, signInAs } from './console-under-test.ts'
@@ -121,6 +123,32 @@ test('a page of people and departments by name asks HR for them once, with their
   expect(body).toContain('Person Two')
   expect(body).toContain('person three')
   expect(hr.asked('public.staff') - before).toBe(1)
+})
+
+test('a limited token finds what it may look at, and has HR asked for nothing else', async () => {
+  const searchAs = async (...scopes: Scope[]) => {
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const name = scopes.join('-').replaceAll(':', '.')
+    const token = await addToken(console.pool, 'test', { name, role: 'reviewer', expiresAt, scopes })
+    return async (text: string) => {
+      const url = `/api/v1/search?q=${encodeURIComponent(text)}`
+      const answer = await console.app.inject({ url, headers: { authorization: `Bearer ${token}` } })
+      const { hr, hr_failure: _, ...found } = answer.json() as SearchResult
+      return [hr, ...Object.keys(found).filter(kind => found[kind as keyof typeof found].length > 0)]
+    }
+  }
+  const only = await searchAs('overview:read')
+  for (const text of ['e1', 'Person', '13800000001', 'D1', 'acc', 'trace-77', '1002218007', 'run 1'])
+    expect([text, await only(text)]).toEqual([text, ['not_asked']])
+  const some = await searchAs('overview:read', 'cases', 'departments:read')
+  expect(await some('trace-77')).toEqual(['asked', 'cases'])
+  expect(await some('1002218007')).toEqual(['asked', 'codes'])
+  expect(await some('acc')).toEqual(['asked', 'departments'])
+  expect(await some('Person')).toEqual(['asked'])
+  const others = await searchAs('overview', 'runs:read', 'employees:read')
+  expect(await others('run 1')).toEqual(['not_asked', 'runs'])
+  expect(await others('Person')).toEqual(['asked', 'employees'])
+  expect(await others('acc')).toEqual(['asked'])
 })
 
 test('a user id that is known is found without HR', async () => {

@@ -15,6 +15,7 @@ import {
   undoBulk,
 } from '../../src/sync/bulk.ts'
 import { Commands } from '../../src/sync/commands.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { spawnDirsync, spawnScript } from '../helpers/process.ts'
 import { caseOf, fail, story } from './planted.ts'
@@ -320,6 +321,40 @@ describe('an action', () => {
       },
     ])
     expect(await story(store, ids[2] as number)).toEqual([])
+  })
+
+  test('says in the reader’s language what is refused, such as a snooze whose time is over by its turn', async () => {
+    await plantCases(1)
+    const { id } = await preview({ of: ALL, action: 'snooze', until: new Date(Date.now() + 60_000) })
+    await start(id)
+    await store.pool.query(`
+      update dirsync.bulk_action set arguments = arguments || jsonb_build_object('until', now() - interval '1 hour')`)
+    run()
+    expect(await ended(id)).toMatchObject({ state: 'done', done: 0, failed: 1 })
+    const { items } = await bulkResults(store.pool, id, { limit: 10 })
+    expect(items).toMatchObject([
+      { outcome: 'failed', code: 'error', message: { key: 'said.snooze_needs_time' }, state: 'open' },
+    ])
+    expect(inLanguage('zh-CN', items[0]?.message ?? [])).toBe('snooze 需要一个未来的时间')
+  })
+
+  test('waits for an outcome of the employee, which is written as if it were not there', async () => {
+    const [case_] = await plantCases(1)
+    await store.pool.query(
+      `insert into dirsync.employee (userid, source_hash) values ('e1', gen_random_uuid())`,
+    )
+    const { id } = await preview({ of: ALL, action: 'ignore', reason: 'shared' })
+    await start(id)
+    const outcome = await store.pool.connect()
+    onTestFinished(() => outcome.release())
+    await outcome.query('begin')
+    await outcome.query(`select from dirsync.employee where userid = 'e1' for no key update`)
+    const step = store.pool.query('select dirsync.bulk_step(200, 10000)')
+    while (!(await store.value(`select exists (select from pg_locks where not granted)`))) await delay(10)
+    await outcome.query('update dirsync.dead_letter set occurrences = occurrences + 1 where id = $1', [case_])
+    await outcome.query('commit')
+    await step
+    expect(await readBulk(store.pool, id)).toMatchObject({ state: 'done', done: 1 })
   })
 
   test('tells its results page by page', async () => {

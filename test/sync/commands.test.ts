@@ -132,7 +132,7 @@ describe('what SQL refuses is a message', () => {
     const id = await fail(store)
     await as('mei').ignore(id, 'shared')
     expect(await chinese(as('li').assign(id, 'li', 1))).toMatch(
-      new RegExp(`^异常项 ${id} 在您查看之后已有变化：\\S+ \\(console:mei\\) 于 .* UTC 执行了“忽略”$`),
+      new RegExp(`^异常项 ${id} 在您查看之后已有变化：mei 于 .* UTC 执行了“忽略”$`),
     )
     const run = await plantRun(store, { state: 'done' })
     expect(await chinese(as('mei').cancel(run, null))).toBe(

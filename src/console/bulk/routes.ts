@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/bulk.ts'
 import { CommandError } from '../../sync/commands.ts'
-import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { howTold } from '../cases/told.ts'
 import { action, listOf, read, rowNumber } from '../endpoint.ts'
@@ -18,16 +17,13 @@ const LATEST = 100
 
 export function bulk(services: Pick<Services, 'pool' | 'config'>) {
   const { pool } = services
-  /** Starts or stops an action. If another person was quicker, reports its current state. */
-  const settle = async <T>(ask: Ask, id: number, work: () => Promise<T>): Promise<T> => {
+  /** Starts or stops an action. Previews are deleted after a day. */
+  const settle = async <T>(ask: Ask, work: Promise<T>): Promise<T> => {
     try {
-      return await work()
+      return await work
     } catch (error) {
-      if (!(error instanceof CommandError) || error.code === 'COMMAND_INVALID') throw error
-      const found = await readBulk(pool, id)
-      if (!found) throw new Problem('not_found', ask.t('bulk.gone'), { cause: error })
-      const state = textOr(ask.language, `bulk_state.${found.state}`, found.state)
-      throw new Problem('changed', ask.t('bulk.not_possible', { state }), { cause: error })
+      if (!(error instanceof CommandError) || error.code !== 'COMMAND_NOT_FOUND') throw error
+      throw new Problem('not_found', ask.t('bulk.gone'), { cause: error })
     }
   }
 
@@ -110,7 +106,7 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
       result: z.object({ id: z.int() }),
       starts: ({ id }) => `/bulk/${id}`,
       async run(ask, { params: { id } }) {
-        await settle(ask, id, () => startBulk(pool, ask.asker, id))
+        await settle(ask, startBulk(pool, ask.asker, id))
         return { id }
       },
       next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
@@ -123,7 +119,7 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
       params,
       result: z.object({ id: z.int(), was_preview: z.boolean() }),
       async run(ask, { params: { id } }) {
-        await settle(ask, id, () => stopBulk(pool, ask.asker, id))
+        await settle(ask, stopBulk(pool, ask.asker, id))
         const found = await readBulk(pool, id)
         return { id, was_preview: found?.confirmed_at === null }
       },

@@ -120,7 +120,7 @@ export function bulkBody(ask: Ask, page: BulkPage, outcome: (typeof OUTCOMES)[nu
   return live(
     ask,
     'action',
-    ['bulk'],
+    ['bulk', 'cases'],
     html`${head(titleOf(ask, bulk), { aside: bulkState(ask, bulk), actions: actionsOf(ask, page) })}
     ${isPreview ? previewOf(ask, page) : progressOf(ask, bulk)}
     ${factsOf(ask, bulk)}
@@ -250,11 +250,16 @@ function outcomeTabs(ask: Ask, bulk: BulkRow, outcome: string | undefined): Safe
   })
   return tabs(t('bulk.outcome'), [
     tab(undefined, t('common.all'), total),
-    ...OUTCOMES.map(name => tab(name, t(`bulk.${name}`), count[name])),
+    ...OUTCOMES.map(name => tab(name, t(`bulk.${outcomeName(bulk, name)}`), count[name])),
   ])
 }
 
-const OUTCOME_TONES = { done: 'ok', skipped: 'off', failed: 'bad', waiting: 'wait' } as const
+const OUTCOME_TONES = { done: 'ok', skipped: 'off', failed: 'bad', waiting: 'wait', left: 'off' } as const
+
+/** What an outcome is called: nothing waits for its turn once the action was stopped. */
+function outcomeName({ state }: BulkRow, outcome: (typeof OUTCOMES)[number]): keyof typeof OUTCOME_TONES {
+  return outcome === 'waiting' && state === 'stopped' ? 'left' : outcome
+}
 
 function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
   const { t, language } = ask
@@ -264,7 +269,7 @@ function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
       ? `#${dead_letter_id}`
       : wordsOf(ask, keyWords({ enterprise_code: enterprise_code ?? '', entity_key, entity: entity ?? '' }))
   const result = ({ outcome, code, message }: Row): SafeHtml => {
-    const name = outcome ?? 'waiting'
+    const name = outcomeName(bulk, outcome ?? 'waiting')
     return html`${state(OUTCOME_TONES[name], t(`bulk.${name}`))}${
       code === null
         ? ''

@@ -35,7 +35,7 @@ export function caseShown(ask: Ask, story: CaseStory, appId: string): Shown {
     copy: String(story.id),
     aside: caseStatus(story.state),
     actions: actionsOf(ask, story),
-    topics: ['cases', 'work', 'halts'],
+    topics: ['cases', 'work', 'runs', 'halts'],
     blocks: [
       ...verdict(ask, story),
       {

@@ -48,7 +48,7 @@ export const ListInput = FilterInput.extend({
   columns: z
     .preprocess(
       given => [given].flat().flatMap(one => String(one).split(',')),
-      z.array(z.enum(COLUMNS)).min(1),
+      z.array(z.enum(COLUMNS)).min(1).max(COLUMNS.length),
     )
     .optional()
     .describe(`The columns on a page and a terminal, beside the key: ${COLUMNS.join(', ')}`),

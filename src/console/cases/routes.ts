@@ -92,7 +92,8 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       shown: (ask, result, { input }) => casesShown(ask, result, input),
       async page(ask, result, { input }) {
         const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
-        const people = services.config.CONSOLE_NAMES ? (services.people ?? null) : null
+        const isTold = services.config.CONSOLE_NAMES && ask.viewer.via !== 'token'
+        const people = isTold ? (services.people ?? null) : null
         const [departments, categories, users, views, display, { items: groups }] = await Promise.all([
           departmentChoices(pool, people),
           presentCategories(pool),

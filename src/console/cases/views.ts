@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onlyRow, type Pool } from '../../lib/database.ts'
+import type { Pool } from '../../lib/database.ts'
 import { filterQuery } from '../../sync/case-filter.ts'
 import { asAsker, noteCommand } from '../../sync/commands.ts'
 import type { Ask } from '../ask.ts'
@@ -38,6 +38,9 @@ export function viewQuery(input: Omit<ListInput, 'limit'>): string {
   return String(query)
 }
 
+/** Views that one person keeps: everyone's page lists those that are shared. */
+const MOST_VIEWS = 50
+
 /** The views of a person, and those that others share. */
 export async function listViews(pool: Pool, { viewer }: Ask): Promise<CaseView[]> {
   const { rows } = await pool.query<CaseView>({
@@ -49,21 +52,26 @@ export async function listViews(pool: Pool, { viewer }: Ask): Promise<CaseView[]
   return rows
 }
 
+/** @throws Problem if the asker has too many */
 export async function saveView(
   pool: Pool,
-  { viewer, asker }: Ask,
+  { viewer, asker, t }: Ask,
   { name, shared, query }: z.output<typeof ViewInput>,
 ): Promise<CaseView> {
   const view = { name, shared, query: viewQuery(query) }
   return asAsker(pool, asker, async client => {
     await noteCommand(client, 'save_view', view)
     const { rows } = await client.query<CaseView>(
-      `insert into dirsync.case_view (owner, name, shared, query) values ($1, $2, $3, $4)
+      `insert into dirsync.case_view (owner, name, shared, query)
+       select $1, $2, $3::boolean, $4
+       where (select count(*) from dirsync.case_view where owner = $1 and name <> $2) < ${MOST_VIEWS}
        on conflict (owner, name) do update set shared = excluded.shared, query = excluded.query
        returning id, name, owner, shared, query`,
       [viewer.name, view.name, view.shared, view.query],
     )
-    return onlyRow(rows)
+    const [saved] = rows
+    if (saved) return saved
+    throw new Problem('invalid', t('cases.too_many_views', { most: MOST_VIEWS }), { field: 'name' })
   })
 }
 
@@ -82,7 +90,9 @@ export async function deleteView(pool: Pool, { viewer, asker }: Ask, id: number)
 
 /** The columns that a person sees where the address names none, and how close the rows are. */
 export const Display = z.object({
-  columns: oneOrMore(z.enum(COLUMNS)).default([]).describe('Beside the key; none: the usual ones'),
+  columns: oneOrMore(z.enum(COLUMNS), COLUMNS.length)
+    .default([])
+    .describe('Beside the key; none: the usual ones'),
   compact: z.stringbool().or(z.boolean()).default(false).describe('Rows close to each other'),
 })
 /** The same, as it is answered. */

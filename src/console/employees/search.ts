@@ -8,6 +8,7 @@ import { employeeStatus } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { permits } from '../auth/scope.ts'
 import { mayAs } from '../auth/viewer.ts'
 import type { DepartmentKey, People } from '../people.ts'
 import { ListedEmployee, openCases } from './list.ts'
@@ -49,15 +50,18 @@ export async function findPeople(
   limit: number,
 ): Promise<Found> {
   const wanted = text.trim()
-  const own = await searchEmployees(pool, wanted, { limit })
+  const { role, scopes } = ask.viewer
+  const seesPeople = permits(scopes, 'employees', true)
+  const seesDepartments = permits(scopes, 'departments', true)
+  const own = seesPeople ? await searchEmployees(pool, wanted, { limit }) : []
   const isKnown = own.some(
     ({ userid, found_by }) => lowerAscii(userid) === lowerAscii(wanted) || found_by === 'openid',
   )
   const columns = columnsOf(wanted)
-  if (isKnown || columns.length === 0)
-    return { employees: own, departments: [], hr: 'not_asked', hr_failure: null }
   // Names of departments stand on every page, those of people do not.
-  const by = mayAs(ask.viewer.role, 'reviewer') ? columns : []
+  const by = seesPeople && mayAs(role, 'reviewer') ? columns : []
+  if (isKnown || columns.length === 0 || (by.length === 0 && !seesDepartments))
+    return { employees: own, departments: [], hr: 'not_asked', hr_failure: null }
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
   ask.marks.expect({
     employees: own.map(({ enterprise_code: enterpriseCode, userid }) => ({ enterpriseCode, userid })),
@@ -65,7 +69,7 @@ export async function findPeople(
   })
   const { employees, departments, trouble } = await people.search(
     {
-      departments: wanted,
+      departments: seesDepartments ? wanted : null,
       by: by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
     },
     ask.viewer.name,

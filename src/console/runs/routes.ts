@@ -59,7 +59,8 @@ export const screen: Screen = {
     runs: `
       select concat_ws(' ',
         (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
-        (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at), ',' order by id))
+        (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at, undecided, checked_at, message),
+                               ',' order by id))
          from dirsync.sync_run where finished_at is null),
         (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))
          from dirsync.plan_reading))`,

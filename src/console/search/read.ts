@@ -2,7 +2,9 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { likeBeginning, lowerAscii } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
+import { permits } from '../auth/scope.ts'
 import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
+import type { NavEntry } from '../endpoint.ts'
 import type { DepartmentKey, People } from '../people.ts'
 
 /** Everything that a search text may refer to. */
@@ -65,7 +67,8 @@ const NOTHING: SearchResult = {
 
 /**
  * Everything with that name or number: cases by number and trace id, codes of the platform, runs, employees and departments by
- * the beginning of their keys and, as far as HR may be asked, of their names.
+ * the beginning of their keys and, as far as HR may be asked, of their names. A limited token finds what it may look at on the
+ * screens of these.
  */
 export async function searchEverything(
   services: { pool: Pool; people: People },
@@ -74,6 +77,7 @@ export async function searchEverything(
   limit: number,
 ): Promise<SearchResult> {
   const { pool } = services
+  const sees = (screen: NavEntry) => permits(ask.viewer.scopes, screen, true)
   const wanted = text.trim()
   if (wanted === '' || wanted.includes('\0')) return NOTHING
   const caseNumber = CASE.exec(wanted)?.[1]
@@ -82,20 +86,20 @@ export async function searchEverything(
     isAsked ? ((await pool.query(sql, values)).rows as Row[]) : []
   const [cases, codes, runs, found] = await Promise.all([
     rows<SearchResult['cases'][number]>(
-      true,
+      sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
        where id = $1 or trace_id = $2 order by id desc limit $3`,
       [caseNumber ?? null, wanted, limit],
     ),
     rows<SearchResult['codes'][number]>(
-      CODE.test(wanted),
+      sees('cases') && CODE.test(wanted),
       `select platform_code, category, sum(n)::int as cases from dirsync.tally
        where source = 'dead_letter' and platform_code = $1 and state <> 'ignored'
        group by platform_code, category having sum(n) > 0 order by 3 desc, 2`,
       [wanted],
     ),
     rows<SearchResult['runs'][number]>(
-      runNumber !== undefined,
+      sees('runs') && runNumber !== undefined,
       'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
       [runNumber],
     ),
@@ -104,7 +108,9 @@ export async function searchEverything(
       ? { employees: [], departments: [], hr: 'not_asked' as const, hr_failure: null }
       : findPeople(services, ask, wanted, limit),
   ])
-  const departments = await searchDepartments(pool, wanted, found.departments, limit)
+  const departments = sees('departments')
+    ? await searchDepartments(pool, wanted, found.departments, limit)
+    : []
   return {
     cases,
     codes,

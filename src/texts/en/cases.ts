@@ -71,6 +71,8 @@ export const cases = {
   'cases.view_hint': 'Filter, order and columns as you see them now.',
   'cases.view_shared': 'Everyone sees it',
   'cases.view_saved': 'The view “{name}” is saved.',
+  'cases.too_many_views':
+    'You have {most, number} saved views, and no room for more. Delete one, or save this one under the name of another.',
   'cases.view_deleted': 'The view is deleted.',
   'cases.delete_view': 'Delete “{name}”',
   'cases.display': 'Columns',
@@ -250,8 +252,8 @@ export const cases = {
   'bulk.stopped': 'It has been stopped. What is done stays done.',
   'bulk.discarded': 'The preview was discarded. Nothing was done.',
   'bulk.gone': 'This preview no longer exists. Previews are kept for a day: create a new one.',
-  'bulk.not_possible': 'This action is {state}, so that is no longer possible.',
   'bulk.waiting': 'waiting',
+  'bulk.left': 'not reached',
   'bulk.done': 'done',
   'bulk.skipped': 'skipped',
   'bulk.failed': 'failed',
