@@ -173,6 +173,21 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
   )
 }
 
+/**
+ * Withheld fields whose case a person ignored. Employees without one count as in review: only their own page tells, as a decision
+ * about an enterprise does not write a row of each.
+ */
+export async function ignoredFields(
+  db: Pool,
+): Promise<{ enterprise_code: string; field: string; dead_letter: number }[]> {
+  const { rows } = await db.query<{ enterprise_code: string; field: string; dead_letter: number }>(
+    `select b.enterprise_code, b.field, d.id as dead_letter
+     from dirsync.field_block b join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
+     where d.state = 'ignored' order by 1, 2 limit 20`,
+  )
+  return rows
+}
+
 /** A blocked field, as it is shown. */
 export interface WithheldField {
   enterprise_code: string

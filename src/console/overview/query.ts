@@ -9,6 +9,7 @@ import { type Pace, readPace } from '../../sync/figures.ts'
 import { countRoles } from '../../sync/process.ts'
 import { countDoubted } from '../../sync/restored.ts'
 import { HELD_RUNS } from '../../sync/run.ts'
+import { ignoredFields } from '../../sync/withheld.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
@@ -41,6 +42,11 @@ export const OverviewResult = z.object({
     .int()
     .describe(
       'Employees about whom the platform was not asked since a restore or fail-over; 10,000: or more',
+    ),
+  ignored_fields: z
+    .array(z.object({ enterprise_code: z.string(), field: z.string(), dead_letter: z.int() }))
+    .describe(
+      'Withheld fields whose case was ignored, at most 20: employees without one count as dead_lettered',
     ),
   cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
   money_for_person: z
@@ -104,25 +110,36 @@ interface Now {
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
 export async function readNow(db: Pool, language: Language): Promise<Now> {
-  const [overview, pace, processes, alerts, unknown_people, doubted, refunds, topUps, { rows: held }] =
-    await Promise.all([
-      readOverview(db),
-      readPace(db),
-      listProcesses(db),
-      readUrgent(db, language),
-      readUnknownPeople(db),
-      countDoubted(db),
-      openRefunds(db),
-      openTopUps(db),
-      db.query<OverviewResult['held_runs'][number]>(
-        `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
-      ),
-    ])
+  const [
+    overview,
+    pace,
+    processes,
+    alerts,
+    unknown_people,
+    doubted,
+    ignored_fields,
+    refunds,
+    topUps,
+    { rows: held },
+  ] = await Promise.all([
+    readOverview(db),
+    readPace(db),
+    listProcesses(db),
+    readUrgent(db, language),
+    readUnknownPeople(db),
+    countDoubted(db),
+    ignoredFields(db),
+    openRefunds(db),
+    openTopUps(db),
+    db.query<OverviewResult['held_runs'][number]>(
+      `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
+    ),
+  ])
   const alive = processes.filter(process => process.alive)
   return {
     result: {
       ...resultOf(overview, pace, alive, held),
-      ...{ alerts, unknown_people, doubted },
+      ...{ alerts, unknown_people, doubted, ignored_fields },
       // The platform cannot be asked about a top-up.
       money_for_person: { refunds: refunds.for_person, topups: topUps.unknown },
     },
@@ -135,7 +152,7 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted' | 'money_for_person'> {
+): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted' | 'ignored_fields' | 'money_for_person'> {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)

@@ -364,7 +364,7 @@ function casesByCategory({ t }: Ask, { open_cases }: OverviewResult): Block {
   )
 }
 
-export function employeeSection({ t, language }: Ask, { employees }: OverviewResult): Block {
+export function employeeSection({ t, language }: Ask, { employees, ignored_fields }: OverviewResult): Block {
   const { in_scope, ...byStatus } = employees
   const title = t('overview.statuses')
   if (!in_scope) {
@@ -383,7 +383,19 @@ export function employeeSection({ t, language }: Ask, { employees }: OverviewRes
       isListed ? { to: `/employees?status=${status}`, text } : text,
     ] as const
   })
-  return { section: title, blocks: [{ facts }] }
+  const ignored = (employees.dead_lettered ?? 0) > 0 ? ignored_fields : []
+  const notes = ignored.map(
+    ({ field, dead_letter }): Block => ({
+      text: {
+        soft: [
+          t('overview.ignored_field', { field: textOr(language, `field.${field}`, field) }),
+          ' ',
+          { to: `/cases/${dead_letter}`, text: t('employees.open_case', { id: dead_letter }) },
+        ],
+      },
+    }),
+  )
+  return { section: title, blocks: [{ facts }, ...notes] }
 }
 
 /** The latest run of each kind. */

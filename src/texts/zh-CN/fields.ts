@@ -43,6 +43,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The user id of one': '其中一个员工 ID',
   'Employees about whom the platform was not asked since a restore or fail-over; 10,000: or more':
     '数据库恢复或切换后尚未向平台核对的员工数；10,000 表示不少于此数',
+  'Withheld fields whose case was ignored, at most 20: employees without one count as dead_lettered':
+    '异常项已被忽略的停发字段，最多 20 个；因此未发送该字段的员工仍计入 dead_lettered',
   'Unresolved cases that dirsync retries by itself': '由 dirsync 自动重试的未解决异常项',
   'Refunds and top-ups of unknown outcome about which a person has to find out':
     '结果未知、需要人工查明的退款和充值',

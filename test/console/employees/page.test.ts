@@ -107,6 +107,8 @@ test('nothing is to be reviewed where the case of the whole enterprise was ignor
   const body = await pageOf('withheld')
   expect(body).toContain('HR and the platform differ, and the case was ignored.')
   expect(body).not.toContain('In review.')
+  const overview = (await console.browse('viewer', 'GET', '/overview')).body
+  expect(overview).toContain('is withheld count as in review, although a person ignored that.')
 })
 
 test('a moment ends a sentence as the language ends it', async () => {
