@@ -1,7 +1,7 @@
 import type { Pool } from '../lib/database.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
-import { OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
+import { dispositionOf, OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
 import { type Message, message } from '../texts/message.ts'
 import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
@@ -88,7 +88,8 @@ function brokenRules(
 }
 
 function explained(error: PlatformError, operation: string, failure: Message): FailedError {
-  const { category, meaning, remedy, said: inOwnWords } = error.verdict
+  // The values are a person's, and nothing is tried again.
+  const { category, meaning, remedy, said: inOwnWords } = dispositionOf(error, '')
   const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
   const words = error.platformMessage ?? null

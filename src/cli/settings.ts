@@ -51,7 +51,7 @@ export function checkSettings(
 ): CheckedSettings {
   const env = environment()
   const embedded = isEmbedded(env)
-  const { DIRSYNC_LANG: language, LOG_LEVEL } = load(embedded ? { ...UNOPENED, ...given(env) } : env)
+  const { DIRSYNC_LANG: language, LOG_LEVEL } = load(embedded ? orElse(env, UNOPENED) : env)
   const logLevel = env.LOG_LEVEL || env.LOG_LEVEL_FILE ? LOG_LEVEL : null
   return { env, embedded, logLevel, language, program: invocation(env) }
 }
@@ -72,7 +72,7 @@ export async function openSettings<Settings>(
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
     // Settings other than the addresses (a schedule, a rate, a log level) also apply to the embedded parts.
-    const config = { ...load({ ...parts.settings, ...given(env) }), embedded: true }
+    const config = { ...load(orElse(env, parts.settings)), embedded: true }
     return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
     await parts.close()
@@ -80,8 +80,10 @@ export async function openSettings<Settings>(
   }
 }
 
-function given(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([, value]) => value))
+/** The settings, with others for those that the environment lacks. */
+function orElse(env: Environment, others: Environment): Environment {
+  const lacking = Object.entries(others).filter(([name]) => !env[name] && !env[`${name}_FILE`])
+  return { ...env, ...Object.fromEntries(lacking) }
 }
 
 /**

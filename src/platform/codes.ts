@@ -49,7 +49,7 @@ export interface CatalogueEntry {
   readonly category: FailureCategory
   /** What the reviewer should do, in one sentence. */
   readonly remedy: string
-  /** The same for operations whose values do not come from HR. */
+  /** The same for values that do not come from HR, such as those of a single call that a person makes. */
   readonly remedyBesideHr?: string
   /** On `employee/update`: the only unit to hold back. */
   readonly field?: HeldBackField
@@ -120,6 +120,7 @@ export const PLATFORM_CODES = {
     category: 'not_on_platform',
     remedy:
       'Add the employee on the platform; dirsync asks again by itself and goes on as soon as it finds them.',
+    remedyBesideHr: 'Correct the user id, or add the employee on the platform.',
     state: 'awaiting_activation',
   },
   1000220102: {
@@ -129,6 +130,7 @@ export const PLATFORM_CODES = {
     category: 'not_on_platform',
     remedy:
       'Add the employee on the platform; dirsync asks again by itself and goes on as soon as it finds them.',
+    remedyBesideHr: 'Correct the value that names the employee, or add the employee on the platform.',
     state: 'awaiting_activation',
   },
   1002219003: {
@@ -138,6 +140,7 @@ export const PLATFORM_CODES = {
     category: 'duplicate_work_number',
     remedy:
       'Give the employee another work number in HR, or free it on the platform; the other fields are not held back.',
+    remedyBesideHr: 'Give another work number, or free this one on the platform.',
     field: 'corp_code',
   },
   1000220010: {
@@ -147,6 +150,7 @@ export const PLATFORM_CODES = {
     category: 'missing_department',
     remedy:
       'Create the department on the platform, or correct the department code in HR; the other fields are not held back.',
+    remedyBesideHr: 'Create the department on the platform, or correct the department code.',
     field: 'dept_code',
     operations: { 'department/delete': 'done' },
   },
@@ -157,6 +161,7 @@ export const PLATFORM_CODES = {
     category: 'duplicate_email',
     remedy:
       'Correct the e-mail address in HR, or free it on the platform; the other fields are not held back.',
+    remedyBesideHr: 'Give another e-mail address, or free this one on the platform.',
     field: 'email',
   },
   1002218007: {
@@ -166,6 +171,8 @@ export const PLATFORM_CODES = {
     category: 'duplicate_mobile',
     remedy:
       'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields are not held back.',
+    remedyBesideHr:
+      'Find out whose number it is (employee/get with --mobile), and give another one or free it on the platform.',
     field: 'mobile',
   },
   1002219046: {
@@ -174,6 +181,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'invalid_document',
     remedy: 'Correct document type and number in HR; the other fields are not held back.',
+    remedyBesideHr: 'Correct document type and number.',
     field: 'card_no',
   },
   1000220030: {
@@ -220,6 +228,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'invalid_mobile_area',
     remedy: 'Correct the phone area code in HR; the other fields are not held back.',
+    remedyBesideHr: 'Correct the phone area code.',
     field: 'mobile',
   },
   1002200106: {
@@ -228,6 +237,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'no_permission',
     remedy: 'Check to which enterprise the department belongs, and correct its enterprise code in HR.',
+    remedyBesideHr: 'Find out to which enterprise the department belongs, and name that one.',
   },
   1002212002: {
     name: 'base_department',
@@ -235,6 +245,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'base_department',
     remedy: 'Mark the department as active in HR again, or ignore this case: the root always stays.',
+    remedyBesideHr: 'Nothing to do: the root always stays.',
   },
   1000220120: {
     name: 'payment_order_unknown',

@@ -46,6 +46,20 @@ test('it runs the Node.js that npm installed, in the same process, with the argu
   expect(JSON.parse(stdout)).toMatchObject({ args: ['one', 'two words', ''], pid })
 })
 
+test('it is found by a relative name whatever CDPATH says', async () => {
+  const { root } = await install()
+  await symlink(process.execPath, join(root, 'node_modules/.bin/node'))
+  const decoy = join(root, 'decoy')
+  await mkdir(join(decoy, 'bin'), { recursive: true })
+  const { stdout, stderr } = spawnSync(join('bin', 'dirsync'), ['one'], {
+    encoding: 'utf8',
+    env: { PATH: TOOLS, CDPATH: decoy },
+    cwd: root,
+  })
+  expect(stderr).toBe('')
+  expect(JSON.parse(stdout).args).toEqual(['one'])
+})
+
 test('young objects get the room that V8 gives them on a large machine, unless NODE_OPTIONS says how much', async () => {
   const { root, run } = await install()
   await symlink(process.execPath, join(root, 'node_modules/.bin/node'))

@@ -29,8 +29,10 @@ test('an error comes with code, meaning, remedy and trace id', async () => {
   expect(failed.stderr).toMatch(
     /employee\/get failed\n +code +1000220096\n +meaning [\s\S]+remedy [\s\S]+trace +\w+/,
   )
+  const remedy = 'Correct the user id, or add the employee on the platform.'
+  expect(failed.stderr).toContain(remedy)
   expect((await dirsync(...args, '--json')).json()).toMatchObject({
-    error: { code: 1000220096, category: 'not_on_platform', trace_id: expect.any(String) },
+    error: { code: 1000220096, category: 'not_on_platform', remedy, trace_id: expect.any(String) },
   })
 })
 

@@ -42,6 +42,12 @@ test.concurrent('a wrong setting of the embedded default is refused before anyth
   expect(refused.stderr).toMatch(/^dirsync: LOG_LEVEL holds "loud" but should be one of trace/)
 })
 
+test.concurrent('a setting of the embedded default in a file counts like any other', async () => {
+  const refused = await dirsync(['start', '--once'], { PLATFORM_APP_ID_FILE: '/nowhere/id' })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toMatch(/^dirsync: PLATFORM_APP_ID_FILE holds "\/nowhere\/id"/)
+})
+
 test.concurrent('a wrong schedule stops the start', async () => {
   const refused = await dirsync(['start'], { ...deployment.settings, SCHEDULE_SYNC_CHANGES: 'sometimes' })
   expect(refused.code).toBe(2)
