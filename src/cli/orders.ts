@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { platformDay } from '../lib/text.ts'
 import { paidWith } from '../money/refund.ts'
 import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import { message } from '../texts/message.ts'
@@ -29,8 +30,6 @@ import {
 } from './output.ts'
 
 const DAY_MS = 86_400_000
-/** The platform's days are in GMT+8. */
-const ZONE_MS = 8 * 3_600_000
 const DEFAULT_DAYS = 30
 
 /** `dirsync orders`: payment orders and order records, read from the platform. */
@@ -110,8 +109,9 @@ interface ListOptions extends LookUpOptions {
 
 async function list(options: ListOptions): Promise<void> {
   const { limit } = options
-  const to = options.to ?? dayAt(Date.now())
-  const from = options.from ?? dayAt(Date.parse(to) - ZONE_MS - DEFAULT_DAYS * DAY_MS)
+  const to = options.to ?? platformDay(new Date())
+  // Midnight in UTC is 8 o'clock of the same day there.
+  const from = options.from ?? platformDay(new Date(Date.parse(to) - DEFAULT_DAYS * DAY_MS))
   if (from > to) throw new UsageError(message('said.days_reversed', { from, to }))
   const query = {
     time_start: from,
@@ -146,11 +146,6 @@ async function record(outer_trade_no: string, options: LookUpOptions): Promise<v
   }))
   if (options.json) printJson(found.record)
   else printRecord(outer_trade_no, found.record, found.asset)
-}
-
-/** The day of a moment in the platform's calendar. */
-function dayAt(ms: number): string {
-  return new Date(ms + ZONE_MS).toISOString().slice(0, 10)
 }
 
 /** Payment orders under each other. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { isOpen, money } from '../console/money/routes.ts'
+import { money } from '../console/money/routes.ts'
+import { isOpen } from '../money/journal.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
 import { runEndpoint, see } from './definition.ts'

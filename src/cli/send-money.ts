@@ -5,16 +5,14 @@ import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { acceptedAmount, paidWith, refundJournal } from '../money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
-import type { RefundedSoFar } from '../money/settle.ts'
+import { type RefundedSoFar, readOrderRecord } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { PlatformError } from '../platform/errors.ts'
 import {
   type RefundRequest,
   refundCreate,
   type TopUpApplication,
   topUpApply,
 } from '../platform/operations/money.ts'
-import type { OrderRecord } from '../platform/operations/payment-order.ts'
 import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/deployment.ts'
@@ -45,7 +43,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
     summary: async (refund, { pool, client, asset, signal }) => {
       const ours = await acceptedAmount(pool, trimText(refund.outerTradeNo))
-      const known = await recordOf(client, refund.outerTradeNo, signal)
+      const known = await readOrderRecord(client, refund.outerTradeNo, { ...ASKED_BY_PERSON, signal })
       const before = known && refundedAmount(known)
       agreed = { shown: before, ours }
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
@@ -87,21 +85,6 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       return [say(words), `${program} refund settle ${number}`]
     },
   })
-}
-
-/** The order record; null if it cannot be read, since it accepts fewer trade numbers than a refund does. */
-async function recordOf(
-  client: PlatformClient,
-  outer_trade_no: string,
-  signal: AbortSignal,
-): Promise<OrderRecord | null> {
-  try {
-    const record = await client.orders.record({ outer_trade_no }, { ...ASKED_BY_PERSON, signal })
-    return typeof record === 'string' ? null : record
-  } catch (error) {
-    if (error instanceof PlatformError && error.kind === 'invalid_request') return null
-    throw error
-  }
 }
 
 /**

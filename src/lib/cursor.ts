@@ -31,7 +31,7 @@ export interface PageAsked {
 export function onePage<Row>(
   rows: readonly Row[],
   limit: number,
-  keyOf: (row: Row) => readonly (string | number)[],
+  keyOf: (row: Row) => readonly (string | number | boolean)[],
 ): Paged<Row> {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
@@ -51,7 +51,7 @@ export async function* everyPage<Item>(
 }
 
 /** @param position the sort key of the page's last row */
-function encodeCursor(position: readonly (string | number)[]): string {
+function encodeCursor(position: readonly (string | number | boolean)[]): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 

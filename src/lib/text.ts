@@ -144,6 +144,13 @@ export function platformTime(text: string): Date | null {
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}+08:00`)
 }
 
+const ZONE_MS = 8 * 3_600_000
+
+/** `yyyy-MM-dd` of a moment on the platform, where a day begins at midnight in GMT+8. */
+export function platformDay(moment: Date): string {
+  return new Date(moment.getTime() + ZONE_MS).toISOString().slice(0, 10)
+}
+
 /** As PostgreSQL's lower() with the collation "C": letters of other alphabets keep their capitals, so that an index serves. */
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, letter => letter.toLowerCase())

@@ -38,7 +38,7 @@ export class AccountReader implements MirrorReader {
       account.account_openid === null ? [] : [{ ...account, account_openid: account.account_openid }],
     )
     return {
-      // What is stored has sub-accounts, too, and nothing that was not read can have changed.
+      // What is stored has sub-accounts, too.
       rows: kept.reduce((sum, { sub_limits }) => sum + 1 + (sub_limits?.length ?? 0), 0),
       store: async db => ({ changed: await storeAccounts(db, enterpriseCode, kept), next: null }),
     }

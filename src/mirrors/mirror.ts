@@ -162,7 +162,7 @@ export async function moveCursor(
         here,
       )
   if (rowCount !== 1) throw new Error('another process has gone on with the run')
-  if (read === 0) return
+  if (read === 0 && changed === 0) return
   await db.query(
     `update dirsync.sync_run
      set result = jsonb_build_object('rows', jsonb_build_object(

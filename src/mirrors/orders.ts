@@ -1,4 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
+import { platformDay } from '../lib/text.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
@@ -119,17 +120,10 @@ async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading
   }
 }
 
-/** The platform's day begins at midnight in GMT+8. */
-const ZONE_MS = 8 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 
 /** Days whose orders every run reads again: today and yesterday. */
 const FRESH_DAYS = 2
-
-/** `yyyy-MM-dd` of a time, in GMT+8. */
-export function platformDay(moment: Date): string {
-  return new Date(moment.getTime() + ZONE_MS).toISOString().slice(0, 10)
-}
 
 /** The first day of a window that ends today: with `days` 1 today itself. */
 export function windowStart(now: Date, days: number): string {

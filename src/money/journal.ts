@@ -39,6 +39,11 @@ export type EntryState = (typeof ENTRY_STATES)[number]
 /** SQL: the outcome is open. In the words of the indexes. */
 export const IS_OPEN = `state in ('requested', 'unknown')`
 
+/** Whether the outcome is open. */
+export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
+  return state === 'unknown' || state === 'requested'
+}
+
 /** How many rows have an unknown outcome, and since when. */
 export interface OpenEntries {
   requested: number
@@ -105,7 +110,7 @@ export class Journal<Row extends Entry> {
    * A page of rows: open outcomes first, then the latest first.
    * @param page.number only the one of this number
    * @param page.from only those sent at or after this time; `to`: before this one
-   * @param page.after number of the last row of the page before
+   * @param page.after the last row of the page before, and whether its outcome was open then
    */
   async page(
     db: Pool,
@@ -114,7 +119,7 @@ export class Journal<Row extends Entry> {
       number?: string | undefined
       from?: Date | undefined
       to?: Date | undefined
-      after?: string | undefined
+      after?: { number: string; wasOpen: boolean } | undefined
       limit: number
     },
   ): Promise<Row[]> {
@@ -122,8 +127,8 @@ export class Journal<Row extends Entry> {
     const { number } = this.#kind
     const { values, place } = placeholders(limit)
     // With a state given, all rows are of one kind, which has an index of its own.
-    const open = state === undefined ? [`(t.${IS_OPEN})`] : []
-    const order = [...open, 't.sent_at', `t.${number}`]
+    const sent = ['t.sent_at', `t.${number}`]
+    const order = state === undefined ? [`(t.${IS_OPEN})`, ...sent] : sent
     const rank = `(${order.join(', ')})`
     const conditions = ['true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
@@ -134,10 +139,12 @@ export class Journal<Row extends Entry> {
       if (state === undefined) conditions.push(`${rank} >= (false, ${place(from)}, '')`)
     }
     if (to !== undefined) conditions.push(`t.sent_at < ${place(to)}`)
-    if (after !== undefined)
+    if (after !== undefined) {
+      const position = state === undefined ? [`${place(after.wasOpen)}::boolean`, ...sent] : sent
       conditions.push(
-        `${rank} < (select ${order.join(', ')} from ${this.#table} t where t.${number} = ${place(after)})`,
+        `${rank} < (select ${position.join(', ')} from ${this.#table} t where t.${number} = ${place(after.number)})`,
       )
+    }
     const { rows } = await db.query<Row>(
       `select t.* ${this.#kind.also} from ${this.#table} t where ${conditions.join(' and ')}
        order by ${order.map(term => `${term} desc`).join(', ')} limit $1`,

@@ -1,7 +1,7 @@
 import { Loop } from '../lib/loop.ts'
-import type { CallOptions } from '../platform/client.ts'
+import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
-import type { PaymentOrderDetail } from '../platform/operations/payment-order.ts'
+import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
@@ -203,18 +203,29 @@ export function refundedBefore({ shown, ours }: RefundedSoFar): string | null {
   return before !== null && known !== null && before >= known ? shown : null
 }
 
-/**
- * What the order record (section 4.11) shows as refunded of an order. Null when it does not say, or cannot be asked: its limits
- * for the trade number are narrower than those of a refund.
- * @throws PlatformError
- */
+/** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */
 async function readRefunded(
   { client }: SendDeps,
-  outer_trade_no: string,
+  outerTradeNo: string,
   options: CallOptions,
 ): Promise<string | null> {
+  const record = await readOrderRecord(client, outerTradeNo, options)
+  return record && refundedAmount(record)
+}
+
+/**
+ * The order record (section 4.11). Null when it is a bare trade number, or cannot be asked: its limits for the trade number are
+ * narrower than those of a refund.
+ * @throws PlatformError
+ */
+export async function readOrderRecord(
+  client: PlatformClient,
+  outer_trade_no: string,
+  options: CallOptions,
+): Promise<OrderRecord | null> {
   try {
-    return refundedAmount(await client.orders.record({ outer_trade_no }, options))
+    const record = await client.orders.record({ outer_trade_no }, options)
+    return typeof record === 'string' ? null : record
   } catch (error) {
     if (error instanceof PlatformError && error.kind === 'invalid_request') return null
     throw error

@@ -48,6 +48,13 @@ describe('refunds and top-ups', () => {
     expect(await numbersOf({ kind: 'topups' })).toEqual(['t2', 't1'])
   })
 
+  test('whose outcome is open are all on the next page, although that of the last one became known', async () => {
+    const { next } = await list({ limit: 1 })
+    await refundJournal.storeAnswer(store.pool, 'r4', { state: 'accepted', receipt: 'p4' })
+    const rest = await list({ limit: 2, cursor: next ?? undefined })
+    expect(rest.items.map(entryNumber)).toEqual(['r1', 'r4'])
+  })
+
   test('of one state come the latest first, page by page', async () => {
     const first = await list({ state: 'unknown', limit: 1 })
     expect(first.items).toMatchObject([{ outer_refund_no: 'r4', refund_amount: '4.00' }])

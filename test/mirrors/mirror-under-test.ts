@@ -1,4 +1,4 @@
-import { platformDay } from '../../src/mirrors/orders.ts'
+import { platformDay } from '../../src/lib/text.ts'
 import type { Company } from '../helpers/company.ts'
 
 const DAY_MS = 24 * 3_600_000

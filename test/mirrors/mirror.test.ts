@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { platformDay } from '../../src/lib/text.ts'
 import { FIRST_PAGE, nextPage } from '../../src/mirrors/mirror-reader.ts'
-import { daysToRead, platformDay, windowStart } from '../../src/mirrors/orders.ts'
+import { daysToRead, windowStart } from '../../src/mirrors/orders.ts'
 import { enterprisesToAsk, mirrorOf, mirrorOperation } from '../../src/sync/mirror-kind.ts'
 
 test('a mirror and its operation name each other', () => {

@@ -156,17 +156,19 @@ describe('payment orders', () => {
       await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
       const { id } = await company.run('orders')
       const { rows } = await company.db.query(
-        `select outcome from dirsync.attempt where run_id = $1 and entity_key = $2`,
+        `select a.outcome, coalesce(r.result #> '{rows,changed}', '0') as changed
+         from dirsync.attempt a join dirsync.sync_run r on r.id = a.run_id
+         where r.id = $1 and a.entity_key = $2`,
         [id, lost.trade_no],
       )
       const row = (await orders()).find(({ trade_no }) => trade_no === lost.trade_no)
-      return { outcome: rows[0]?.outcome, status: row?.status, gone_at: row?.gone_at }
+      return { ...rows[0], status: row?.status, gone_at: row?.gone_at }
     }
     const gone = { status: 5, gone_at: expect.any(Date) }
-    expect(await asked()).toEqual({ outcome: 'updated', ...gone })
-    expect(await asked()).toEqual({ outcome: 'in_sync', ...gone })
+    expect(await asked()).toEqual({ outcome: 'updated', changed: 1, ...gone })
+    expect(await asked()).toEqual({ outcome: 'in_sync', changed: 0, ...gone })
     await seed('orders', [lost])
-    expect(await asked()).toEqual({ outcome: 'updated', status: 5, gone_at: null })
+    expect(await asked()).toEqual({ outcome: 'updated', changed: 1, status: 5, gone_at: null })
     await company.db.query('delete from dirsync.payment_order where trade_no = $1', [lost.trade_no])
   })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { ENTRY_STATES, type Entry, type EntryState, TOP_UP_STATES } from '../../money/journal.ts'
+import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
 import { checksOf, type ReadRefund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -95,12 +95,13 @@ export async function readMoney(
 ): Promise<MoneyList> {
   const { kind, state, number, limit } = input
   const { from, to } = rangeOf(ask, input)
-  const [after] = decodeCursor(z.tuple([z.string()]), input.cursor) ?? []
+  const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
+  const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   const [counts, found] = await Promise.all([
     moneyCounts(pool),
     JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
-  return { counts, kind, ...onePage<Line>(found, limit, row => [entryNumber(row)]) }
+  return { counts, kind, ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]) }
 }
 
 export function entryNumber(entry: Line): string {

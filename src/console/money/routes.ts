@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { capitalised } from '../../lib/text.ts'
-import { type Entry, IS_OPEN, type Journal, JournalError } from '../../money/journal.ts'
+import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../money/journal.ts'
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
@@ -152,10 +152,6 @@ export function money(services: Needs) {
     const { language } = ask
     throw new Problem('not_found', capitalised(inLanguage(language, journal.noSuch(number))))
   }
-}
-
-export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
-  return state === 'unknown' || state === 'requested'
 }
 
 /** Another person or the platform was quicker: who, with what result, and when. */
