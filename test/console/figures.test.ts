@@ -106,6 +106,29 @@ test('the cases of a column of the mapping are counted by source, and lead to ju
   await console.pool.query(`delete from dirsync.dead_letter where category = 'invalid_hr_row'`)
 })
 
+test('of a plan that is decided in parts, departments that figures have left out are still said to be more', async () => {
+  const counted = Array.from({ length: 50 }, (_, i) => ({ enterprise_code: '', department: `D${i}`, n: 1 }))
+  const { rows } = await console.pool.query(
+    `with held as (
+       insert into dirsync.sync_run (kind, state, planned, undecided, planned_at, plan)
+       values ('changes', 'held', 60, 59, now(), '{"reasons": {"changed": 60}}') returning id
+     ), stored as (
+       insert into dirsync.planned_work (run_id, operation, entity_key, reason, active, source_hash)
+       select id, 'update-employee', 'e1', 'changed', true, gen_random_uuid() from held
+     ), read as (
+       insert into dirsync.plan_reading (run_id, state, looked_at, departments, fields, moves, finished_at)
+       select id, 'done', 60, $1, '[]', '[]', now() from held
+     ), decided as (
+       insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, fields, departments, moves, decided_by)
+       select id, false, '{"department": "D0"}', 1, '{"changed": 1}', '{}', jsonb_build_array($1::jsonb -> 0), '[]', 'a test'
+       from held
+     )
+     select id::int from held`,
+    [JSON.stringify(counted)],
+  )
+  expect(await page(`/runs/${rows[0].id}/plan`)).toContain('and at least 37 more')
+})
+
 describe('the curves', () => {
   const within = async (query: string) => {
     const body = await page(`/overview?${query}`)
