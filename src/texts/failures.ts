@@ -119,11 +119,17 @@ function inZone(timeZone: string, { key, values = {} }: Message): Message {
 const TELL_WHO: ReadonlySet<string> = new Set([
   'said.paused_by',
   'said.was_changed_by',
+  'said.run_was_approved',
+  'said.run_was_rejected',
+  'said.run_was_cancelled',
   'said.bulk_was_started',
   'said.bulk_was_thrown_away',
   'said.bulk_was_undone',
 ] satisfies MessageKey[])
 
 function withActor(language: Language, { key, values }: Message): Message {
-  return { key, values: { ...values, name: actorText({ t: translator(language) }, String(values?.name)) } }
+  const t = translator(language)
+  // Why it was decided may stand behind.
+  const who = /^.*?\((?:console|api|cli):[^()]+\)|^(?:console|api|cli):.+/s
+  return { key, values: { ...values, name: String(values?.name).replace(who, one => actorText({ t }, one)) } }
 }

@@ -1,7 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { CASE_STATES } from '../../src/sync/cases.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { ConsoleUnderTest, hrWith, openApp, signInAs } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
 let run: number
@@ -67,6 +69,64 @@ test('“all” on the page of a run leads to all of its cases', async () => {
   const all = figuresOf(await page(`/runs/${run}`)).at(-1)
   expect(all?.[1]).toBe(2 * CASE_STATES.length + 1)
   expect(await listed(all?.[0] ?? '')).toBe(all?.[1])
+})
+
+test('the cases of a column of the mapping are counted by source, and lead to just those', async () => {
+  await console.pool.query(`
+    create table public.staff (enterprise_code text, userid text, name text);
+    insert into dirsync.dead_letter (enterprise_code, entity, operation, message, remedy, entity_key, category, field)
+      select code, 'employee', 'update-employee', '[]', '[]', 'e' || i, 'invalid_hr_row', 'name'
+      from (values ('', 1), ('E2', 2), ('E2', 3)) of (code, i)`)
+  const folder = mkdtempSync(join(inject('runFolder'), 'figures-'))
+  const { HR_EMPLOYEES_SQL: employees_sql } = hrWith(
+    console.url,
+    'select enterprise_code, userid, name from public.staff',
+  )
+  const source = (name: string, code: string) => ({
+    name,
+    address: console.url,
+    employees_sql,
+    enterprise_codes: [code],
+  })
+  const file = join(folder, 'sources.json')
+  writeFileSync(file, JSON.stringify([source('north', ''), source('south', 'E2')]))
+  const settings = { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
+  await using other = await openApp(console.url, { settings })
+  const headers = { cookie: await signInAs(other, 'viewer'), accept: 'text/html', 'accept-language': 'en' }
+  const figures = async (name: string) => {
+    const { body } = await other.app.inject({ url: `/mapping?source=${name}`, headers })
+    expect(body).toMatch(/<td class="number" data-label="[^"]*">(<a[^>]*>)?<span class="state warn">/)
+    return figuresOf(body)
+  }
+  const south = await figures('south')
+  expect(south).toEqual([['/cases?categories=invalid_hr_row&field=name&enterprise=E2', 2]])
+  expect(await listed(south[0]?.[0] ?? '')).toBe(2)
+  // No filter has those of the enterprise without a code alone.
+  expect(await figures('north')).toEqual([])
+  await console.pool.query(`delete from dirsync.dead_letter where category = 'invalid_hr_row'`)
+})
+
+test('of a plan that is decided in parts, departments that figures have left out are still said to be more', async () => {
+  const counted = Array.from({ length: 50 }, (_, i) => ({ enterprise_code: '', department: `D${i}`, n: 1 }))
+  const { rows } = await console.pool.query(
+    `with held as (
+       insert into dirsync.sync_run (kind, state, planned, undecided, planned_at, plan)
+       values ('changes', 'held', 60, 59, now(), '{"reasons": {"changed": 60}}') returning id
+     ), stored as (
+       insert into dirsync.planned_work (run_id, operation, entity_key, reason, active, source_hash)
+       select id, 'update-employee', 'e1', 'changed', true, gen_random_uuid() from held
+     ), read as (
+       insert into dirsync.plan_reading (run_id, state, looked_at, departments, fields, moves, finished_at)
+       select id, 'done', 60, $1, '[]', '[]', now() from held
+     ), decided as (
+       insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, fields, departments, moves, decided_by)
+       select id, false, '{"department": "D0"}', 1, '{"changed": 1}', '{}', jsonb_build_array($1::jsonb -> 0), '[]', 'a test'
+       from held
+     )
+     select id::int from held`,
+    [JSON.stringify(counted)],
+  )
+  expect(await page(`/runs/${rows[0].id}/plan`)).toContain('and at least 37 more')
 })
 
 describe('the curves', () => {

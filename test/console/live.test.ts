@@ -104,6 +104,24 @@ test('runs have moved when a part of a held plan is decided, and when HR was che
   await untilMoved(stream, 'runs')
 })
 
+test('halts and schedules have moved when another person pauses what is paused, for another reason', async () => {
+  const console = await listening()
+  await database.pool.query(
+    `insert into dirsync.job_schedule (job, expression, interval_seconds, next_due_at)
+     values ('full-resync', '0 3 * * *', 86400, now() + interval '1 hour') on conflict do nothing`,
+  )
+  const pause = (reason: string) =>
+    database.pool.query(`select dirsync.pause($1), dirsync.pause_schedule('full-resync', $1)`, [reason])
+  await pause('maintenance')
+  onTestFinished(async () => {
+    await database.pool.query('select dirsync.resume()')
+  })
+  const stream = await watch(console.url, await tokenOf('pauser'))
+  await untilMoved(stream, 'halts', 'schedules')
+  await pause('a wrong file')
+  await untilMoved(stream, 'halts', 'schedules')
+})
+
 describe('the events for programs', () => {
   interface Told {
     id: number

@@ -172,6 +172,21 @@ describe('one run', () => {
   })
 })
 
+test.each([
+  ['en', 'run {run} was cancelled by somebody-operator (the wrong file) at 2'],
+  ['zh-CN', '同步任务 {run} 已由 somebody-operator (the wrong file) 于 2'],
+])('of two people who cancel a run, the second is told who the first was, in %s', async (language, said) => {
+  const id = await addRun({ kind: 'full', state: 'requested' })
+  const cancel = (role: 'operator' | 'admin') =>
+    console.browse(role, 'POST', `/runs/${id}/cancel`, 'reason=the+wrong+file', {
+      'accept-language': language,
+    })
+  expect((await cancel('operator')).statusCode).toBe(303)
+  const late = await cancel('admin')
+  expect(late.statusCode).toBe(409)
+  expect(late.body).toContain(said.replace('{run}', String(id)))
+})
+
 describe('waiting for a run', () => {
   const running = () => addRun({ kind: 'full', state: 'running', planned: 1 })
   const end = (id: number, state = 'done') =>

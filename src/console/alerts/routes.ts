@@ -13,6 +13,7 @@ import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { pageOf } from '../ui/shown.ts'
 import { isZone, Until, untilOf } from '../until.ts'
+import { rulePath } from './cards.ts'
 import { historyShown } from './history-view.ts'
 import {
   AlertsResult,
@@ -46,8 +47,6 @@ const QuietHoursInput = z.object({
   ends: clock.describe('HH:MM; before `starts`: on the next day'),
   time_zone: z.string().max(60).describe('IANA name, such as Asia/Shanghai'),
 })
-
-const rulePath = (rule: string) => `/alerts/rules/${rule}`
 
 export const screen: Screen = {
   name: 'alerts',

@@ -24,21 +24,11 @@ import {
   time,
 } from '../ui/parts.ts'
 import { casesForAPerson, casesPath, employeePath } from '../ui/paths.ts'
-import { drawBlocks } from '../ui/shown.ts'
+import { drawBlocks, wordsOf } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import type { Arrival } from './arrival.ts'
 import { BULK_ACTIONS, SNOOZE_PERIODS } from './input.ts'
-import {
-  caseTabs,
-  categoryName,
-  cause,
-  causeOf,
-  fieldName,
-  itemOf,
-  keyWords,
-  operationName,
-  short,
-} from './parts.ts'
+import { caseTabs, categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
 import { type CaseGroups, type CaseList, COLUMNS, filterOf, type ListInput, orderOf } from './query.ts'
 import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
 import { type CaseView, type Display, viewQuery } from './views.ts'
@@ -190,7 +180,7 @@ function groupTable(ask: Ask, groups: Group[], arrival: Arrival | null): SafeHtm
   return table(
     groups,
     [
-      { title: t('cases.cause'), kind: 'main', cell: group => causeOf(ask, group) },
+      { title: t('cases.cause'), kind: 'main', cell: group => wordsOf(ask, cause(group)) },
       { title: t('cases.count'), kind: 'number', cell: ({ count }) => figure(ask, count) },
       { title: t('cases.open'), kind: 'number', cell: ({ open }) => figure(ask, open) },
       {

@@ -1,4 +1,4 @@
-import { html, type SafeHtml } from '@remix-run/html-template'
+import type { SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
 import { shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -26,13 +26,6 @@ export function operationName({ language }: Ask, operation: string): string {
 
 export function fieldName({ language }: Ask, field: string): string {
   return textOr(language, `field.${field}`, field)
-}
-
-/** Category, and the platform's code beside it. */
-export function causeOf(ask: Ask, of: { category: string; platform_code: number | null }): SafeHtml {
-  return html`${short(categoryName(ask, of.category))}${
-    of.platform_code === null ? '' : html` <span class="soft">${of.platform_code}</span>`
-  }`
 }
 
 /** A key with the enterprise that it belongs to. */

@@ -243,7 +243,8 @@ function planLink(t: Ask['t'], run: number): Words {
 
 function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
   const { t } = ask
-  const [work] = pending
+  // Their open ids may wait for something else.
+  const work = pending.find(({ operation }) => operation === 'update-employee') ?? pending[0]
   if (!work) return t('employees.now.waiting.plan')
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)

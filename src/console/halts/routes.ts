@@ -11,7 +11,7 @@ export const screen: Screen = {
   badge: { sql: 'select count(*)::int from dirsync.halt' },
   topics: {
     halts: `
-      select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at), ',' order by scope))
+      select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at, raised_by, message), ',' order by scope))
       from dirsync.halt`,
     processes: `
       select string_agg(id::text, ',' order by id) from dirsync.process

@@ -1,16 +1,14 @@
 import { type RowProblem, toDesired } from '../../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import { hideValue, maskValue } from '../../directory/masking.ts'
-import { HrUnavailableError, isOfHr, type MappingFile } from '../../hr/source.ts'
+import { isOfHr, type MappingFile } from '../../hr/source.ts'
 import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
 import { present } from '../../sync/employee.ts'
-import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
-
-/** How long a page waits for HR. */
-const HR_MS = 3000
+import { type Message, type Said, saidBy } from '../../texts/message.ts'
+import { HR_MS, hrLate } from '../employees/key.ts'
 
 /** One column of the mapping of employees. */
 export interface MappedColumnRow {
@@ -92,9 +90,8 @@ export async function readMappingPage(db: Pool, source: NamedSource): Promise<Ma
 }
 
 async function orError<T extends object>(asked: Promise<T>): Promise<T | { error: Said }> {
-  const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
   try {
-    return await within(HR_MS, asked, late)
+    return await within(HR_MS, asked, () => hrLate(HR_MS))
   } catch (error) {
     if (!isOfHr(error)) throw error
     return { error: saidBy(error) }

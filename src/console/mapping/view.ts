@@ -122,11 +122,11 @@ function columns(ask: Ask, mapping: MappingResult): SafeHtml {
   )
 }
 
-/** The list of the cases that a column counts; null: no filter has those of several enterprises. */
+/** The list of the cases that a column counts; null: no filter has those of several enterprises, or of the one without a code. */
 function casesOf({ enterprise_codes: codes }: MappingResult, field: string): string | null {
-  const [enterprise, ...others] = codes ?? []
-  if (others.length > 0) return null
-  return casesPath({ categories: ['invalid_hr_row'], field, enterprise: enterprise || undefined })
+  const [enterprise, ...others] = codes ?? [undefined]
+  if (others.length > 0 || enterprise === '') return null
+  return casesPath({ categories: ['invalid_hr_row'], field, enterprise })
 }
 
 function history(ask: Ask, mapping: MappingResult): SafeHtml {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EmployeeField } from '../../directory/employee.ts'
 import { hideValue, maskValue } from '../../directory/masking.ts'
-import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
+import { isOfHr } from '../../hr/source.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
@@ -15,7 +15,8 @@ import {
   rowsOf,
 } from '../../sync/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { message, type Said, saidBy } from '../../texts/message.ts'
+import { type Said, saidBy } from '../../texts/message.ts'
+import { HR_MS, hrLate } from '../employees/key.ts'
 import { ListedRun } from '../runs/list.ts'
 import { HeldBack, heldBack } from './held-back.ts'
 
@@ -277,9 +278,6 @@ function openFigures(
   }
 }
 
-/** How long a page waits for HR. */
-const HR_MS = 3000
-
 export interface PlanPage extends Paged<PlanItem> {
   /** Why HR cannot be read: then changed fields are those found in the background, without values. */
   hr_error: Said | null
@@ -310,8 +308,7 @@ export async function planPage(
   ])
   found?.(entities)
   try {
-    const late = () => new HrUnavailableError(message('said.hr_late', { seconds: HR_MS / 1000 }))
-    const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), late)
+    const rowOf = await within(HR_MS, rowsOf(hr, entities, HR_MS), () => hrLate(HR_MS))
     return {
       items: entities.map(entity => itemOf(entity, changeOf(entity, rowOf(entity)))),
       next,

@@ -372,6 +372,7 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
   const { t } = ask
   if (plan.figures?.state !== 'done') return [notCounted(ask, plan)]
   const { departments } = plan.open ?? plan.figures
+  const more = moreOf(departments, plan.figures.departments)
   const table = tableOf(
     departments.slice(0, DEPARTMENTS_SHOWN),
     [
@@ -395,13 +396,12 @@ function byDepartment(ask: Ask, plan: PlanResult): Block[] {
         `/runs/${plan.run}/plan?${new URLSearchParams({ department, ...(enterprise && { enterprise }) })}#entities`,
     },
   )
-  const more = moreOf(departments)
   return more.count > 0 ? [table, { text: { soft: t('plan.more_departments', more) } }] : [table]
 }
 
-/** How many are not shown. Of many, figures keep the largest alone. */
-function moreOf(counted: readonly unknown[]): { count: number; atLeast: string } {
-  return { count: counted.length - DEPARTMENTS_SHOWN, atLeast: String(counted.length >= DEPARTMENTS_KEPT) }
+/** How many are not shown. @param kept of many, figures keep the largest alone, decided or not */
+function moreOf(counted: readonly unknown[], kept: readonly unknown[]): { count: number; atLeast: string } {
+  return { count: counted.length - DEPARTMENTS_SHOWN, atLeast: String(kept.length >= DEPARTMENTS_KEPT) }
 }
 
 /** Who goes from which department to which; nothing where no one moves. */
@@ -432,7 +432,7 @@ function byMove({ t }: Ask, { run, figures, open }: PlanResult): Block[] {
         `/runs/${run}/plan?${new URLSearchParams({ from, department, ...(enterprise && { enterprise }) })}#entities`,
     },
   )
-  const more = moreOf(moves)
+  const more = moreOf(moves, figures?.moves ?? [])
   const blocks: Block[] = more.count > 0 ? [table, { text: { soft: t('plan.more_moves', more) } }] : [table]
   return [{ section: t('plan.by_move'), blocks }]
 }

@@ -14,8 +14,8 @@ export const screen: Screen = {
   name: 'schedules',
   topics: {
     schedules: `
-      select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.run_requested_at, t.due_at,
-                                      t.finished_at), ',' order by s.job))
+      select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.paused_by, s.pause_reason,
+                                      s.run_requested_at, t.due_at, t.finished_at), ',' order by s.job))
       from dirsync.job_schedule s
       left join lateral (select due_at, finished_at from dirsync.job_tick k
                          where k.job = s.job order by due_at desc limit 1) t on true`,

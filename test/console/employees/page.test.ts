@@ -124,6 +124,18 @@ test('a moment ends a sentence as the language ends it', async () => {
   expect(await said('zh-CN')).not.toContain('</time>.')
 })
 
+test('what an employee waits for is the work on their row, not that on an open id', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (userid, source_hash) values ('both', gen_random_uuid());
+    insert into dirsync.pending (operation, enterprise_code, entity_key, detail, priority, not_before)
+      values ('bind-openid', '', 'both', 'mall', 3, now() + interval '1 hour');
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
+      values ('update-employee', '', 'both', 3)`)
+  const body = await pageOf('both')
+  expect(body).toContain('Waiting to be sent. There is nothing to do.')
+  expect(body).not.toContain('The next attempt is')
+})
+
 test('the command that ends a pause is drawn as a command', async () => {
   await console.pool.query(`select dirsync.pause('why')`)
   const body = await pageOf('later')
