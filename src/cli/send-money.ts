@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
-import type { Pool } from '../lib/database.ts'
+import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { acceptedAmount, paidWith, refundJournal } from '../money/refund.ts'
@@ -97,21 +97,26 @@ export function sendTopUpRequest(
   defaults: Defaults = NONE,
   althoughOpen: readonly string[] = [],
 ): Promise<void> {
+  let agreedAt: Date | undefined
   return sendRequest<TopUpApplication>(given, defaults, {
     what: 'top_up',
     operation: topUpApply,
-    summary: application => [
-      ['account', application.account_openid],
-      ['amount', amountText(application.amount)],
-      ['number', application.external_code],
-      ['although_open', althoughOpen.join(', ')],
-      ['payment', stateText('service_provider', Number(application.service_provider))],
-      ['taxpayer', application.taxpayer],
-      ['identifier', application.identifier],
-      ['applicant', application.applicant_name],
-      ['enterprise', application.enterprise_code],
-    ],
-    send: (deps, application, options) => sendTopUp(deps, application, { ...options, althoughOpen }),
+    summary: async (application, { pool }) => {
+      agreedAt = await databaseTime(pool)
+      return [
+        ['account', application.account_openid],
+        ['amount', amountText(application.amount)],
+        ['number', application.external_code],
+        ['although_open', althoughOpen.join(', ')],
+        ['payment', stateText('service_provider', Number(application.service_provider))],
+        ['taxpayer', application.taxpayer],
+        ['identifier', application.identifier],
+        ['applicant', application.applicant_name],
+        ['enterprise', application.enterprise_code],
+      ]
+    },
+    send: (deps, application, options) =>
+      sendTopUp(deps, application, { ...options, althoughOpen, agreedAt }),
     facts: ({ account_openid, amount }, { receipt }) => [
       ['account', account_openid],
       ['amount', amountText(amount)],
@@ -140,7 +145,7 @@ interface Sending<Request> {
   summary(
     request: Request,
     ask: { pool: Pool; client: PlatformClient; asset: string | null; signal: AbortSignal },
-  ): NamedFact[] | Promise<NamedFact[]>
+  ): Promise<NamedFact[]>
   send(
     deps: SendDeps,
     request: Request,

@@ -285,9 +285,16 @@ export interface SendDeps {
  * - `ORDER_BUSY`: another refund of the order is open
  * - `ORDER_CHANGED`: the order was refunded since a person agreed to the refund
  * - `ACCOUNT_BUSY`: another top-up of the account is open
+ * - `ACCOUNT_CHANGED`: another top-up of the account was sent since a person agreed to the top-up
  * - `NOT_FOUND`: there is no such number
  * - `NOT_UNKNOWN`: nothing is left for a person to decide
  */
 export class JournalError extends CodedError<
-  'ALREADY_SENT' | 'ORDER_BUSY' | 'ORDER_CHANGED' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
+  | 'ALREADY_SENT'
+  | 'ORDER_BUSY'
+  | 'ORDER_CHANGED'
+  | 'ACCOUNT_BUSY'
+  | 'ACCOUNT_CHANGED'
+  | 'NOT_FOUND'
+  | 'NOT_UNKNOWN'
 > {}

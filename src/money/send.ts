@@ -17,10 +17,10 @@ import { cents, SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
-import { type Answer, type Entry, type Journal, JournalError } from './journal.ts'
+import { type Answer, type Entry, isOpen, type Journal, JournalError } from './journal.ts'
 import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
 import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
-import { beginTopUp, type NewTopUp, otherOpenTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
+import { beginTopUp, type NewTopUp, otherTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
 
 interface SendOptions {
   /** The requester, for the journal: `cli:` and the shell user. */
@@ -126,13 +126,15 @@ async function refusalOfRefund(
  * Applies for a top-up (section 4.12): writes it down, sends it once, stores the answer. An unknown outcome stays unknown until
  * a person resolves it, since the platform offers no query for it.
  * @param options.althoughOpen numbers of open applications for the same account that may stay open beside this one
- * @throws JournalError when the number was used before, or an open application of the account is not named: nothing was sent
+ * @param options.agreedAt when a person agreed to it, by the database's clock
+ * @throws JournalError when the number was used before, an open application of the account is not named, or another one was sent
+ * since a person agreed: nothing was sent
  * @throws PlatformError when nothing was sent; the number stays free
  */
 export async function sendTopUp(
   deps: SendDeps,
   application: TopUpApplication,
-  options: SendOptions & { althoughOpen: readonly string[] },
+  options: SendOptions & { althoughOpen: readonly string[]; agreedAt?: Date | undefined },
 ): Promise<SendOutcome> {
   checkedParameters(topUpApply, application)
   const { pool, client } = deps
@@ -143,11 +145,12 @@ export async function sendTopUp(
     amount: trimText(application.amount),
     although_open: options.althoughOpen.map(trimText),
   }
+  const agreedAt = options.agreedAt ?? null
   const outcome = await whileLocked(pool, topUpLock(topUp.external_code), db =>
     sendOnce(deps, options, {
       journal: topUpJournal,
       number: topUp.external_code,
-      begin: () => beginTopUp(db, topUp, options.actor),
+      begin: () => beginTopUp(db, topUp, options.actor, agreedAt),
       forget: () => topUpJournal.forget(db, topUp.external_code),
       restore: async () => {
         await writeTopUp(pool, topUp, options.actor)
@@ -158,11 +161,11 @@ export async function sendTopUp(
     }),
   )
   if (outcome) return outcome
-  throw await refusalOfTopUp(pool, topUp)
+  throw await refusalOfTopUp(pool, topUp, agreedAt)
 }
 
 /** Why a top-up may not be sent. */
-async function refusalOfTopUp(pool: Pool, topUp: NewTopUp): Promise<JournalError> {
+async function refusalOfTopUp(pool: Pool, topUp: NewTopUp, agreedAt: Date | null): Promise<JournalError> {
   const { external_code, account_openid } = topUp
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
@@ -175,16 +178,13 @@ async function refusalOfTopUp(pool: Pool, topUp: NewTopUp): Promise<JournalError
         money_state: sent.state,
       }),
     )
-  const open = await otherOpenTopUp(pool, topUp)
-  if (open)
-    return new JournalError(
-      'ACCOUNT_BUSY',
-      message('said.account_busy', {
-        number: open.external_code,
-        amount: open.amount,
-        money_state: open.state,
-      }),
-    )
+  const other = await otherTopUp(pool, topUp, agreedAt)
+  if (other) {
+    const { external_code: number, amount, state } = other
+    return isOpen(other)
+      ? new JournalError('ACCOUNT_BUSY', message('said.account_busy', { number, amount, money_state: state }))
+      : new JournalError('ACCOUNT_CHANGED', message('said.account_changed', { number, amount }))
+  }
   return new JournalError(
     'ALREADY_SENT',
     message('said.topup_busy', { number: external_code, account: account_openid }),

@@ -37,15 +37,21 @@ export type NewTopUp = Pick<
 >
 
 /**
- * Writes an application down before it is sent, unless the account has another open one that its sender did not name.
+ * Writes an application down before it is sent, unless another one of the account stands in its way.
+ * @param agreedAt when a person agreed to it, by the database's clock; null: nobody was asked
  * @returns false when there is one, or its number was used before: nothing was written
  */
-export async function beginTopUp(db: PoolClient, topUp: NewTopUp, actor: string): Promise<boolean> {
+export async function beginTopUp(
+  db: PoolClient,
+  topUp: NewTopUp,
+  actor: string,
+  agreedAt: Date | null,
+): Promise<boolean> {
   await db.query('begin')
   try {
     // Another process that begins one for the same account waits here until it can see this one.
     await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
-    const isWritten = (await otherOpenTopUp(db, topUp)) === null && (await writeTopUp(db, topUp, actor))
+    const isWritten = (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
     await db.query('commit')
     return isWritten
   } catch (error) {
@@ -54,13 +60,18 @@ export async function beginTopUp(db: PoolClient, topUp: NewTopUp, actor: string)
   }
 }
 
-/** The oldest open application of the account that the sender of this one did not name. */
-export async function otherOpenTopUp(db: ClientBase | Pool, topUp: NewTopUp): Promise<TopUp | null> {
+/** The oldest application of the account that is open, and not named by the sender of this one, or was sent since they agreed. */
+export async function otherTopUp(
+  db: ClientBase | Pool,
+  topUp: NewTopUp,
+  agreedAt: Date | null,
+): Promise<TopUp | null> {
   const { rows } = await db.query<TopUp>(
     `select * from dirsync.topup
-     where account_openid = $1 and ${IS_OPEN} and external_code <> all ($2)
+     where account_openid = $1 and external_code <> all ($2)
+       and (${IS_OPEN} or state <> 'rejected' and sent_at > $3)
      order by sent_at limit 1`,
-    [topUp.account_openid, [topUp.external_code, ...topUp.although_open]],
+    [topUp.account_openid, [topUp.external_code, ...topUp.although_open], agreedAt],
   )
   return rows[0] ?? null
 }

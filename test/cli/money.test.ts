@@ -384,6 +384,22 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(await journal('refund', 12)).toMatchObject([{ state: 'accepted' }])
   })
 
+  test.concurrent('yes sends no top-up when the account got another while the question stood', async () => {
+    const [account, number] = ['b'.repeat(32), `${APP}-asked-${'0'.repeat(12)}`]
+    await control('accounts', [{ account_openid: account, name: 'Points' }])
+    const topUp = ['topup', 'send', '--account', account, '--amount', '50', '--taxpayer', 'Example Ltd.']
+    const terminal = atTerminal([...topUp, '--number', number], deployment.settings)
+    await terminal.shows(/Send this top-up\?/)
+    expect(await dirsync(...topUp, '--yes')).toMatchObject({ code: 0 })
+    terminal.type('y\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(1)
+    expect(screen.replaceAll(/\s+/g, ' ')).toMatch(
+      /dirsync: nothing was sent: top-up test-applicationT\S+ \(50\.00\) of the same account has been sent since you were asked/,
+    )
+    expect(await journal('topup', number)).toEqual([])
+  })
+
   test.concurrent('Ctrl-C at the question sends nothing', async () => {
     const terminal = atTerminal(refund(7), deployment.settings)
     await terminal.shows(/Send this refund\?/)

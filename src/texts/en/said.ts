@@ -364,6 +364,8 @@ export const saidTexts = {
     'top-up {number} was sent before ({amount} for account {account}, now {money_state}): a number is never sent twice; use a new one for another top-up',
   'said.account_busy':
     'top-up {number} ({amount}) of the same account is open ({money_state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open {number}',
+  'said.account_changed':
+    'nothing was sent: top-up {number} ({amount}) of the same account has been sent since you were asked; check whether yours is still wanted, then send it',
   'said.topup_busy': 'top-up {number}, or another one of account {account}, is being sent at this moment',
   'said.record_shows_none':
     'the order record shows no amount refunded, {before} before this refund of {amount}',

@@ -412,6 +412,8 @@ export const failures = {
     '充值 {number} 此前已发送（账户 {account}，金额 {amount}，现为“{money_state}”）：同一编号不会发送两次；另一笔充值请使用新编号',
   'said.account_busy':
     '同一账户的充值 {number}（{amount}）结果未定（{money_state}）：请先查清是否已执行；如要同时发送另一笔，请指明它：dirsync topup send … --although-open {number}',
+  'said.account_changed':
+    '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已发送；请先确认是否仍需这笔充值，再重新发送',
   'said.topup_busy': '充值 {number}，或账户 {account} 的另一笔充值，正在发送',
   'said.record_shows_none': '订单记录未显示退款金额，本次退款（{amount}）之前为 {before}',
   'said.record_shows': '订单记录显示已退款 {refunded}，本次退款（{amount}）之前为 {before}',
