@@ -198,9 +198,9 @@ export async function readRefundedSoFar(
  * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
  * what dirsync itself has refunded: later that could be taken for this refund.
  */
-export function refundedBefore({ shown, ours }: RefundedSoFar): string | null {
-  const [before, known] = [cents(shown), cents(ours)]
-  return before !== null && known !== null && before >= known ? shown : null
+export function refundedBefore({ shown, ours: refunded }: RefundedSoFar): string | null {
+  const [before, ours] = [cents(shown), cents(refunded)]
+  return before !== null && ours !== null && before >= ours ? shown : null
 }
 
 /** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */
