@@ -108,8 +108,8 @@ test('a broken rule sends nothing, not even for a token', async () => {
 })
 
 test('a top-up is a form whose amount is the text as given', async () => {
-  platform.plan('enterprise/account/applyCharge', ok({ apply_charge_openid: 'C1', external_code: 'X' }))
   const external_code = APP.padEnd(30, '0')
+  platform.plan('enterprise/account/applyCharge', ok({ apply_charge_openid: 'C1', external_code }))
   const answer = await client.topUps.apply({
     account_openid: 'A1',
     amount: '12345678.90',
@@ -117,7 +117,7 @@ test('a top-up is a form whose amount is the text as given', async () => {
     external_code,
     taxpayer: '公司',
   })
-  expect(answer).toEqual({ apply_charge_openid: 'C1', external_code: 'X' })
+  expect(answer).toEqual({ apply_charge_openid: 'C1', external_code })
   expect(Object.fromEntries(platform.of('enterprise/account/applyCharge')[0]?.form ?? [])).toEqual({
     account_openid: 'A1',
     amount: '12345678.90',
