@@ -291,7 +291,7 @@ describe('connections and time', () => {
   describe('with a short time-out', () => {
     beforeEach(async () => {
       await client.close()
-      client = connect({ timeoutMs: 150, maxConnections: 1 })
+      client = connect({ timeoutMs: 1000, maxConnections: 1 })
       await client.tokens.create()
     })
 

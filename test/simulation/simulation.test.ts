@@ -10,7 +10,10 @@ async function simulate(...args: string[]): Promise<{ code: number | null; stdou
   return { code, stdout: child.stdout, stderr: child.stderr }
 }
 
-test('no order of events breaks a law', async () => {
+/** Half a minute of work for two cores that do nothing else. */
+const timeout = 600_000
+
+test('no order of events breaks a law', { timeout }, async () => {
   const { code, stdout, stderr } = await simulate('--seeds', '60')
   expect({ code, stderr, stdout }).toMatchObject({
     code: 0,
@@ -18,10 +21,14 @@ test('no order of events breaks a law', async () => {
   })
 })
 
-test.each(['sends-any-row', 'unknown-is-failed'])('an order that breaks a law is found: %s', async defect => {
-  const { code, stdout } = await simulate('--seeds', '100', '--defect', defect)
-  expect({ code, stdout }).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(new RegExp(`^${defect} +seed \\d+`, 'm')),
-  })
-})
+test.each(['sends-any-row', 'unknown-is-failed'])(
+  'an order that breaks a law is found: %s',
+  { timeout },
+  async defect => {
+    const { code, stdout } = await simulate('--seeds', '100', '--defect', defect)
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(new RegExp(`^${defect} +seed \\d+`, 'm')),
+    })
+  },
+)
