@@ -83,14 +83,17 @@ async function saysTheSame(db: ClientBase, id: number, { kind, events }: Draft):
 
 interface Tries {
   attempts: number
-  notBefore: Date
+  notBefore: Date | null
 }
 
 /** Withdraws a message that is not being sent; its content counts as not told. */
 async function takeBack(db: ClientBase, id: number): Promise<Tries> {
   await db.query('delete from dirsync.alert_notice where message_id = $1', [id])
   const { rows } = await db.query<Tries>(
-    `delete from dirsync.alert_message where id = $1 returning attempts, not_before as "notBefore"`,
+    // A receiver that refuses events may take alerts.
+    `delete from dirsync.alert_message where id = $1
+     returning case when kind = 'events' then 0 else attempts end as attempts,
+               case when kind <> 'events' then not_before end as "notBefore"`,
     [id],
   )
   return onlyRow(rows)

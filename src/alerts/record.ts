@@ -197,17 +197,22 @@ async function storeChannels(db: ClientBase, channels: readonly Channel[]): Prom
 /** How long an ended alert is still considered: its recovery may have to wait until quiet hours end. */
 const ENDED_WITHIN = `interval '2 days'`
 
+/** How long alerts wait for older events, which their receiver may refuse. */
+const EVENTS_FIRST = `interval '10 minutes'`
+
 /**
  * Everything that decisions about messages depend on, at the time of the evaluation. Waiting messages that are not
  * being sent are withdrawn: they stay locked until the transaction ends, and their content counts as not told, as does that
  * of messages that were given up. Events that a webhook was to get before it was switched to alerts are no news of theirs: it
- * gets them first.
+ * gets them first, unless it has not taken them by {@link EVENTS_FIRST}.
  */
 export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
   const names = channels.map(({ settings }) => settings.name)
   const { rows: takenBack } = await db.query<{ id: number; channel: string }>(
     `select id, channel from dirsync.alert_message
-     where state = 'waiting' and channel = any ($1) and (kind <> 'events' or channel <> all ($2)) and ${IS_FREE}
+     where state = 'waiting' and channel = any ($1)
+       and (kind <> 'events' or channel <> all ($2)
+            or created_at not between now() - ${EVENTS_FIRST} and now()) and ${IS_FREE}
      order by id for update skip locked`,
     [
       names,

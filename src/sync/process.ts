@@ -44,9 +44,11 @@ export interface QueueState {
  */
 const SET_BACK = `
   with ahead as (
-    select max(heartbeat_at) - now() + interval '15 seconds' as far from dirsync.process
+    select id, heartbeat_at, max(heartbeat_at) over () - now() + interval '15 seconds' as far from dirsync.process
   ), registered as (
-    select id, far from dirsync.process cross join ahead where far > interval '30 seconds' order by id for update of process
+    -- One that has another heartbeat once it is locked was put back meanwhile, or has come back by itself.
+    select p.id, far from dirsync.process p join ahead a on a.id = p.id and a.heartbeat_at = p.heartbeat_at
+    where far > interval '30 seconds' order by p.id for update of p
   )
   update dirsync.process p set heartbeat_at = p.heartbeat_at - far, started_at = p.started_at - far
   from registered r where p.id = r.id`

@@ -229,6 +229,24 @@ describe('what is wrong', () => {
     expect(inbox.arrivals.map(({ type }) => type)).toEqual(['events', 'events', 'alerts'])
   })
 
+  test('does not wait for events that a webhook has not taken for ten minutes', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = (response, arrival) =>
+      (arrival.type === 'events' ? answers(400) : takes)(response, arrival)
+    const content = { kind: 'events', language: 'en', alerts: [], at: new Date(), events: [] }
+    await store.pool.query(
+      `insert into dirsync.alert_message (channel, kind, content) values ('ops', 'events', $1)`,
+      [content],
+    )
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    wrong = [finding('tokens')]
+    await judged()
+    expect(inbox.arrivals.map(({ type }) => type)).not.toContain('alerts')
+    await pass(600_000)
+    await until(() => Promise.resolve(inbox.arrivals.some(({ type }) => type === 'alerts')))
+  })
+
   test('reaches every channel, each in its language and from its least severity on', async () => {
     const [ops, chinese, few] = [await Inbox.open(), await Inbox.open(), await Inbox.open()]
     wrong = [finding('tokens', { facts: { count: 30 } }), finding('role_missing', { subject: 'worker' })]

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { alertText } from '../../src/alerts/message.ts'
 import { type Finding, findings, type RuleName } from '../../src/alerts/rule.ts'
+import type { Pool } from '../../src/lib/database.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
@@ -788,6 +789,32 @@ describe('calls, processes and clocks', () => {
       await passes('2 hours 1 minute')
       await sql(`update dirsync.process set heartbeat_at = now() where host <> 'a'`)
       expect(await found()).toEqual([])
+    })
+
+    test('is not found if two processes put the times back at once', async () => {
+      await start('a', 600)
+      await sql(`update dirsync.process set heartbeat_at = heartbeat_at + interval '2 hours'`)
+      const client = await store.pool.connect()
+      try {
+        await client.query('begin')
+        await heartbeat(client as unknown as Pool, { ...ME, pacer: null })
+        const second = start('b')
+        await vi.waitUntil(
+          () =>
+            store.value<boolean>(
+              `select count(*) = 1 from pg_stat_activity
+               where datname = current_database() and wait_event_type = 'Lock' and query like '%ahead%'`,
+            ),
+          { timeout: 20_000 },
+        )
+        await client.query('commit')
+        await second
+      } finally {
+        client.release()
+      }
+      expect(
+        await store.rows(`select host from dirsync.process where heartbeat_at < now() - interval '1 hour'`),
+      ).toEqual([])
     })
 
     test('is alive again with its next one, and is forgotten after a day', async () => {
