@@ -103,7 +103,7 @@ describe('money', () => {
     await page.getByText(`outerRefundNo: ${refundNo(1)}`).waitFor()
     await screenshot(page, 'refund-unknown')
     await page.getByRole('button', { name: 'Check the order record now' }).click()
-    await page.getByText('The order record shows the outcome of the refund.').waitFor()
+    await page.getByText('The outcome of the refund is known.').waitFor()
     await page
       .getByText('the order record shows 4.00 refunded, 0.00 before this refund of 4.00')
       .first()
