@@ -34,7 +34,7 @@ export type RefundNotification = Pick<
 >
 
 /**
- * - `malformed`: not a form, or one with a field that is repeated, missing, empty or of a wrong shape
+ * - `malformed`: not a form, or one with a field that is repeated or of a wrong shape, or of the seven missing or empty
  * - `wrong_application`: meant for another application
  * - `wrong_signature`: not from the platform, or altered on the way
  * - `wrong_timestamp`: more than 5 minutes old, or from the future
