@@ -385,10 +385,13 @@ export function employeeSection({ t, language }: Ask, { employees, ignored_field
   })
   const ignored = (employees.dead_lettered ?? 0) > 0 ? ignored_fields : []
   const notes = ignored.map(
-    ({ field, dead_letter }): Block => ({
+    ({ enterprise_code, field, dead_letter }): Block => ({
       text: {
         soft: [
-          t('overview.ignored_field', { field: textOr(language, `field.${field}`, field) }),
+          t('overview.ignored_field', {
+            field: textOr(language, `field.${field}`, field),
+            enterprise: enterprise_code || 'none',
+          }),
           ' ',
           { to: `/cases/${dead_letter}`, text: t('employees.open_case', { id: dead_letter }) },
         ],

@@ -8,7 +8,7 @@ export const overview = {
   'overview.at_work':
     'There is nothing to do: dirsync goes on by itself with whoever is not in sync, unless a person has decided otherwise.',
   'overview.ignored_field':
-    'Employees from whom {field} is withheld count as in review, although a person ignored that.',
+    'Employees {enterprise, select, none {} other {of {enterprise} }}from whom {field} is withheld count as in review, although a person ignored that.',
   'overview.no_worker': 'No worker is running, so nothing is sent.',
   'overview.no_worker.remedy':
     'Start one with `dirsync start --roles worker`; waiting work is then sent by itself.',

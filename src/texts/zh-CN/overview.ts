@@ -7,7 +7,8 @@ export const overview = {
   'overview.decided': '无需处理：未同步的员工均已由人工决定。',
   'overview.awaiting': '这里无需处理：未同步的员工在平台上尚不存在，dirsync 会自动重试。',
   'overview.at_work': '无需处理：未同步的员工由 dirsync 自动继续处理，人工已决定的除外。',
-  'overview.ignored_field': '停发{field}的员工仍计入“有异常项”，尽管该异常项已被忽略。',
+  'overview.ignored_field':
+    '{enterprise, select, none {} other {企业 {enterprise} 中}}停发{field}的员工仍计入“有异常项”，尽管该异常项已被忽略。',
   'overview.no_worker': '没有运行中的工作进程，数据无法发送。',
   'overview.no_worker.remedy': '请运行 `dirsync start --roles worker`；待发送的数据会自动发送。',
   'overview.no_scheduler': '没有运行中的调度进程，无法读取人事系统。',
