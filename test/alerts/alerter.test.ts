@@ -211,14 +211,17 @@ describe('what is wrong', () => {
     expect(said(await inbox.arrival(2))).toBe('tokens recovered')
   })
 
+  /** Events that wait for the channel since it was one of events. */
+  const leaveEvents = () =>
+    store.pool.query(
+      `insert into dirsync.alert_message (channel, kind, content) values ('ops', 'events', $1)`,
+      [{ kind: 'events', language: 'en', alerts: [], at: new Date(), events: [] }],
+    )
+
   test('follows the events that wait for a webhook since it was told of these', async () => {
     const inbox = await Inbox.open()
     inbox.answer = answers(503)
-    const content = { kind: 'events', language: 'en', alerts: [], at: new Date(), events: [] }
-    await store.pool.query(
-      `insert into dirsync.alert_message (channel, kind, content) values ('ops', 'events', $1)`,
-      [content],
-    )
+    await leaveEvents()
     await startProcess([inbox.channel()])
     await inbox.arrival(1)
     wrong = [finding('tokens')]
@@ -233,11 +236,7 @@ describe('what is wrong', () => {
     const inbox = await Inbox.open()
     inbox.answer = (response, arrival) =>
       (arrival.type === 'events' ? answers(400) : takes)(response, arrival)
-    const content = { kind: 'events', language: 'en', alerts: [], at: new Date(), events: [] }
-    await store.pool.query(
-      `insert into dirsync.alert_message (channel, kind, content) values ('ops', 'events', $1)`,
-      [content],
-    )
+    await leaveEvents()
     await startProcess([inbox.channel()])
     await inbox.arrival(1)
     wrong = [finding('tokens')]
