@@ -10,7 +10,7 @@ import { openHr } from './planned-database.ts'
 const CHUNK = 5000
 
 /**
- * Makes dirsync remember that the platform confirmed every field of every employee who is in no group.
+ * Makes dirsync remember that the platform confirmed every field, and showed the department, of every employee who is in no group.
  * @param hr where they are, if not in the same database; it is closed
  */
 export async function acknowledgeAll(
@@ -35,11 +35,16 @@ export async function acknowledgeAll(
         return result.desired
       })
       await client.query(
-        `update dirsync.employee e set acknowledged = s.acknowledged
-         from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.enterprise_code = '' and e.userid = s.userid`,
+        `update dirsync.employee e set acknowledged = s.acknowledged, dept_code = s.dept_code
+         from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb, dept_code text)
+         where e.enterprise_code = '' and e.userid = s.userid`,
         [
           JSON.stringify(
-            chunk.map(one => ({ userid: one.key.userid, acknowledged: hashFields(one.fields) })),
+            chunk.map(({ key, fields }) => ({
+              userid: key.userid,
+              acknowledged: hashFields(fields),
+              dept_code: fields.dept_code,
+            })),
           ),
         ],
       )

@@ -1,9 +1,11 @@
 import type { Pool } from '../src/lib/database.ts'
+import { keepConfirmations } from '../src/sync/employee.ts'
 import { keepOutcomes } from '../src/sync/stored-plan.ts'
 
 /** Deletes rows that are only history. Returns the rows deleted, by table. */
 export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   await keepOutcomes(db)
+  await keepConfirmations(db)
   const removed: Record<string, number> = {}
   for (const [table, condition] of Object.entries(OLD)) {
     const { rowCount } = await db.query(`delete from dirsync.${table} t where ${condition}`)

@@ -60,6 +60,8 @@ export interface Claim {
   /** It was rejected, and where an update without an answer has moved the employee is not known. */
   lostMove: boolean
   acknowledgedHash: string | null
+  /** What is stored besides, if that says: in service, active, in this department, nothing held back and no move under way. */
+  atRest: { deptCode: string | null } | null
   acknowledged: Partial<Record<EmployeeField, string>>
   /** Per sent field, the hash of the platform's value before. */
   overwritten: Partial<Record<EmployeeField, string>>
@@ -177,6 +179,8 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
        coalesce(e.rejected and e.moving_to is not null, false) as "lostMove",
        e.acknowledged_hash as "acknowledgedHash",
+       case when e.platform_state = 'in_service' and e.active and e.parked_hash is null and e.withheld = '{}'
+                 and e.moving_to is null then json_build_object('deptCode', e.dept_code) end as "atRest",
        coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
        coalesce((select jsonb_agg(jsonb_build_object(
                           'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,

@@ -105,6 +105,28 @@ export async function noteSending(
   return onlyRow(rows).present
 }
 
+/**
+ * Keeps with each employee when the platform confirmed them last, where only attempts tell that are deleted after 30 days.
+ * @returns of how many employees
+ */
+export async function keepConfirmations(db: Pool): Promise<number> {
+  const { rowCount } = await db.query(
+    `with old as materialized (
+       select enterprise_code, entity_key as userid, max(started_at) as at from dirsync.attempt
+       where operation = 'update-employee' and outcome = 'in_sync' and started_at < now() - interval '29 days'
+       group by 1, 2
+     ), last as materialized (
+       select e.enterprise_code, e.userid, o.at
+       from old o join dirsync.employee e using (enterprise_code, userid)
+       where e.acknowledged_at < o.at and dirsync.confirmed_at(e) = o.at
+       order by 1, 2 for update of e
+     )
+     update dirsync.employee e set acknowledged_at = l.at, queried_at = greatest(e.queried_at, l.at)
+     from last l where e.enterprise_code = l.enterprise_code and e.userid = l.userid`,
+  )
+  return rowCount ?? 0
+}
+
 /** Every employee that these names may mean. */
 function keysOf(names: string[], enterpriseCodes: string[]): EmployeeKey[] {
   return names.flatMap(name =>

@@ -65,6 +65,8 @@ export interface Finished extends AttemptFacts {
 export interface StoredEmployee {
   of: 'employee'
   memory: EmployeeMemory
+  /** All of the memory is stored already. That the platform confirmed it once more, the attempt tells. */
+  isStored: boolean
   /** The fields that were sent and accepted. */
   fields: EmployeeField[]
   /** Refusals that may mean that a field is switched off for the enterprise. */
@@ -172,7 +174,7 @@ export function finished(
 
 /** What is stored of an employee to whom nothing was sent. */
 export function unsent(memory: EmployeeMemory): StoredEmployee {
-  return { of: 'employee', memory, fields: [], blockFields: [], unblockFields: [] }
+  return { of: 'employee', memory, isStored: false, fields: [], blockFields: [], unblockFields: [] }
 }
 
 /** What is stored of the employee, if anything is. */

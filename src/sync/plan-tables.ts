@@ -244,6 +244,7 @@ export async function compare(
      ${readAll ? 'full' : 'left'} join ${employees} e
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
      left join lateral (${undecidedAmong(parts)}) u on true
+     ${maxAgeMs === null ? '' : joinConfirmed(maxAgeMs)}
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
        or s.active <> e.active
        or s.hash is distinct from e.source_hash
@@ -325,13 +326,22 @@ const MAY_BE_SENT = `exists (
 /** A longer time means always; PostgreSQL's own intervals and times are limited. */
 const LONGEST_AGE_MS = 100 * 365 * 86_400_000
 
+const momentBefore = (ageMs: number) =>
+  `now() - ${Math.min(ageMs, LONGEST_AGE_MS)} * interval '1 millisecond'`
+
+/** SQL: `c`, an employee `e` whom an attempt within the time found in sync. Their row in `employee` may not have been written. */
+const joinConfirmed = (maxAgeMs: number) => `left join (
+  select enterprise_code, entity_key as userid from dirsync.attempt
+  where operation = 'update-employee' and outcome = 'in_sync' and started_at >= ${momentBefore(maxAgeMs)}
+  group by 1, 2) c on c.enterprise_code = e.enterprise_code and c.userid = e.userid`
+
 /**
- * Condition on an employee `e` with the staged row `s`: the platform confirmed this very row within the time, and no field is
+ * Condition on an employee `e` with the staged row `s`, and `c` of `joinConfirmed`: the platform confirmed this very row within the time, and no field is
  * in doubt.
  */
 function recently(maxAgeMs: number | null): string {
   if (maxAgeMs === null) return 'false'
-  return `e.acknowledged_at >= now() - ${Math.min(maxAgeMs, LONGEST_AGE_MS)} * interval '1 millisecond'
+  return `(e.acknowledged_at >= ${momentBefore(maxAgeMs)} or c.userid is not null)
     and s.hash = e.source_hash and s.hash = e.acknowledged_hash and e.vanished_at is null
     and e.platform_state = 'in_service' and not e.acknowledged @? '$.* ? (@ == "?")'
     and not exists (select from dirsync.dead_letter c

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { toActual, toDesired } from '../directory/desired.ts'
 import {
   diffEmployee,
@@ -114,24 +115,29 @@ async function bringInSync(
     : updated.length > 0
       ? 'partly_updated'
       : 'parked'
+  const memory: EmployeeMemory = {
+    active: true,
+    acknowledgedHash: isComplete ? hash : null,
+    parkedHash: isComplete ? null : hash,
+    acknowledged: isKnown
+      ? {}
+      : { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
+    overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
+    withheld: blocked.map(unit => unit.unit),
+    platformState: 'in_service',
+    deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
+  }
   return finished(outcome, {
     platformCode: first?.platformCode ?? null,
     traceId: first?.traceId ?? null,
     error: first?.message ?? null,
     stored: {
       of: 'employee',
-      memory: {
-        active: true,
-        acknowledgedHash: isComplete ? hash : null,
-        parkedHash: isComplete ? null : hash,
-        acknowledged: isKnown
-          ? {}
-          : { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
-        overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
-        withheld: blocked.map(unit => unit.unit),
-        platformState: 'in_service',
-        deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
-      },
+      memory,
+      isStored:
+        isKnown &&
+        isDeepStrictEqual(memory.overwritten, claim.overwritten) &&
+        claim.atRest?.deptCode === memory.deptCode,
       fields: updated,
       blockFields: sent.blockFields,
       unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),

@@ -181,9 +181,8 @@ with s as materialized (
     overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
   where position between 0 and 1000000
 ), held as materialized (
-  select s.position, s.done and p.version = s.version as done, p.version = s.version as is_current,
-         s.outcome = 'replan' as is_replan, s."sentUnknown" and not s.done as sent_unknown,
-         s.delay, s.attempts, p.operation, p.enterprise_code, p.entity_key, p.detail
+  select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
+         s.outcome = 'replan' as is_replan
   from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
                                and p.entity_key = s."entityKey" and p.detail = s.detail
   where p.execution = s.execution
@@ -199,13 +198,13 @@ with s as materialized (
   on conflict (execution) do nothing
 ), gone as (
   delete from dirsync.pending p using held h
-  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
-    and p.detail = h.detail and h.done
+  where p.operation = h.operation and p.enterprise_code = h."enterpriseCode"
+    and p.entity_key = h."entityKey" and p.detail = h.detail and h.is_done
 ), back as (
   update dirsync.pending p
   -- The execution is over: its outcome changes nothing a second time.
   set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, in_hand = false, attempts = h.attempts,
-      sent_unknown = h.sent_unknown,
+      sent_unknown = h."sentUnknown" and not h.done,
       -- If it was requested anew meanwhile, a plan has checked the HR row. If not, it waits, outside its run,
       -- until a plan has.
       not_before = case when not h.is_replan then now() + h.delay * interval '1 millisecond'
@@ -213,13 +212,12 @@ with s as materialized (
       replan_at = case when h.is_replan and h.is_current then now() end,
       run_id = case when h.is_replan and h.is_current then null else p.run_id end
   from held h
-  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
-    and p.detail = h.detail and not h.done
+  where p.operation = h.operation and p.enterprise_code = h."enterpriseCode"
+    and p.entity_key = h."entityKey" and p.detail = h.detail and not h.is_done
 ), unbound as (
-  delete from dirsync.openid_binding b using s
-  where (s.remember and s."platformState" = 'absent' or s.outcome = 'awaiting_activation')
-    and s.position in (select position from held)
-    and b.enterprise_code = s."enterpriseCode" and b.userid = s."entityKey"
+  delete from dirsync.openid_binding b using held h
+  where (h.remember and h."platformState" = 'absent' or h.outcome = 'awaiting_activation')
+    and b.enterprise_code = h."enterpriseCode" and b.userid = h."entityKey"
 ), remembered as (
   insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
                                      acknowledged, overwritten, withheld, platform_state, dept_code,
@@ -228,7 +226,7 @@ with s as materialized (
          acknowledged, overwritten, withheld, "platformState", "deptCode",
          case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
          case when "platformState" <> 'unknown' then now() end
-  from s where remember and position in (select position from held)
+  from held where remember
   order by "enterpriseCode", "entityKey"
   on conflict (enterprise_code, userid) do update
   set active = excluded.active,
@@ -246,7 +244,7 @@ with s as materialized (
       acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
       queried_at = coalesce(excluded.queried_at, e.queried_at)
 )
-select position, done from held`
+select position, is_done as done from held`
 
 /** Returns the settlements that no later execution has overtaken, and which of them leave nothing to do. */
 async function writeOutcomes(
@@ -266,8 +264,8 @@ async function writeOutcomes(
       delay: again?.delayMs ?? 0,
       attempts: again?.attempts ?? 0,
       fields: employee?.fields ?? [],
-      remember: employee !== null,
-      ...employee?.memory,
+      remember: employee !== null && !employee.isStored,
+      ...(employee?.isStored ? null : employee?.memory),
     }
   })
   const statement = {

@@ -23,6 +23,35 @@ test('attempts go after 30 days', async () => {
   expect(await left('attempt', 'entity_key')).toEqual(['young'])
 })
 
+test('when an employee was last confirmed is kept, though the attempt that tells goes', async () => {
+  const attempt = { operation: 'update-employee', outcome: 'in_sync', duration_ms: 1 }
+  const confirmed = ago(31)
+  await plant(
+    store,
+    'employee',
+    { userid: 'e1', acknowledged_at: ago(60), queried_at: ago(60) },
+    { userid: 'e2', acknowledged_at: ago(60), queried_at: ago(60) },
+  )
+  await plant(
+    store,
+    'attempt',
+    { ...attempt, entity_key: 'e1', started_at: ago(40) },
+    { ...attempt, entity_key: 'e1', started_at: confirmed },
+    { ...attempt, entity_key: 'e2', started_at: confirmed },
+    { ...attempt, entity_key: 'e2', started_at: ago(3) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ attempt: 3 })
+  // Of the second a younger attempt tells.
+  expect(
+    await store.rows(`select userid, acknowledged_at = queried_at as both, acknowledged_at < now() - interval '50 days' as old,
+                        dirsync.confirmed_at(e) as at
+                      from dirsync.employee e order by 1`),
+  ).toEqual([
+    { userid: 'e1', both: true, old: false, at: confirmed },
+    { userid: 'e2', both: true, old: true, at: expect.any(Date) },
+  ])
+})
+
 test('attempts stay until their run has its result, and so has the held run that it sent a part of', async () => {
   const over = { state: 'done', finished_at: ago(40) }
   const goesOn = await plantRun(store, { state: 'running' })

@@ -82,9 +82,9 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     'a full run with a max age asks only about whom the platform has not confirmed within it',
     async () => {
       await hr(`update person set name = 'Another' where userid = 'e0001'`)
-      await company.db.query(
-        `update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002'`,
-      )
+      await company.db.query(`
+        update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002';
+        update dirsync.attempt set started_at = now() - interval '2 hours' where entity_key = 'e0002'`)
       const calls = await spent(async () => {
         const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
         const run = await endOf(company.db, rows[0].id)
@@ -93,6 +93,33 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
     },
   )
+
+  once('whom a full run finds as they were known is not written anew, and counts as confirmed', async () => {
+    const known = async (userid: string) => {
+      const { rows } = await company.db.query(
+        `select xmin::text, dirsync.confirmed_at(e) as at, dept_code from dirsync.employee e where userid = $1`,
+        [userid],
+      )
+      return rows[0]
+    }
+    await company.db.query(
+      `update dirsync.employee set acknowledged_at = now() - interval '2 hours', queried_at = now() - interval '2 hours',
+         dept_code = case userid when 'e0052' then 'ELSEWHERE' else dept_code end
+       where userid in ('e0036', 'e0052')`,
+    )
+    const [before, moved] = [await known('e0036'), await known('e0052')]
+    await company.run('full')
+    const after = await known('e0036')
+    expect(after.xmin).toBe(before.xmin)
+    expect(after.at.getTime()).toBeGreaterThan(before.at.getTime())
+    // The platform shows another department than the one that was known: that is written.
+    expect(await known('e0052')).toMatchObject({ dept_code: expect.not.stringMatching(moved.dept_code) })
+    const calls = await spent(async () => {
+      const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
+      await endOf(company.db, rows[0].id)
+    })
+    expect(calls).toEqual({})
+  })
 
   once(
     'a duplicate mobile is dead-lettered with its holder, the rest is sent, and the holder giving it up heals it',

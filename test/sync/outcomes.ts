@@ -33,7 +33,7 @@ export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim
 export type Differs = Partial<
   Omit<Settlement, 'outcome' | 'again'> &
     Pick<Finished, 'failures' | 'resolve'> &
-    Omit<StoredEmployee, 'of' | 'memory'>
+    Omit<StoredEmployee, 'of' | 'memory' | 'isStored'>
 > & {
   outcome?: Outcome
   /** It is to be tried again. */
@@ -64,7 +64,14 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     : department
       ? { of: 'department', state: department }
       : employee || touched
-        ? { of: 'employee', memory: employee ?? memory(), fields, blockFields, unblockFields }
+        ? {
+            of: 'employee',
+            memory: employee ?? memory(),
+            isStored: false,
+            fields,
+            blockFields,
+            unblockFields,
+          }
         : null
   const result: JobResult = again
     ? unfinished((name ?? 'retry') as Unfinished['outcome'], again)

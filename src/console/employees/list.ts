@@ -51,7 +51,7 @@ export function listStatement(
   const { status, department } = filter
   const from = status && !department ? withStatus(status, after, place) : inOrder(filter, after, place)
   const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
-            e.acknowledged_at, ${openCases('e', 'e.withheld')} as open_cases
+            e.confirmed_at as acknowledged_at, ${openCases('e', 'e.withheld')} as open_cases
      from (${from}) e
      order by e.enterprise_code, e.userid limit $1`
   return { text, values }
@@ -75,7 +75,8 @@ export function openCases(row: string, withheld: string): string {
 
 type Position = Parameters<typeof listStatement>[1]
 
-const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.acknowledged_at, e.status, e.withheld'
+const COLUMNS =
+  'e.enterprise_code, e.userid, e.dept_code, dirsync.confirmed_at(e) as confirmed_at, e.status, e.withheld'
 
 /** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
 function inOrder({ status, department }: EmployeeFilter, after: Position, place: PlaceValue): string {

@@ -142,7 +142,7 @@ export async function searchEmployees(
        select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
      )
      select o.enterprise_code, o.userid, o.found_by, coalesce(${employeeStatus('e')}, 'unknown') as status,
-            e.dept_code as department, e.acknowledged_at, ${openCases('o', 'e.withheld')} as open_cases
+            e.dept_code as department, dirsync.confirmed_at(e) as acknowledged_at, ${openCases('o', 'e.withheld')} as open_cases
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
      order by o.userid <> $4, lower(o.userid collate "C"), o.userid collate "C", o.enterprise_code limit $5`,

@@ -139,7 +139,8 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
     await Promise.all([
       read<NonNullable<EmployeeStory['record']>>(
         `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
-                withheld, vanished_at, acknowledged_at, queried_at,
+                withheld, vanished_at, dirsync.confirmed_at(e) as acknowledged_at,
+                greatest(queried_at, dirsync.confirmed_at(e)) as queried_at,
                 ${employeeStatus('e')} as status,
                 (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
                                            'decided_at', coalesce(d.decided_at, r.decided_at),

@@ -36,6 +36,18 @@ test('the moment of a confirmation is not called one of the employee, who may ne
   }
 })
 
+test('who was found in sync since their row was written was confirmed then', async () => {
+  await console.pool.query(`
+    update dirsync.employee set acknowledged_at = '2026-01-01', queried_at = '2026-01-01' where userid = 'e1';
+    insert into dirsync.attempt (operation, entity_key, started_at, duration_ms, outcome)
+      values ('update-employee', 'e1', '2026-02-02T02:02:02Z', 5, 'in_sync')`)
+  const at = '2026-02-02T02:02:02.000Z'
+  const { record } = (await console.ask('viewer', 'GET', '/api/v1/employees/e1?hr=no')).json()
+  expect(record).toMatchObject({ acknowledged_at: at, queried_at: at })
+  for (const path of ['employees', 'employees?q=e1'])
+    expect((await console.ask('viewer', 'GET', `/api/v1/${path}`)).body).toContain(at)
+})
+
 test('one who has left by a held plan is not said to be active', async () => {
   await console.pool.query(`
     insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (8, 'changes', 'held', 'cron');

@@ -1,0 +1,20 @@
+-- An employee whom the platform confirmed once more, with nothing new, is not written: the attempt tells.
+
+comment on column dirsync.employee.acknowledged_at is
+  'When the platform last confirmed anything of which this row had to be written. Later confirmations of the same are '
+  'attempts: see dirsync.confirmed_at.';
+comment on column dirsync.employee.queried_at is
+  'When the platform was last asked about the employee and this row had to be written for the answer; see acknowledged_at.';
+
+create function dirsync.confirmed_at(employee dirsync.employee) returns timestamptz
+language sql stable as $$
+  select greatest(employee.acknowledged_at,
+                  (select a.started_at from dirsync.attempt a
+                   where a.enterprise_code = employee.enterprise_code and a.entity_key = employee.userid
+                     and a.operation = 'update-employee' and a.outcome = 'in_sync'
+                   order by a.id desc limit 1))
+$$;
+comment on function dirsync.confirmed_at is
+  'When the platform last confirmed anything of this employee: select userid, dirsync.confirmed_at(e) from dirsync.employee e.';
+
+revoke execute on all functions in schema dirsync from public;
