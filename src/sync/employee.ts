@@ -118,7 +118,7 @@ export async function keepConfirmations(db: Pool): Promise<number> {
      ), last as materialized (
        select e.enterprise_code, e.userid, o.at
        from old o join dirsync.employee e using (enterprise_code, userid)
-       where e.acknowledged_at < o.at and dirsync.confirmed_at(e) = o.at
+       where e.acknowledged_at < o.at and dirsync.confirmed_at(e) <= o.at
        order by 1, 2 for update of e
      )
      update dirsync.employee e set acknowledged_at = l.at, queried_at = greatest(e.queried_at, l.at)
