@@ -210,6 +210,12 @@ function addHealth(add: AddMetric, health: Health): void {
     health.schedules.map(({ kind, source, unsuccessful }) => [ofSource({ kind }, source), unsuccessful]),
   )
   add(
+    'dirsync_hr_delivery_seconds',
+    'Time since a run first read the latest delivery, of an HR in files.',
+    ['source'],
+    health.deliveries.map(({ source, age }) => [ofSource({}, source), age]),
+  )
+  add(
     'dirsync_schedule_paused_seconds',
     'For how long a person has paused a cron job, by its name; absent while it is not paused.',
     ['schedule'],

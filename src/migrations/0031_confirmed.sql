@@ -17,4 +17,17 @@ $$;
 comment on function dirsync.confirmed_at is
   'When the platform last confirmed anything of this employee: select userid, dirsync.confirmed_at(e) from dirsync.employee e.';
 
+-- When HR's files were last delivered --------------------------------------------------------------
+
+create table dirsync.hr_delivery (
+  -- Name of the source; empty where there is only one HR system.
+  source text primary key,
+  stamp  text not null,                       -- Identifies its latest complete delivery.
+  since  timestamptz not null default now()   -- When a run first read it.
+);
+comment on table dirsync.hr_delivery is 'The latest delivery of each HR source of files, for the alert files_overdue.';
+comment on column dirsync.hr_delivery.source is 'Name of the source; empty where there is only one HR system.';
+comment on column dirsync.hr_delivery.stamp is 'Identifies its latest complete delivery.';
+comment on column dirsync.hr_delivery.since is 'When a run first read it.';
+
 revoke execute on all functions in schema dirsync from public;

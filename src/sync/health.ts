@@ -22,6 +22,8 @@ export interface Health extends Figures {
   }[]
   /** Kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
+  /** HR's sources of files, with the age of the latest delivery. */
+  deliveries: { source: string; age: number }[]
   /** Jobs that a person has paused. */
   pausedSchedules: { job: string; by: string; reason: string; age: number }[]
   /**
@@ -218,6 +220,9 @@ const HEALTH = `
   ), paused_schedules as (
     select job, coalesce(paused_by, '') as by, coalesce(pause_reason, '') as reason, ${ageOf('paused_at')} as age
     from dirsync.job_schedule where interval_seconds is not null and paused_at is not null
+  ), deliveries as (
+    select d.source, ${ageOf('d.since')} as age
+    from (values ('changes')) k (kind) cross join lateral ${RUN_SOURCES} s join dirsync.hr_delivery d on d.source = s.name
   ), failing_jobs as (
     select s.job, '' as source,
            jsonb_build_object('key', 'said.words',
@@ -305,7 +310,7 @@ const HEALTH = `
           order by queue_away_since limit 1) as "queueAway",
          (select coalesce(jsonb_agg(format('%s (process %s)', host, pid) order by started_at), '[]')
           from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
-         ${jsonRows('paused_schedules')} as "pausedSchedules", ${jsonRows('failing_jobs')} as "failingJobs",
+         ${jsonRows('deliveries')} as deliveries, ${jsonRows('paused_schedules')} as "pausedSchedules", ${jsonRows('failing_jobs')} as "failingJobs",
          ${jsonRows('lost')} as "lostProcesses",
          (select answer from dirsync.heartbeat_call
           where called_at is null and greatest(not_before, leased_until) > now() - ${CALLED_WITHIN}) as "heartbeatFailing",

@@ -41,7 +41,7 @@ import {
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
 import type { RunLimits } from './safety.ts'
-import { areInForce, assertInForce, OutdatedSources } from './sources.ts'
+import { areInForce, assertInForce, noteDelivery, OutdatedSources } from './sources.ts'
 
 /** After a plan of this many entities PostgreSQL's statistics of the outbox are updated. */
 const MUCH_WORK = 5000
@@ -119,8 +119,10 @@ export class Planner {
           const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
-          if (source && EMPLOYEE_KINDS.includes(run.kind))
+          if (source && EMPLOYEE_KINDS.includes(run.kind)) {
             await healHrHalt({ db, logger: log }, source, startedAt)
+            await noteDelivery(db, source.name, await source.hr.delivery())
+          }
           return planned
         }),
       )

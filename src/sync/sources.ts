@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { HrKind } from '../hr/server.ts'
+import type { HrDelivery, HrKind } from '../hr/server.ts'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../lib/database.ts'
@@ -100,6 +100,22 @@ export async function assertInForce(
 ): Promise<void> {
   await lockTransaction(db, 'sources', '_shared')
   if (!(await areInForce(db, hr, source))) throw new OutdatedSources()
+}
+
+/** Remembers since when a source's delivery of files is the latest; nothing of a source that has none. */
+export async function noteDelivery(
+  db: ClientBase,
+  source: string,
+  delivery: Pick<HrDelivery, 'stamp'> | undefined,
+): Promise<void> {
+  if (delivery === undefined) await db.query('delete from dirsync.hr_delivery where source = $1', [source])
+  else if (delivery.stamp !== null)
+    await db.query(
+      `insert into dirsync.hr_delivery as h (source, stamp) values ($1, $2)
+       on conflict (source) do update set stamp = excluded.stamp, since = now()
+       where h.stamp <> excluded.stamp`,
+      [source, delivery.stamp],
+    )
 }
 
 /** Why runs end. */

@@ -295,6 +295,16 @@ export const BORDERS: {
     },
   },
   {
+    rule: 'files_overdue',
+    name: 'a delivery of files to one of several sources, after four days',
+    beyond: { deliveries: [{ source: 'north', age: 60 }] },
+    at: { deliveries: [] },
+    found: {
+      ...{ subject: 'north', since: ago(MINUTE), forMs: 96 * HOUR },
+      facts: { source: 'north' },
+    },
+  },
+  {
     rule: 'schedule_paused',
     name: 'a job that is paused, after four hours',
     beyond: { pausedSchedules: [{ job: 'prune', by: 'cli:ann', reason: 'a backup runs', age: 60 }] },

@@ -36,6 +36,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
       { kind: 'full', source: '', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000, error: null },
     ],
     pausedSchedules: [],
+    deliveries: [],
     failingJobs: [],
     lostProcesses: [],
     heartbeatFailing: null,

@@ -560,6 +560,19 @@ describe('work that is stuck', () => {
   })
 })
 
+test('a delivery of files is found with the time since it is the latest, if its source still exists', async () => {
+  await plant(
+    store,
+    'hr_delivery',
+    { source: '', stamp: 'a', since: minutesAgo(60) },
+    { source: 'gone', stamp: 'a', since: minutesAgo(90) },
+  )
+  const [finding, ...others] = await only('files_overdue')
+  expect(others).toEqual([])
+  expect(finding).toMatchObject({ subject: '', facts: {}, forMs: 96 * 3_600_000 })
+  expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(60).getTime(), -4)
+})
+
 describe('jobs', () => {
   const schedule = (job: string, differs: object = {}) =>
     plant(store, 'job_schedule', {

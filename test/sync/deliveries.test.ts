@@ -68,6 +68,26 @@ test.each([
   })
 })
 
+test('since when a delivery is the latest is known, until another is there, and no longer once HR is none of files', async () => {
+  const hr = await inSync()
+  const source = hr.source(SQL)
+  const known = () => under.store.rows('select source, since from dirsync.hr_delivery')
+  const [first] = await known()
+  expect(first).toMatchObject({ source: '', since: expect.any(Date) })
+  await under.plan('changes', { source })
+  expect(await known()).toEqual([first])
+  // A broken one is not the latest, and does not count as one.
+  await hr.deliver('staff.csv', 'userid')
+  await under.plan('changes', { source })
+  expect(await known()).toEqual([first])
+  await hr.deliver('staff.csv', staff(9))
+  await under.plan('full', { source })
+  const later = await under.store.rows('select from dirsync.hr_delivery where since > $1', [first?.since])
+  expect(later).toHaveLength(1)
+  await under.plan('changes')
+  expect(await known()).toEqual([])
+})
+
 test('a held run stays held while the delivery is not whole', async () => {
   const hr = await inSync()
   await hr.deliver('staff.csv', staff(10).replace(/,n(?=\d)/g, ',m'))

@@ -127,6 +127,31 @@ export const RUNS = {
     },
   },
 
+  /** HR's files no longer come: what is read is right, and old. Subject: the source, if HR has several. */
+  files_overdue: {
+    severity: 'warning',
+    inhibitedBy: ['halt', 'source_suspect', 'run_overdue', 'role_missing', 'database_away'],
+    meaning:
+      'Hours without a new delivery of HR’s files before it is an alert. As long as a long weekend by default.',
+    figure: { min: 1, max: 8760, default: 96, example: 30 },
+    holdsMs: hours,
+    find: ({ deliveries }, { now }) =>
+      deliveries.map(({ source, age }) => ({
+        subject: source,
+        facts: sourceFact(source),
+        since: ago(age, now),
+      })),
+    values: (_, facts) => ({ source: facts.has('source') ? facts.text('source') : 'none' }),
+    screen: 'runs',
+    prometheus: {
+      expr: hours => `max by (job, source) (dirsync_hr_delivery_seconds) > ${hours * 3600}`,
+      isTimed: true,
+      summary:
+        "HR's files{{ with $labels.source }} of {{ . }}{{ end }} have not come for {{ $value | humanizeDuration }}",
+      description: 'The latest delivery is still read. Changes in HR since then do not reach the platform.',
+    },
+  },
+
   /** A schedule has been paused for a long time, and may have been forgotten. Subject: its job. */
   schedule_paused: {
     severity: 'warning',

@@ -30,6 +30,12 @@ export const alerts = {
   'alert.run_overdue.remedy':
     'Use `dirsync runs` to see how the latest ones ended, and `dirsync status` to see whether work is halted.',
   'alert.run_overdue.over': 'A run has ended well.',
+  'alert.files_overdue.title': 'HR’s files no longer come{source, select, none {} other { ({source})}}',
+  'alert.files_overdue.what':
+    'Runs still read the same delivery, and it looks right. What has changed in HR since then does not reach the platform.',
+  'alert.files_overdue.remedy':
+    'Look at the job that delivers the files; `dirsync doctor` names those that are read. If they rightly come so rarely, raise ALERT_FILES_OVERDUE.',
+  'alert.files_overdue.over': 'A new delivery was read, or HR is no longer one of files.',
   'alert.schedule_paused.title': 'A schedule is still paused: {subject}',
   'alert.schedule_paused.what': '{by} has paused the job {subject}, so it does not run. Reason: {reason}',
   'alert.schedule_paused.remedy':
@@ -151,6 +157,7 @@ export const alerts = {
   'alert_rule.held_run': 'A held run is waiting',
   'alert_rule.source_suspect': 'HR looks wrong',
   'alert_rule.run_overdue': 'No good run',
+  'alert_rule.files_overdue': 'HR’s files no longer come',
   'alert_rule.schedule_paused': 'A schedule is paused for a long time',
   'alert_rule.job_failing': 'A job fails',
   'alert_rule.cases_jump': 'Open cases jump',
@@ -176,6 +183,7 @@ export const alerts = {
   'alerts.figure.source_suspect': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.run_overdue':
     'after {figure, plural, one {# interval} other {# intervals}} of its schedule without a good run',
+  'alerts.figure.files_overdue': 'after {figure, number} h without a new delivery',
   'alerts.figure.schedule_paused': 'after {figure, number} h',
   'alerts.figure.job_failing': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.cases_jump':
@@ -206,6 +214,8 @@ export const alerts = {
     'HR’s data looked so wrong that nothing was planned: no rows, far fewer than before, a column that became empty, or duplicate keys.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query in HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nFix HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, for example after many employees have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf you do not run HR’s database, call its administrators: employees do not change on the platform until this is fixed.',
   'runbook.run_overdue':
     'Runs of this kind should succeed at each interval of their schedule, and have not for several of them.\n`dirsync runs` shows how the latest ended. The message of a failed one says what to do.\nIf none was started: is a scheduler running (Halts and processes), is the job paused or off (Schedules)?\nIf one is running and does not end: `dirsync runs RUN` shows what is left, and Platform how fast calls are made.\nA run that takes longer than its interval needs a longer interval, or a higher PLATFORM_RATE_LIMIT.',
+  'runbook.files_overdue':
+    'The folder of HR’s files has had the same complete delivery for days. It is still read, and nothing about it is wrong, so employees count as in sync with it. What has changed in HR since then is not in it.\nLook at the folder, and at `dirsync doctor`: it names the files that are read, and says why newer ones in the folder are not.\nIf the folder has nothing newer, the job that exports and delivers the files has stopped, or delivers somewhere else. Call those who run it.\nA delivery that is byte for byte the same as the one before, with the same time, is not a new one.\nIf the files rightly come so rarely, raise ALERT_FILES_OVERDUE, or switch it off.',
   'runbook.schedule_paused':
     'A person has paused a cron job, and it is still paused. The alert says who and why.\nAsk that person whether the reason still holds. Without sync-changes and full-resync the platform falls behind HR; without prune the database grows.\nResume it on the screen Schedules; “Run now” runs it once while it stays paused.\nIf the pause has to last, mute this job under the rule for that time.',
   'runbook.job_failing':

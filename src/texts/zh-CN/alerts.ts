@@ -26,6 +26,12 @@ export const alerts = {
   'alert.run_overdue.remedy':
     '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否已停止。',
   'alert.run_overdue.over': '已有同步任务成功完成。',
+  'alert.files_overdue.title': '人事文件不再更新{source, select, none {} other {（{source}）}}',
+  'alert.files_overdue.what':
+    '同步任务读取的仍是同一批文件，内容没有异常；但人事系统此后的变化不会到达平台。',
+  'alert.files_overdue.remedy':
+    '请检查交付文件的程序；`dirsync doctor` 会列出正在读取的文件。如果文件本来就很少更新，请调高 ALERT_FILES_OVERDUE。',
+  'alert.files_overdue.over': '已读取新的文件，或人事系统不再以文件提供。',
   'alert.schedule_paused.title': '定时任务仍处于暂停状态：{subject}',
   'alert.schedule_paused.what': '{by} 暂停了定时任务 {subject}，因此它不会运行。原因：{reason}',
   'alert.schedule_paused.remedy':
@@ -133,6 +139,7 @@ export const alerts = {
   'alert_rule.held_run': '同步任务待审批',
   'alert_rule.source_suspect': '人事数据可疑',
   'alert_rule.run_overdue': '同步长时间未成功',
+  'alert_rule.files_overdue': '人事文件不再更新',
   'alert_rule.schedule_paused': '定时任务长时间暂停',
   'alert_rule.job_failing': '定时任务失败',
   'alert_rule.cases_jump': '异常项激增',
@@ -157,6 +164,7 @@ export const alerts = {
   'alerts.figure.held_run': '{figure, plural, =0 {立即} other {等待 # 分钟后}}',
   'alerts.figure.source_suspect': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.run_overdue': '连续 {figure, plural, other {#}} 个计划周期没有成功的同步',
+  'alerts.figure.files_overdue': '{figure, number} 小时没有新文件',
   'alerts.figure.schedule_paused': '持续 {figure, number} 小时后',
   'alerts.figure.job_failing': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.cases_jump':
@@ -188,6 +196,8 @@ export const alerts = {
     '人事系统返回的数据明显异常，因此未制定计划：没有数据、行数大幅减少、某列变为空值，或键值重复。\n该任务的信息会说明是哪一种：见控制台的“同步任务”页面，或运行 `dirsync runs RUN`。\n请在人事系统中自行执行映射查询；`dirsync plan` 会显示同步将做什么，不写入任何内容。常见原因：人事系统导入中断、视图被修改、权限丢失。\n更正人事数据或字段映射后，下一次同步会自动通过；也可运行 `dirsync resync`（全量用 `dirsync resync --full`）立即同步。\n如果人事数据属实（例如大批员工离职），请临时调高 GATE_MAX_FEWER_ROWS 或 GATE_MAX_EMPTIED。\n如果人事数据库由他人管理，请联系其管理员：问题解决之前，平台上的员工不会更新。',
   'runbook.run_overdue':
     '此类同步任务按定时计划本应每次都成功，但已连续多个周期没有成功。\n运行 `dirsync runs` 查看最近的任务如何结束；失败任务的信息会说明如何处理。\n如果没有启动过：请检查是否有调度进程（“停止与进程”页面），以及定时任务是否已暂停或关闭（“定时计划”页面）。\n如果有任务一直没有结束：`dirsync runs RUN` 会显示剩余数量，“平台”页面会显示调用速率。\n如果同步所需时间超过周期，请放宽定时计划，或调高 PLATFORM_RATE_LIMIT。',
+  'runbook.files_overdue':
+    '人事文件所在的文件夹多日来一直是同一批完整的文件。dirsync 仍在读取，内容没有异常，因此员工显示为已同步；但人事系统此后的变化不在其中。\n请查看该文件夹和 `dirsync doctor`：后者列出正在读取的文件，并说明为什么没有读取更新的文件。\n如果文件夹中没有更新的文件，说明导出和交付文件的程序已停止，或交付到了别处，请联系其负责人。\n与前一批逐字节相同且时间相同的文件不算新文件。\n如果文件本来就很少更新，请调高 ALERT_FILES_OVERDUE，或将其关闭。',
   'runbook.schedule_paused':
     '有人暂停了一个定时任务，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认原因是否仍然存在。sync-changes 和 full-resync 暂停期间，平台会落后于人事系统；prune 暂停期间，数据库会不断增长。\n请在“定时计划”页面恢复；在暂停期间可用“立即运行”执行一次。\n如需继续暂停，可在此期间静默本规则中的该任务。',
   'runbook.job_failing':

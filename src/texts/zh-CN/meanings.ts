@@ -97,6 +97,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '人事数据可疑多少分钟后告警；文件交付期间至少 15 分钟。',
   'Intervals of its schedule without a good changes or full run before it is an alert.':
     '增量同步或全量同步连续多少个定时周期没有成功时告警。',
+  'Hours without a new delivery of HR’s files before it is an alert. As long as a long weekend by default.':
+    '人事文件多少小时没有更新后告警。默认相当于一个长周末。',
   'Hours that a cron job stays paused before it is an alert.': '定时任务暂停多少小时后告警。',
   'Minutes that a cron job, or the runs that it requests, keep failing before it is an alert.':
     '定时任务或其发起的同步任务连续失败多少分钟后告警。',
