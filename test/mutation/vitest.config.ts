@@ -5,4 +5,7 @@ import unit from '../../vitest.unit.config.ts'
 const FOLDERS = ['directory', 'money', 'pacing', 'platform', 'sync']
 const include = unit.test?.include?.filter(file => FOLDERS.includes(file.split('/')[1] ?? '')) ?? []
 
-export default defineConfig({ ...unit, test: { ...unit.test, include } })
+/** Changed code counts its way through every test, which takes several times as long. */
+const testTimeout = 60_000
+
+export default defineConfig({ ...unit, test: { ...unit.test, include, testTimeout } })
