@@ -102,7 +102,7 @@ export async function planEmployees(
     run.wantsAll ||
     // Rows that HR did not touch may look different through another mapping.
     last.mapping !== fingerprint ||
-    (await databaseTime(db)).getTime() - last.at.getTime() >= limits.readAllEveryMs ||
+    isOver((await databaseTime(db)).getTime() - last.at.getTime(), limits.readAllEveryMs) ||
     // Rows that are held, taken back or found changed by a worker can be anywhere: only a full reading covers them.
     run.state === 'held' ||
     (await heldRun(db, ['changes', 'full'], scope.name)) !== null ||
@@ -156,6 +156,11 @@ export async function planEmployees(
     state: 'held',
     message: message('said.most_left', { left, total: rows, percent: limits.maxLeavers }),
   }
+}
+
+/** Whether a time is over, or the clock was put back since it began, so that no other time tells what came after it. */
+function isOver(elapsedMs: number, ms: number): boolean {
+  return elapsedMs < 0 || elapsedMs >= ms
 }
 
 /**
