@@ -3,7 +3,7 @@ import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
-import { finishRuns, type Run, readRun, recheckHeldRun } from '../../src/sync/run.ts'
+import { finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
@@ -246,6 +246,22 @@ describe('a run that would change much', () => {
       message: expect.stringContaining(`Run ${id} was held with such a plan already`),
     })
     expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
+  })
+
+  test.each([
+    ['held', `update person set name = 'other' where userid < 'e4'`],
+    ['source_suspect', `update person set mobile = null where userid < 'e4'`],
+  ])('is sent by no run of rows that HR named shortly before either: %s', async (state, breaks) => {
+    await under.inSync(10)
+    await hr(breaks)
+    const everybody = await requestRun(under.store.pool, 'changes', [], 'cron')
+    const named = await requestRun(under.store.pool, 'changes', ['e0', 'e9'], 'trigger')
+    expect(await under.planRequested(everybody)).toMatchObject({ state })
+    expect(await under.planRequested(named)).toMatchObject({ state: 'running', planned: 0 })
+    // They wait for a plan of all rows that passes.
+    expect(await under.store.rows('select not_before, replan_at from dirsync.pending')).toEqual(
+      Array(2).fill({ not_before: Number.POSITIVE_INFINITY, replan_at: expect.any(Date) }),
+    )
   })
 
   test('stands for a full run too: one decision is enough', async () => {
