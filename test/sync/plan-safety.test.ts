@@ -236,6 +236,17 @@ describe('a run that would change much', () => {
     await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow('no held run')
   })
 
+  test('is superseded by a run with its max age', async () => {
+    await under.inSync(10)
+    await under.store.pool.query('update dirsync.employee set acknowledged_at = now()')
+    await change()
+    const id = Number(await under.store.value(`select dirsync.resync('full', max_age => '1 hour')`))
+    expect(await under.planRequested(id)).toMatchObject({ state: 'held' })
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'superseded' })
+    expect(await run(id + 1)).toMatchObject({ planned: 1, maxAgeMs: 3_600_000, plan: { skipped: 9 } })
+  })
+
   test('is not replaced by another run of its kind that would be held too', async () => {
     await under.inSync(10)
     await change()
