@@ -596,6 +596,26 @@ describe('departments are checked against the last full reading of employees', (
     expect(await under.pending()).toEqual([])
   })
 
+  test('a held run of theirs stays while a run of employees is held', async () => {
+    await closed()
+    await hr(
+      `insert into department select 'X' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const held = await plan()
+    expect(held).toMatchObject({ state: 'held', planned: 4 })
+    await hr(`update person set name = 'other' where userid < 'e6'`)
+    const { id } = await under.plan('changes', { employees: EMPLOYEES })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, delivering(EMPLOYEES))).toMatchObject({ state: 'held' })
+    await under.store.pool.query(`select dirsync.reject($1, 'not so')`, [id])
+    await under.plan('changes', { employees: EMPLOYEES })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, delivering(EMPLOYEES))).toMatchObject({
+      state: 'held',
+      plan: { changed_since: 0 },
+    })
+  })
+
   test('none is while a run of employees is held, which is named', async () => {
     await closed()
     await hr(`update person set name = 'other' where userid < 'e6'`)
