@@ -8,11 +8,13 @@ comment on column dirsync.employee.queried_at is
 
 create function dirsync.confirmed_at(employee dirsync.employee) returns timestamptz
 language sql stable as $$
-  select greatest(employee.acknowledged_at,
-                  (select a.started_at from dirsync.attempt a
-                   where a.enterprise_code = employee.enterprise_code and a.entity_key = employee.userid
-                     and a.operation = 'update-employee' and a.outcome = 'in_sync'
-                   order by a.id desc limit 1))
+  -- Attempts outlast a switch of the account. The new one has confirmed nothing before it confirmed something new.
+  select case when employee.acknowledged_at is not null then greatest(
+    employee.acknowledged_at,
+    (select a.started_at from dirsync.attempt a
+     where a.enterprise_code = employee.enterprise_code and a.entity_key = employee.userid
+       and a.operation = 'update-employee' and a.outcome = 'in_sync'
+     order by a.id desc limit 1)) end
 $$;
 comment on function dirsync.confirmed_at is
   'When the platform last confirmed anything of this employee: select userid, dirsync.confirmed_at(e) from dirsync.employee e.';

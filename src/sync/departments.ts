@@ -47,7 +47,8 @@ export async function planDepartments(
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
   const undecided = async (held: number) => {
-    const stored = parts.includes(held) ? await storedDeletions(db, held) : []
+    // While employees are in doubt, nothing tells that HR no longer wants what a plan holds.
+    const stored = doubt !== null || parts.includes(held) ? await storedDeletions(db, held) : []
     return { stored, wanted: stored.filter(one => doubt !== null || isWanted.has(nameOf(one))) }
   }
   const countUndecided = async (held: number) => {

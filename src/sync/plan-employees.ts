@@ -6,7 +6,13 @@ import { personOf } from '../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
 import { message, type Said } from '../texts/message.ts'
-import { cancelledSince, lastFullReading, WATERMARK_OVERLAP_MS, watermark } from './earlier-runs.ts'
+import {
+  cancelledSince,
+  lastFullReading,
+  lastPlanPassed,
+  WATERMARK_OVERLAP_MS,
+  watermark,
+} from './earlier-runs.ts'
 import { enterpriseCodes, findEmployees, present } from './employee.ts'
 import { addWork, awaitPlan, PRIORITY, type Work } from './outbox.ts'
 import {
@@ -102,7 +108,7 @@ export async function planEmployees(
     run.wantsAll ||
     // Rows that HR did not touch may look different through another mapping.
     last.mapping !== fingerprint ||
-    (await databaseTime(db)).getTime() - last.at.getTime() >= limits.readAllEveryMs ||
+    isOver((await databaseTime(db)).getTime() - last.at.getTime(), limits.readAllEveryMs) ||
     // Rows that are held, taken back or found changed by a worker can be anywhere: only a full reading covers them.
     run.state === 'held' ||
     (await heldRun(db, ['changes', 'full'], scope.name)) !== null ||
@@ -156,6 +162,11 @@ export async function planEmployees(
     state: 'held',
     message: message('said.most_left', { left, total: rows, percent: limits.maxLeavers }),
   }
+}
+
+/** Whether a time is over, or the clock was put back since it began, so that no other time tells what came after it. */
+function isOver(elapsedMs: number, ms: number): boolean {
+  return elapsedMs < 0 || elapsedMs >= ms
 }
 
 /**
@@ -245,7 +256,7 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
 /**
  * The plan of a `changes` run of the rows that HR's trigger named by user id, in any enterprise. Employees whom HR no longer has
  * are left to a run that reads every row, since only that can tell a leaver from a broken mapping; so are all of them while the
- * mapping is another than that of the last such run.
+ * mapping is another than that of the last such run, or while that one has not passed.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planTriggered(
@@ -262,8 +273,10 @@ export async function planTriggered(
   )
   const { fingerprint } = await hr.inspect()
   const last = await lastFullReading(db, source)
-  // Through another mapping any row may look different, so that none is sent before all of them have been checked.
-  const mapping = last?.mapping === fingerprint ? fingerprint : undefined
+  // Through another mapping any row may look different, so that none is sent before all of them have been checked. Nor is one while
+  // HR as a whole looks wrong, which the run before may have found.
+  const isChecked = last?.mapping === fingerprint && (await lastPlanPassed(db, source.name))
+  const mapping = isChecked ? fingerprint : undefined
   // Missing employees are left to a run that reads every row, whatever the reason.
   const found = await traced('read HR', async () =>
     mapping === undefined

@@ -218,11 +218,13 @@ export async function compare(
               when ${rests} then null
               -- Only a held plan has ever known of them.
               when s.userid is null and ${ONLY_HELD} then null
-              -- Work that is already requested keeps its place and its run, unless the HR row has changed.
+              -- Work that is already requested keeps its place and its run, unless the HR row has changed. What began before
+              -- the memory came into doubt does not end that.
               when s.hash = e.source_hash and e.vanished_at is null
                    and exists (select from dirsync.pending p
                                where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
-                                 and p.entity_key = e.userid and p.replan_at is null) then null
+                                 and p.entity_key = e.userid and p.replan_at is null
+                                 and not (p.in_hand and ${DOUBTED})) then null
               when s.userid is null then
                 case when e.vanished_at is null and e.platform_state <> 'absent' then 'vanished'
                      when ${waits} then 'asked' end

@@ -269,8 +269,8 @@ export async function reclaimOrphanedRuns(db: ClientBase | Pool, source = ''): P
 /** A run of the same kind that begins at once, in the transaction that checked HR for the held one. */
 export async function beginRun(db: ClientBase, held: number): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, keys, hr_source, state, requested_by, started_at)
-     select kind, keys, hr_source, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
+    `insert into dirsync.sync_run (kind, keys, max_age, hr_source, state, requested_by, started_at)
+     select kind, keys, max_age, hr_source, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
     [held],
   )
   return onlyRow(rows).id

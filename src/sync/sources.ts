@@ -55,9 +55,9 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
   )
   const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
   await endRunsOfOthers(client, names)
+  if (sources.length > 0) await letGo(client, sources)
   if (onlyRow(rows).changed === 0) return
   await endCasesOfOthers(client, names)
-  if (sources.length > 0) await letGo(client, sources)
   // The next reading of HR shows whether it answers.
   await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
 }
@@ -142,13 +142,18 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
   )
 }
 
-/** Work that waited for a plan of a removed source would wait for ever: a worker drops it. */
+/**
+ * Work that waited for a plan of a removed source would wait for ever: a worker drops it. Nor does a removed source answer, so
+ * that no halt because of it would end. Processes with earlier sources may have left either since these came in force.
+ */
 async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  const codes = sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)
   await db.query(
     `update dirsync.pending set not_before = now(), replan_at = null
      where replan_at is not null and enterprise_code <> all ($1)`,
-    [sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)],
+    [codes],
   )
+  await db.query(`delete from dirsync.halt where category = 'hr_unavailable' and scope <> all ($1)`, [codes])
 }
 
 /** Cases about rows that are no longer read. */

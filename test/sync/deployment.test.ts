@@ -170,6 +170,17 @@ describe('another account', () => {
     expect(await watermark(store.pool)).toBeNull()
   })
 
+  test('has confirmed nobody yet, whatever the old one had confirmed', async () => {
+    await claimDeployment(store.pool, OURS)
+    await plant(store, 'attempt', {
+      ...{ operation: 'update-employee', outcome: 'in_sync', entity_key: 'e1' },
+      ...{ duration_ms: 1, started_at: new Date() },
+    })
+    await change()
+    await plant(store, 'employee', { userid: 'e1' })
+    expect(await store.value('select dirsync.confirmed_at(e) from dirsync.employee e')).toBeNull()
+  })
+
   test('at another address only, with --keep-memory, forgets nothing', async () => {
     const { id, since } = await claimDeployment(store.pool, OURS)
     await plant(store, 'employee', { userid: 'e1', acknowledged_hash: hash() })

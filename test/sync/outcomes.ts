@@ -33,7 +33,7 @@ export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim
 export type Differs = Partial<
   Omit<Settlement, 'outcome' | 'again'> &
     Pick<Finished, 'failures' | 'resolve'> &
-    Omit<StoredEmployee, 'of' | 'memory' | 'isStored'>
+    Omit<StoredEmployee, 'of' | 'memory'>
 > & {
   outcome?: Outcome
   /** It is to be tried again. */
@@ -52,6 +52,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     fields = [],
     blockFields = [],
     unblockFields = [],
+    isStored = false,
     binding,
     department,
     failures = [],
@@ -67,7 +68,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
         ? {
             of: 'employee',
             memory: employee ?? memory(),
-            isStored: false,
+            isStored,
             fields,
             blockFields,
             unblockFields,

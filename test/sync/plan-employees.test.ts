@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { requestRun } from '../../src/sync/run.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
+import { begin, employee, memory, outcome } from './outcomes.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
 import { fail, plant } from './planted.ts'
 
@@ -190,6 +192,19 @@ describe('a full run', () => {
       { entity_key: 'e1' },
     ])
     expect(await under.store.value('select count(*) from dirsync.pending where priority = 7')).toBe(8)
+  })
+
+  test('asks once more about whom a worker had in hand when the memory came into doubt', async () => {
+    await under.inSync(3)
+    await under.plan('full')
+    const claimed = await begin(under.store, employee('e0'))
+    await under.store.pool.query('select dirsync.doubt_memory()')
+    const asks = Number(await under.store.value('select max(id) from dirsync.sync_run'))
+    expect(await under.planRequested(asks)).toMatchObject({ plan: { reasons: { asked: 1 } } })
+    // The platform shows them as they were known when the worker began.
+    const found = { employee: memory(), isStored: true }
+    await settle(under.store.pool, [outcome(employee('e0'), claimed, found)])
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
   })
 
   test('with a max age leaves out whose very row the platform confirmed within it, unless something is in doubt', async () => {

@@ -214,6 +214,20 @@ describe('with updated_at mapped', () => {
     expect(await under.pending()).toEqual(['e3'])
   })
 
+  test('a run reads every row after the clock was put back, and so what a cancelled one took back since', async () => {
+    await inSync()
+    await under.store.pool.query(`update dirsync.sync_run set planned_at = now() + interval '2 hours'`)
+    await write('e3', `now() - interval '2 hours'`)
+    const { id } = await plan()
+    expect(await under.pending()).toEqual(['e3'])
+    await under.store.pool.query(`
+      update dirsync.sync_run set planned_at = now() + interval '2 hours' where id = ${id};
+      select dirsync.cancel(${id})`)
+    expect(await under.pending()).toEqual([])
+    await plan()
+    expect(await under.pending()).toEqual(['e3'])
+  })
+
   test('a full run reads every row', async () => {
     await inSync()
     expect(await under.plan('full', { employees: TIMED })).toMatchObject({ planned: 20 })

@@ -3,7 +3,7 @@ import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
-import { finishRuns, type Run, readRun, recheckHeldRun } from '../../src/sync/run.ts'
+import { finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
@@ -236,6 +236,17 @@ describe('a run that would change much', () => {
     await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow('no held run')
   })
 
+  test('is superseded by a run with its max age', async () => {
+    await under.inSync(10)
+    await under.store.pool.query('update dirsync.employee set acknowledged_at = now()')
+    await change()
+    const id = Number(await under.store.value(`select dirsync.resync('full', max_age => '1 hour')`))
+    expect(await under.planRequested(id)).toMatchObject({ state: 'held' })
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'superseded' })
+    expect(await run(id + 1)).toMatchObject({ planned: 1, maxAgeMs: 3_600_000, plan: { skipped: 9 } })
+  })
+
   test('is not replaced by another run of its kind that would be held too', async () => {
     await under.inSync(10)
     await change()
@@ -246,6 +257,22 @@ describe('a run that would change much', () => {
       message: expect.stringContaining(`Run ${id} was held with such a plan already`),
     })
     expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
+  })
+
+  test.each([
+    ['held', `update person set name = 'other' where userid < 'e4'`],
+    ['source_suspect', `update person set mobile = null where userid < 'e4'`],
+  ])('is sent by no run of rows that HR named shortly before either: %s', async (state, breaks) => {
+    await under.inSync(10)
+    await hr(breaks)
+    const everybody = await requestRun(under.store.pool, 'changes', [], 'cron')
+    const named = await requestRun(under.store.pool, 'changes', ['e0', 'e9'], 'trigger')
+    expect(await under.planRequested(everybody)).toMatchObject({ state })
+    expect(await under.planRequested(named)).toMatchObject({ state: 'running', planned: 0 })
+    // They wait for a plan of all rows that passes.
+    expect(await under.store.rows('select not_before, replan_at from dirsync.pending')).toEqual(
+      Array(2).fill({ not_before: Number.POSITIVE_INFINITY, replan_at: expect.any(Date) }),
+    )
   })
 
   test('stands for a full run too: one decision is enough', async () => {
@@ -567,6 +594,26 @@ describe('departments are checked against the last full reading of employees', (
     await under.plan('changes', { employees: EMPLOYEES })
     expect(await plan()).toMatchObject(unread)
     expect(await under.pending()).toEqual([])
+  })
+
+  test('a held run of theirs stays while a run of employees is held', async () => {
+    await closed()
+    await hr(
+      `insert into department select 'X' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const held = await plan()
+    expect(held).toMatchObject({ state: 'held', planned: 4 })
+    await hr(`update person set name = 'other' where userid < 'e6'`)
+    const { id } = await under.plan('changes', { employees: EMPLOYEES })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, delivering(EMPLOYEES))).toMatchObject({ state: 'held' })
+    await under.store.pool.query(`select dirsync.reject($1, 'not so')`, [id])
+    await under.plan('changes', { employees: EMPLOYEES })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, delivering(EMPLOYEES))).toMatchObject({
+      state: 'held',
+      plan: { changed_since: 0 },
+    })
   })
 
   test('none is while a run of employees is held, which is named', async () => {

@@ -15,6 +15,7 @@ import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
+import { haltForHr, readHalts } from '../../src/sync/halts.ts'
 import { JobProcessor } from '../../src/sync/job-processor.ts'
 import type { PlannerOptions } from '../../src/sync/planner.ts'
 import { Planner } from '../../src/sync/planner.ts'
@@ -22,6 +23,7 @@ import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../s
 import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { settle as settleOutcomes } from '../../src/sync/settlement.ts'
 import { claimSources } from '../../src/sync/sources.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -755,6 +757,29 @@ describe('a process that was started before the sources changed', () => {
     ])
     await store.pool.query('update dirsync.pending set not_before = now()')
     expect(await claim(store.pool, keys, newer.owners)).not.toContain(null)
+  })
+
+  test('leaves nothing that waits for a source which is gone, once it is started with the others', async () => {
+    const older = await inSync()
+    await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
+    const { id } = await plan(older, 'beijing')
+    const key = job('E2', 'b1')
+    const [claimed] = await claim(store.pool, [key], older.owners)
+    if (!claimed) throw new Error('there is no work')
+    const start = () => settle([source('shanghai', ['E1'], shanghai.url)])
+    await start()
+    // It still has this in hand.
+    const again = { delayMs: 0, attempts: 0 }
+    await settleOutcomes(store.pool, [outcome(key, claimed, { outcome: 'replan', again })])
+    const gone = older.named('beijing') as NamedSource
+    await haltForHr({ pool: store.pool, logger: SILENT }, gone, inWords('no answer'))
+    await start()
+    expect(await store.rows('select not_before <= now() as due, replan_at from dirsync.pending')).toEqual([
+      { due: true, replan_at: null },
+    ])
+    expect(await readHalts(store.pool)).toEqual([])
+    await finishRuns(store.pool)
+    expect(await readRun(store.pool, id)).toMatchObject({ state: 'cancelled' })
   })
 
   test('asks for no run that only it could plan', async () => {

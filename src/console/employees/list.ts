@@ -51,7 +51,9 @@ export function listStatement(
   const { status, department } = filter
   const from = status && !department ? withStatus(status, after, place) : inOrder(filter, after, place)
   const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
-            e.confirmed_at as acknowledged_at, ${openCases('e', 'e.withheld')} as open_cases
+            (select dirsync.confirmed_at(k) from dirsync.employee k
+             where k.enterprise_code = e.enterprise_code and k.userid = e.userid) as acknowledged_at,
+            ${openCases('e', 'e.withheld')} as open_cases
      from (${from}) e
      order by e.enterprise_code, e.userid limit $1`
   return { text, values }
@@ -75,8 +77,7 @@ export function openCases(row: string, withheld: string): string {
 
 type Position = Parameters<typeof listStatement>[1]
 
-const COLUMNS =
-  'e.enterprise_code, e.userid, e.dept_code, dirsync.confirmed_at(e) as confirmed_at, e.status, e.withheld'
+const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.status, e.withheld'
 
 /** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
 function inOrder({ status, department }: EmployeeFilter, after: Position, place: PlaceValue): string {

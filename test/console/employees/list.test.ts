@@ -126,6 +126,24 @@ test.each([
   expect(plan).not.toMatch(/Seq Scan on employee/)
 })
 
+test('of the rows of a page alone it is asked when they were confirmed, however many enterprises have such', async () => {
+  const { text, values } = listStatement({ status: 'waiting' }, null, 10)
+  const client = await store.pool.connect()
+  try {
+    await client.query(`
+      begin; set local track_functions = 'all';
+      update dirsync.employee set enterprise_code = 'B' where status = 'waiting' and userid > 'e01500'`)
+    expect((await client.query(text, values)).rowCount).toBe(10)
+    const { rows } = await client.query(
+      `select calls::int from pg_stat_xact_user_functions where funcname = 'confirmed_at'`,
+    )
+    expect(rows).toEqual([{ calls: 10 }])
+    await client.query('rollback')
+  } finally {
+    client.release()
+  }
+})
+
 test('the way to a department ends where HR has it below itself', async () => {
   await store.pool.query(
     `insert into dirsync.department (dept_code, parent_code, active)
