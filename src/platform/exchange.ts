@@ -4,7 +4,7 @@ import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { maskText, maskTold } from '../directory/masking.ts'
 import { storableJson } from '../lib/storable.ts'
-import { entryOfCode, isKnownWithoutEffect } from './codes.ts'
+import { isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
 import type { Operation } from './operation.ts'
@@ -177,7 +177,7 @@ export function readAnswer<Response extends z.ZodType>(
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
-    const message = typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning
+    const message = typeof envelope?.msg === 'string' ? envelope.msg : undefined
     throw new PlatformError({
       ...factsOf(operation.name, answer),
       kind: 'business',

@@ -175,6 +175,15 @@ describe('answers', () => {
     })
   })
 
+  test.each([null, undefined, ''])(
+    'where the platform says nothing (msg %j), none of our words are taken for its',
+    async msg => {
+      platform.plan('employee/get', envelope(1000220096, msg as string, null))
+      const { platformMessage, maskedMessage } = await failureOf(get())
+      expect([platformMessage, maskedMessage].filter(Boolean)).toEqual([])
+    },
+  )
+
   test('its masked message has no personal value that the call sent', async () => {
     const said = 'Lee Ann (13812345678, ann@example.com): no grade P7, note "on leave", tax code X1'
     platform.plan('employee/update', envelope(7, said, null))
