@@ -169,6 +169,7 @@ export const departmentDelete = defineOperation({
   request: z.strictObject({ dept_code: text(50), enterprise_code: enterpriseCode.optional() }),
   /** The department code. */
   response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+  isAbout: ({ dept_code }, answer) => isAsked(dept_code, answer),
 })
 
 export type DepartmentDeletion = z.input<typeof departmentDelete.request>
