@@ -128,7 +128,7 @@ export const employeeGet = defineOperation({
     dept_code: answerText,
     dept_name: answerText,
     level: answerText,
-    category: z.array(z.string()).nullish(),
+    category: z.union([z.array(z.string()), z.string().transform(joined => joined.split(','))]).nullish(),
     birth_day: answerText,
     entry_day: answerText,
     time_created: answerText,
