@@ -148,9 +148,7 @@ export function toActual(answer: object): EmployeeFields {
 }
 
 function canonical(field: EmployeeField, value: unknown): string {
-  if (field === 'category') {
-    return joinCategories(Array.isArray(value) ? value.map(String) : String(value).split(','))
-  }
+  if (field === 'category') return joinCategories([value].flat().map(String))
   const text = trimText(String(value))
   if (field === 'birth_day' || field === 'entry_day') return normaliseDate(text) ?? text
   if (field === 'card_no') return text.toUpperCase()

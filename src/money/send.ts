@@ -265,7 +265,8 @@ export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { 
     return { state: 'unknown', platformCode: platformCode ?? null, message: what, traceId }
   }
   if (platformCode === undefined || isAboutAccess(error)) return null
-  return { state: 'rejected', platformCode, message: inWords(words), traceId }
+  const why = words === '' ? error.verdict.said.meaning : inWords(words)
+  return { state: 'rejected', platformCode, message: why, traceId }
 }
 
 /** Refused for the application, its token, clock or enterprise: the platform did not look at the request itself. */

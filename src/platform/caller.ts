@@ -18,6 +18,7 @@ import {
 } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import { OPERATION_BUDGETS } from './operations/index.ts'
+import { tokenCreate } from './operations/token.ts'
 import type { ParameterTexts, RequestBuilder } from './request.ts'
 
 export interface CallOptions {
@@ -76,7 +77,7 @@ export class PlatformCaller {
 
   /**
    * One attempt.
-   * @throws PlatformError, after telling the pacer if the platform asked to wait
+   * @throws PlatformError, after telling the pacer if the platform asked to wait, except for a new token
    */
   async attempt<Response extends z.ZodType>(
     operation: Operation<string, z.ZodObject, Response>,
@@ -104,7 +105,8 @@ export class PlatformCaller {
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
       this.#ended(exchange, error, options.onCall)
-      if (error.retryAfterMs !== undefined) await this.#holdOff(error, error.retryAfterMs)
+      // Without a new token the present one may still live, and calls with it are welcome.
+      if (operation.token) await this.holdOff(error)
       throw error
     }
   }
@@ -147,7 +149,12 @@ export class PlatformCaller {
     const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
     const rateLimited = error?.retryAfterMs !== undefined
-    this.#parts.pacer.observe({ operation, sentAt, rateLimited })
+    // Token creation has a limit of its own (section 8), which says nothing about the rate of calls.
+    this.#parts.pacer.observe({
+      operation,
+      sentAt,
+      rateLimited: rateLimited && operation !== tokenCreate.name,
+    })
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, rateLimited, code }
@@ -160,7 +167,9 @@ export class PlatformCaller {
     onCall?.(call)
   }
 
-  async #holdOff({ operation, platformCode, httpStatus }: PlatformError, waitMs: number): Promise<void> {
+  /** Tells the pacer if the platform asked to wait. */
+  async holdOff({ operation, platformCode, httpStatus, retryAfterMs: waitMs }: PlatformError): Promise<void> {
+    if (waitMs === undefined) return
     this.#parts.log?.warn({ operation, waitMs }, 'the platform asked to wait')
     const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
     await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`)

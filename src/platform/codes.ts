@@ -108,8 +108,7 @@ export const PLATFORM_CODES = {
     meaning: 'The platform does not accept the form of a parameter.',
     disposition: 'park',
     category: 'invalid_parameter',
-    remedy:
-      "Compare the employee's values in HR with the field rules of the platform, correct them in HR, then retry.",
+    remedy: 'Compare the values in HR with the field rules of the platform, correct them in HR, then retry.',
     remedyBesideHr: 'Compare the values with the field rules of the platform, and correct them.',
     refuses: ['seller/v3/pay/syncRefund', 'enterprise/account/applyCharge'],
   },

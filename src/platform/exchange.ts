@@ -4,7 +4,7 @@ import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { maskText, maskTold } from '../directory/masking.ts'
 import { storableJson } from '../lib/storable.ts'
-import { entryOfCode, isKnownWithoutEffect } from './codes.ts'
+import { isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
 import type { Operation } from './operation.ts'
@@ -177,7 +177,7 @@ export function readAnswer<Response extends z.ZodType>(
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
-    const message = typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning
+    const message = typeof envelope?.msg === 'string' ? envelope.msg : undefined
     throw new PlatformError({
       ...factsOf(operation.name, answer),
       kind: 'business',
@@ -236,8 +236,8 @@ function parseObject(
 const LONGEST_MS = 3_600_000
 
 /**
- * Milliseconds that a `Retry-After` header asks to wait: seconds, or an HTTP date, which is compared with the answer's own
- * `Date` so that our clock does not matter. Undefined when there is none that can be read.
+ * Milliseconds that a `Retry-After` header asks to wait: seconds, perhaps with a fraction, or an HTTP date, which is compared
+ * with the answer's own `Date` so that our clock does not matter. Undefined when there is none that can be read.
  */
 export function retryAfterMs(
   header: string | undefined,
@@ -246,8 +246,9 @@ export function retryAfterMs(
 ): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, LONGEST_MS)
-  const until = Date.parse(text)
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), LONGEST_MS)
+  // Without a time of day it is no date, whatever Date.parse makes of it: "5, 5" would be a day of 2001.
+  const until = /\d:\d/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(until)) return undefined
   const serverNow = Date.parse(dateHeader ?? '')
   const wait = until - (Number.isNaN(serverNow) ? now : serverNow)

@@ -38,7 +38,7 @@ export interface Operation<
   readonly response: Response
   /**
    * Whether an answer is about what was asked for, as far as it says. A gateway that mixes up answers must not have one employee
-   * compared with another, nor a top-up taken for another.
+   * compared with another, nor a top-up or a deletion taken for another.
    */
   isAbout?(request: Readonly<Record<string, string>>, answer: z.output<Response>): boolean
   /** Rules that need to know more than the request. */

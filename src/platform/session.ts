@@ -151,7 +151,10 @@ export class PlatformSession {
   #token(operation: string, signal: AbortSignal | undefined): string | Promise<string> {
     const current = this.#keeper.current()
     if (typeof current === 'string') return current
-    return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(asPlatformError)
+    return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(async error => {
+      if (error instanceof PlatformError) await this.#caller.holdOff(error)
+      return asPlatformError(error)
+    })
   }
 
   async #createToken(): Promise<CreatedToken> {

@@ -54,7 +54,7 @@ export class TokenFuseError extends Error {
 /** Share of a token's life after which it is renewed; the published clients do the same. */
 const USED_SHARE = 0.8
 
-/** How long to use a token past its share, when renewing failed, before the next try. */
+/** How long at least to use a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000
 
 /**
@@ -124,7 +124,9 @@ export class TokenKeeper {
         stored !== null && stored.accessToken !== this.#refused && now < stored.expiresAt.getTime()
       if (!isAlive) throw error
       this.#log?.warn({ error }, 'the access token could not be renewed; the present one stays in use')
-      return this.#hold(stored, Math.min(now + RENEW_AGAIN_MS, stored.expiresAt.getTime()))
+      const { retryAfterMs = 0 } = error as { retryAfterMs?: number }
+      const again = now + Math.max(RENEW_AGAIN_MS, retryAfterMs)
+      return this.#hold(stored, Math.min(again, stored.expiresAt.getTime()))
     }
   }
 

@@ -21,7 +21,7 @@ export interface Likeness {
   column: UniqueColumn
   /** Values that several rows have. */
   same: Groups
-  /** Values that are the same except for blanks, width, case, separators or +86. */
+  /** Values that are the same except for blanks, width, case, separators or an area code. */
   alike: Groups
 }
 
@@ -44,12 +44,12 @@ export function foldedValue(column: UniqueColumn, row: HrEmployeeRow): string | 
   return column === 'mobile' || column === 'card_no' ? plain.replace(SEPARATORS, '') : plain
 }
 
-/** Area code and number; null where they break a rule. */
+/** The number, which is one employee's whatever its area code (section 2.3); null where one of them breaks a rule. */
 function foldedMobile({ mobile, mobile_area }: HrEmployeeRow): string | null {
   const area = normaliseMobileArea(mobile_area ?? '')
   if (area instanceof RuleBreak) return null
   const number = normaliseMobile(mobile ?? '', area)
-  return number === null || number instanceof RuleBreak ? null : `${number.area} ${number.mobile}`
+  return number === null || number instanceof RuleBreak ? null : number.mobile
 }
 
 /**

@@ -10,6 +10,9 @@ import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
+import { type CatalogueEntry, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { OPERATION_NAMES } from '../../src/platform/operation.ts'
+import { OPERATIONS } from '../../src/platform/operations/index.ts'
 import { RENAMED_SETTINGS, SETTINGS } from '../../src/settings/settings.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
 import { dirsync } from '../cli/dirsync.ts'
@@ -238,6 +241,28 @@ describe('README.zh-CN.md says what README.md says', () => {
   test('with the same commands', () => {
     expect(codeOf(chinese)).toEqual(codeOf(english))
   })
+})
+
+test('docs/platform.md lists the operations, and those that take no enterprise code', () => {
+  const page = pageOf('docs/platform.md')
+  const rows = tableUnder(page, '4. Operations').filter(([section]) => /^4\./.test(section ?? ''))
+  expect(rows.map(([, path]) => path)).toEqual(OPERATION_NAMES.map(name => `\`${name}\``))
+  const without = OPERATION_NAMES.map(
+    name => !Object.hasOwn(OPERATIONS[name].request.shape, 'enterprise_code'),
+  )
+  const [, named = ''] = /goes with every operation except ([^a-z]+(?:and [\d.]+)?) if/.exec(page) ?? []
+  expect(named.match(/4\.\d+/g)).toEqual(rows.map(([section]) => section).filter((_, row) => without[row]))
+})
+
+test('docs/platform.md names the codes that say of a refund or top-up that it was not carried out', () => {
+  const page = pageOf('docs/platform.md')
+  const sections = new Map(tableUnder(page, '4. Operations').map(([section, path]) => [path, section]))
+  const where = new Map(tableUnder(page, '7. Errors').map(([code, , where]) => [code, where]))
+  const refusing = Object.entries<CatalogueEntry>(PLATFORM_CODES).flatMap(([code, { refuses = [] }]) =>
+    refuses === 'all' ? [] : refuses.map(name => ({ code, section: sections.get(`\`${name}\``) })),
+  )
+  expect(refusing.length).toBeGreaterThan(0)
+  for (const { code, section = '' } of refusing) expect(where.get(code)).toContain(section)
 })
 
 describe('the code cites what is there', () => {

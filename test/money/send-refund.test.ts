@@ -94,6 +94,12 @@ describe('a refund', () => {
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
 
+  test('that the platform refuses without a word is explained by its code, in the language of the reader', async () => {
+    await refunds.fault(REFUND_CALL, { body: '{"code":1000220002,"msg":null,"data":null}' })
+    const explained = { message: { key: 'code.1000220002.meaning' } }
+    expect(await send()).toMatchObject({ state: 'rejected', ...explained })
+  })
+
   test('that the platform refuses in words of the request leaves nothing of them', async () => {
     const request = {
       ...{ ...REQUEST, reason: 'Person 1 moved' },

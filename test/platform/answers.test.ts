@@ -276,6 +276,24 @@ test.each([
   expect(await client.call(operation, query)).toBeTypeOf('object')
 })
 
+test('categories come as a list, or as the text joined with commas that they are sent as', async () => {
+  platform.plan('employee/get', ok({ category: ['b', 'a'] }), ok({ category: 'b,a' }), ok({ category: null }))
+  const get = async () => (await client.employees.get({ userid: 'u1' })).category
+  expect(await get()).toEqual(['b', 'a'])
+  expect(await get()).toEqual(['b', 'a'])
+  expect(await get()).toBeNull()
+})
+
+test('a deletion is confirmed by the code of its department, in any spelling, or by no code at all', async () => {
+  platform.plan('department/delete', ok('D2'), ok(' d1 '), ok(null))
+  await expect(client.departments.delete({ dept_code: 'D1' })).rejects.toMatchObject({
+    code: 'PLATFORM_MALFORMED',
+    disposition: 'retry',
+  })
+  expect(await client.departments.delete({ dept_code: 'D1' })).toBe(' d1 ')
+  expect(await client.departments.delete({ dept_code: 'D1' })).toBe('')
+})
+
 test('headers that come twice, from the platform and from a gateway, are read once', async () => {
   const twice = ['retry-after', '7', 'retry-after', '8', 'x-trace-id', 'a', 'x-trace-id', 'b']
   platform.plan('employee/get', response => response.writeHead(503, twice).end())

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { PacerClosedError } from '../../src/pacing/pacer.ts'
+import type { CallOutcome, PacerClosedError } from '../../src/pacing/pacer.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { type CallReport, PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
@@ -24,8 +24,14 @@ let client: PlatformClient
 const calls: CallReport[] = []
 const pauses: { ms: number; reason: string }[] = []
 
-/** A pacer that notes the pauses it is asked for instead of making the test wait. */
+const tooFast: string[] = []
+
+/** A pacer that notes the pauses it is asked for instead of making the test wait, and which calls it heard came too fast. */
 class NotingPacer extends LocalPacer {
+  override observe(outcome: CallOutcome): void {
+    if (outcome.rateLimited) tooFast.push(outcome.operation)
+  }
+
   override async holdOff(ms: number, reason: string): Promise<void> {
     pauses.push({ ms, reason })
   }
@@ -58,6 +64,7 @@ beforeEach(() => {
   client = connect()
   calls.length = 0
   pauses.length = 0
+  tooFast.length = 0
 })
 
 afterEach(() => client.close())
@@ -168,6 +175,15 @@ describe('answers', () => {
     })
   })
 
+  test.each([null, undefined, ''])(
+    'where the platform says nothing (msg %j), none of our words are taken for its',
+    async msg => {
+      platform.plan('employee/get', envelope(1000220096, msg as string, null))
+      const { platformMessage, maskedMessage } = await failureOf(get())
+      expect([platformMessage, maskedMessage].filter(Boolean)).toEqual([])
+    },
+  )
+
   test('its masked message has no personal value that the call sent', async () => {
     const said = 'Lee Ann (13812345678, ann@example.com): no grade P7, note "on leave", tax code X1'
     platform.plan('employee/update', envelope(7, said, null))
@@ -234,6 +250,7 @@ describe('HTTP', () => {
       outcomeKnown: true,
     })
     expect(pauses).toEqual([{ ms: 7000, reason: 'HTTP 429 on employee/get' }])
+    expect(tooFast).toEqual(['employee/get'])
   })
 
   test('429 with a date', async () => {
@@ -422,6 +439,29 @@ describe('the token', () => {
       platformCode: 1000210003,
       disposition: 'halt',
     })
+  })
+
+  test('in use goes on being used while the platform refuses a new one, and holds nobody up until it dies', async () => {
+    let now = Date.now()
+    const clock = () => now
+    await client.close()
+    client = connect({ clock, tokenStore: new MemoryTokenStore(clock) })
+    await client.tokens.create()
+    platform.plan('employee/get', ...Array.from({ length: 3 }, () => ok({ userid: 'u1' })))
+    platform.plan('token/create', status(429, { 'retry-after': '1200' }))
+    for (const seconds of [5800, 1199, 1]) {
+      now += seconds * 1000
+      expect((await get()).userid).toBe('u1')
+      expect(platform.of('token/create')).toHaveLength(seconds > 1 ? 2 : 3)
+    }
+    expect(pauses).toEqual([])
+
+    now += 7200_000
+    platform.plan('token/create', status(429, { 'retry-after': '1200' }))
+    expect(await failureOf(get())).toMatchObject({ operation: 'token/create', disposition: 'wait' })
+    expect(pauses).toEqual([{ ms: 1_200_000, reason: 'HTTP 429 on token/create' }])
+    // Its limit of 60 an hour says nothing about the rate.
+    expect(tooFast).toEqual([])
   })
 
   test('after 50 creations in an hour none is asked for', async () => {

@@ -181,6 +181,15 @@ describe('verdicts', () => {
     })
   })
 
+  test.each([1000220002, 1000220010, 1002200106, 1002212002])(
+    'what %i asks of a department is nothing about an employee, in every language',
+    platformCode => {
+      const { remedy } = verdict({ platformCode, operation: 'department/delete' }).said
+      expect(inLanguage('en', remedy)).not.toMatch(/employee/)
+      expect(inLanguage('zh-CN', remedy)).not.toContain('员工')
+    },
+  )
+
   test('the remedy of a value is in HR where it came from there, and says so in every language', () => {
     const refused = { platformCode: 1000220002 }
     const { remedy, remedyBesideHr } = PLATFORM_CODES[1000220002]

@@ -7,6 +7,8 @@ test('seconds', () => {
   expect(retryAfterMs('7', undefined, NOW)).toBe(7000)
   expect(retryAfterMs('0', undefined, NOW)).toBe(0)
   expect(retryAfterMs(' 7 ', undefined, NOW)).toBe(7000)
+  expect(retryAfterMs('1.5', undefined, NOW)).toBe(1500)
+  expect(retryAfterMs('120.0', undefined, NOW)).toBe(120_000)
 })
 
 test("a date is compared with the answer's own clock, else with ours", () => {
@@ -24,5 +26,6 @@ test('more than an hour is cut to an hour', () => {
 
 test('nothing that can be read', () => {
   expect(retryAfterMs(undefined, undefined, NOW)).toBeUndefined()
-  expect(retryAfterMs('soon', undefined, NOW)).toBeUndefined()
+  for (const text of ['soon', '-1', '5, 5', '10;', '1 May'])
+    expect(retryAfterMs(text, undefined, NOW)).toBeUndefined()
 })

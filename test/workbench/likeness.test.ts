@@ -21,15 +21,16 @@ describe('values are the same to the platform, however they are written', () => 
   test.each<[UniqueColumn, string, string]>([
     ['userid', 'E-1', 'E1'],
     ['email', 'a-b@example.com', 'ab@example.com'],
-    ['mobile', '19900000001', '+852 19900000001'],
+    ['mobile', '19900000001', '+852 19900000002'],
     ['corp_code', 'W1', 'W01'],
   ])('%s %j is another one than %j', (column, one, other) => {
     expect(folded(column, one)).not.toBe(folded(column, other))
   })
 
-  test('a number has its area code in front or beside it', () => {
+  test('a number is one employee’s whatever its area code, in front or beside it', () => {
     expect(folded('mobile', '+852 91234567')).toBe(folded('mobile', '91234567', '852'))
-    expect(folded('mobile', '91234567', '853')).not.toBe(folded('mobile', '91234567', '852'))
+    expect(folded('mobile', '91234567', '853')).toBe(folded('mobile', '91234567', '852'))
+    expect(folded('mobile', '+852 91234567')).toBe(folded('mobile', '91234567'))
   })
 
   test('empty values are not shared', () => {

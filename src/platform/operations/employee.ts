@@ -128,7 +128,7 @@ export const employeeGet = defineOperation({
     dept_code: answerText,
     dept_name: answerText,
     level: answerText,
-    category: z.array(z.string()).nullish(),
+    category: z.union([z.array(z.string()), z.string().transform(joined => joined.split(','))]).nullish(),
     birth_day: answerText,
     entry_day: answerText,
     time_created: answerText,
@@ -169,6 +169,7 @@ export const departmentDelete = defineOperation({
   request: z.strictObject({ dept_code: text(50), enterprise_code: enterpriseCode.optional() }),
   /** The department code. */
   response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+  isAbout: ({ dept_code }, answer) => isAsked(dept_code, answer),
 })
 
 export type DepartmentDeletion = z.input<typeof departmentDelete.request>
