@@ -438,6 +438,17 @@ describe('the host that a request names', () => {
     const { statusCode } = await known.app.inject({ url: '/sign-in', headers: { host: 'dirsync:8080' } })
     expect(statusCode).toBe(200)
   })
+
+  test.each(['/api', '/api?operation=getRuns'])(
+    'with CONSOLE_URL, the examples on %s are at that, whatever the proxy names',
+    async url => {
+      const publicUrl = 'https://dirsync.example.com'
+      await using known = await openApp(database.url, { publicUrl })
+      const headers = { host: 'dirsync:8080', authorization: `Bearer ${tokens.get('viewer')}` }
+      const { body } = await known.app.inject({ url, headers })
+      expect(body.match(/http[^ ]*\/api\/v1/g)).toEqual([`${publicUrl}/api/v1`])
+    },
+  )
 })
 
 describe('one viewer', () => {
