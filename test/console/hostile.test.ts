@@ -449,6 +449,27 @@ describe('the host that a request names', () => {
       expect(body.match(/http[^ ]*\/api\/v1/g)).toEqual([`${publicUrl}/api/v1`])
     },
   )
+
+  test('with CONSOLE_URL, what was typed is shown again, whatever the proxy names', async () => {
+    const publicUrl = 'https://dirsync.example.com'
+    await using known = await openApp(database.url, { publicUrl })
+    const headers = {
+      host: 'dirsync:8080',
+      cookie: `__Host-${await signInAs(known, 'admin')}`,
+      accept: 'text/html',
+      'sec-fetch-site': 'same-origin',
+    }
+    const add = (typed: string, referer: string) =>
+      known.app.inject({
+        ...{ method: 'POST', url: '/access/users' },
+        headers: { ...headers, referer, 'content-type': 'application/x-www-form-urlencoded' },
+        payload: typed,
+      })
+    const isAgain = async (referer: string) =>
+      (await add('name=a%20b&role=viewer', referer)).body.includes('value="a b"')
+    expect(await isAgain(`${publicUrl}/access`)).toBe(true)
+    expect(await isAgain('https://evil.example/access')).toBe(false)
+  })
 })
 
 describe('one viewer', () => {
