@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { localPath } from '../../../src/console/auth/browser.ts'
 import { hashPassword, isPassword } from '../../../src/console/auth/password.ts'
-import { disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
+import { addUser, disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
@@ -18,6 +18,14 @@ test('without users the page says how to add the first one, in the reader’s la
   const chinese = await new Browser({ 'accept-language': 'zh-CN,zh;q=0.9' }).get(`${empty.url}/sign-in`)
   expect(chinese.text).toContain('<html lang="zh-CN"')
   expect(chinese.text).toContain('也可以直接在该机器上添加第一个用户')
+})
+
+test('with users none of whom has a password yet the page asks for one all the same', async () => {
+  await using invited = await openAuth()
+  await addUser(invited.pool, 'test', { name: 'anna', role: 'admin', password: null })
+  const { text } = await new Browser().get(`${invited.url}/sign-in`)
+  expect(text).toContain('type="password"')
+  expect(text).not.toContain('There are no users yet')
 })
 
 describe('a password', () => {
