@@ -231,6 +231,25 @@ describe('a session', () => {
     expect(await auth.recorded('sign_out')).toHaveLength(1)
   })
 
+  test('lasts twelve hours from the first request after the clock was put back', async () => {
+    await auth.user('tess')
+    const browser = await signedIn(auth, 'tess')
+    await auth.pool.query(
+      `update dirsync.console_session
+       set created_at = created_at + interval '1 day', last_seen_at = last_seen_at + interval '1 day',
+           expires_at = expires_at + interval '1 day'
+       where user_name = 'tess'`,
+    )
+    for (let time = 0; time < 2; time += 1) {
+      expect((await browser.get(`${auth.url}/guarded`)).status).toBe(200)
+      const { rows } = await auth.pool.query(
+        `select expires_at - created_at as life, created_at <= now() as began, last_seen_at <= now() as seen
+         from dirsync.console_session where user_name = 'tess'`,
+      )
+      expect(rows).toMatchObject([{ life: { hours: 12 }, began: true, seen: true }])
+    }
+  })
+
   test('ends with its time', async () => {
     await auth.user('egon')
     const browser = await signedIn(auth, 'egon')
