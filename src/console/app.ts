@@ -20,6 +20,7 @@ import { cameFrom } from './auth/browser.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { authPlugin } from './auth/plugin.ts'
 import { permits, scopesFor } from './auth/scope.ts'
+import { goodCredentials } from './auth/sessions.ts'
 import { mayAs, OPEN, type Viewer } from './auth/viewer.ts'
 import { isApi, type Kit, type Notice, type Page } from './endpoint.ts'
 import { EventStreams } from './events/stream.ts'
@@ -172,7 +173,13 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, { ...page, body }, frame)))
     },
     notify: leaveNotice,
-    aside: (ask, reply, wait) => shares.aside(ask.viewer.name, reply, closing.signal, wait),
+    async aside(ask, reply, wait) {
+      await shares.aside(ask.viewer.name, reply, closing.signal, wait)
+      // Afterwards: nobody is told what happened since their access ended.
+      const credential = reply.request.credential ?? ''
+      if (!(await goodCredentials(services.pool, [credential])).has(credential))
+        throw new Problem('unauthorized')
+    },
     look: (ask, reply) => shares.look(ask.viewer.name, reply),
     keys: new IdempotencyKeys(services.pool),
   }
