@@ -119,7 +119,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (!mayCompress(request)) request.headers['x-no-compression'] = ''
   })
   app.addHook('onSend', async (request, reply, payload) => revalidated(request, reply, payload))
-  app.register(cookie)
+  app.register(cookie, { parseOptions: { secure: isTls } })
   app.register(formbody)
   app.register(authPlugin, {
     pool: options.services.pool,

@@ -293,6 +293,34 @@ describe('headers', () => {
   })
 })
 
+test.each(['https', 'http'])(
+  'with CONSOLE_URL=%s://…, cookies are sent over TLS alone where it has that',
+  async scheme => {
+    await using known = await openApp(database.url, { publicUrl: `${scheme}://dirsync.example.com` })
+    const session = await signInAs(known, 'admin')
+    const post = (url: string, payload: object) =>
+      known.app.inject({
+        ...{ method: 'POST', url, payload },
+        headers: {
+          cookie: scheme === 'https' ? `__Host-${session}` : session,
+          'sec-fetch-site': 'same-origin',
+          accept: 'text/html',
+        },
+      })
+    const answers = [
+      await post('/preferences', { language: 'en', theme: 'dark' }),
+      await post('/access/users/somebody-admin/notices', {}),
+      await post('/sign-out', {}),
+    ]
+    const cookies = answers.flatMap(({ cookies }) => cookies)
+    expect(cookies.map(({ name }) => name)).toEqual([
+      ...['dirsync_lang', 'dirsync_theme', 'dirsync_notice'],
+      expect.stringMatching(/dirsync$/),
+    ])
+    for (const { name, secure } of cookies) expect(secure ?? false, name).toBe(scheme === 'https')
+  },
+)
+
 test('characters that PostgreSQL cannot hold are replaced, wherever they come from', async () => {
   const headers = { authorization: `Bearer ${tokens.get('admin')}` }
   const payload = { reason: 'a \u0000 b \ud800' }
