@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { type Config, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
-import { createSignInKey } from '../console/auth/sign-in-key.ts'
-import { hasPasswordUsers } from '../console/auth/users.ts'
+import { createSignInKey, hasNoUsers } from '../console/auth/sign-in-key.ts'
 import { misspeltSettings } from '../doctor/settings.ts'
 import { HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
@@ -172,7 +171,7 @@ async function consoleLine(
   if (embedded && !isLogged)
     return say('shell.console_key', { url: `${url}/sign-in/key?key=${await createSignInKey(pool)}` })
   const address = CONSOLE_URL ?? url
-  if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return say('shell.console', { url: address })
+  if (OIDC_ISSUER !== null || !(await hasNoUsers(pool))) return say('shell.console', { url: address })
   if (!isLogged)
     return say('shell.console_first', { url: `${address}/sign-in/key?key=${await createSignInKey(pool)}` })
   return say('shell.console_nobody', { url: address, command: `${program} users link` })

@@ -20,6 +20,7 @@ import { cameFrom } from './auth/browser.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { authPlugin } from './auth/plugin.ts'
 import { permits, scopesFor } from './auth/scope.ts'
+import { goodCredentials } from './auth/sessions.ts'
 import { mayAs, OPEN, type Viewer } from './auth/viewer.ts'
 import { isApi, type Kit, type Notice, type Page } from './endpoint.ts'
 import { EventStreams } from './events/stream.ts'
@@ -118,7 +119,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (!mayCompress(request)) request.headers['x-no-compression'] = ''
   })
   app.addHook('onSend', async (request, reply, payload) => revalidated(request, reply, payload))
-  app.register(cookie)
+  app.register(cookie, { parseOptions: { secure: isTls } })
   app.register(formbody)
   app.register(authPlugin, {
     pool: options.services.pool,
@@ -146,7 +147,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     askOf(request) {
       if (!request.viewer) throw new Error('a public route asked for the signed-in user')
       const refused = refusals.get(String(request.headers[REFUSED]))
-      const from = isChange(request) ? cameFrom(request) : null
+      const from = isChange(request) ? cameFrom(request, publicUrl) : null
       // Also one that reads pages.
       const isProgram = isApi(request) || request.viewer.via === 'token'
       // What answers a form can only be sent again, not looked at.
@@ -172,7 +173,13 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, { ...page, body }, frame)))
     },
     notify: leaveNotice,
-    aside: (ask, reply, wait) => shares.aside(ask.viewer.name, reply, closing.signal, wait),
+    async aside(ask, reply, wait) {
+      await shares.aside(ask.viewer.name, reply, closing.signal, wait)
+      // Afterwards: nobody is told what happened since their access ended.
+      const credential = reply.request.credential ?? ''
+      if (!(await goodCredentials(services.pool, [credential])).has(credential))
+        throw new Problem('unauthorized')
+    },
     look: (ask, reply) => shares.look(ask.viewer.name, reply),
     keys: new IdempotencyKeys(services.pool),
   }
@@ -188,7 +195,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     if (config.streams && isWithin) throw new Problem('not_found')
     const { access = 'admin', tag } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
-    if (access !== 'open' && !request.viewer) return signInFirst(request, reply)
+    if (access !== 'open' && !request.viewer) return signInFirst(request, reply, publicUrl)
     if (access !== 'open' && request.viewer && !mayAs(request.viewer.role, access)) {
       const { t } = tasteOf(request)
       throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
@@ -323,10 +330,10 @@ function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
 }
 
-function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function signInFirst(request: FastifyRequest, reply: FastifyReply, publicUrl: string | null): FastifyReply {
   // For a request that refreshes part of a page, the page itself shows the error and keeps its content.
   if (wantsHtml(request) && request.headers['hx-request'] === undefined) {
-    const to = isChange(request) ? cameFrom(request) : request.url
+    const to = isChange(request) ? cameFrom(request, publicUrl) : request.url
     return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
   }
   reply.header('www-authenticate', 'Bearer realm="dirsync"')
@@ -435,9 +442,9 @@ async function tell(
   const taste = tasteOf(request)
   const texts = problemTexts(problem, taste, request.id, request.viewer !== null)
   if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${texts.title}.`)
-  const again = problem.kind === 'invalid' && (await formAgain(request, problem))
+  const again = problem.kind === 'invalid' && (await formAgain(request, problem, options))
   if (again) return reply.type('text/html; charset=utf-8').send(again)
-  const back = isChange(request) ? cameFrom(request) : null
+  const back = isChange(request) ? cameFrom(request, options.publicUrl) : null
   const body = problemBody(taste.t, {
     ...texts,
     back,
@@ -475,10 +482,14 @@ const REFUSED = 'x-dirsync-refused'
 const refusals = new Map<string, Refused>()
 
 /** The page with the form whose input was refused; undefined if it is not known or cannot be shown. */
-async function formAgain(request: FastifyRequest, { errors }: Problem): Promise<string | undefined> {
+async function formAgain(
+  request: FastifyRequest,
+  { errors }: Problem,
+  { publicUrl }: AppOptions,
+): Promise<string | undefined> {
   const { headers, server, socket } = request
   const isFilter = !isChange(request)
-  const page = isFilter ? withoutErrors(request, errors) : cameFrom(request)
+  const page = isFilter ? withoutErrors(request, errors) : cameFrom(request, publicUrl)
   if (page === null || isApi({ url: page }) || !request.viewer || headers[REFUSED] !== undefined)
     return undefined
   const id = randomUUID()

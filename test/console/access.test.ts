@@ -229,6 +229,33 @@ describe('one’s own account', () => {
     expect(await last()).toMatchObject({ name: 'users password', arguments: { user: 'gerd' } })
   })
 
+  test('whose session is ended while a password is chosen in it stays as it is', async () => {
+    const anna = await admin('anna')
+    const thief = new Window()
+    const { body } = await anna.post('/access/users', { name: 'nora', role: 'admin' })
+    await thief.post('/sign-in/link', { key: keyOf(linkIn(body)) })
+    const client = await console.pool.connect()
+    try {
+      // As long as it takes to hash the password, or more.
+      await client.query(`begin; select from dirsync.console_user where name = 'nora' for update`)
+      const chosen = { password: 'a password of my own', again: 'a password of my own' }
+      const answer = thief.post('/account/password', chosen)
+      const blocked = `select from pg_locks where not granted`
+      await expect.poll(async () => (await console.pool.query(blocked)).rowCount).toBeGreaterThan(0)
+      await console.pool.query(
+        `update dirsync.console_session set revoked_at = now() where user_name = 'nora'`,
+      )
+      await client.query('commit')
+      expect((await answer).statusCode).toBe(404)
+    } finally {
+      client.release()
+    }
+    const { rows } = await console.pool.query(
+      `select source, password_hash from dirsync.console_user where name = 'nora'`,
+    )
+    expect(rows).toEqual([{ source: 'key', password_hash: null }])
+  })
+
   test('guesses of the present password are recorded and slowed like those at the sign-in', async () => {
     // The user has signed in from here, so the name is not slowed, but the address is, after twenty.
     await console.pool.query(

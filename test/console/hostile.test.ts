@@ -293,6 +293,34 @@ describe('headers', () => {
   })
 })
 
+test.each(['https', 'http'])(
+  'with CONSOLE_URL=%s://…, cookies are sent over TLS alone where it has that',
+  async scheme => {
+    await using known = await openApp(database.url, { publicUrl: `${scheme}://dirsync.example.com` })
+    const session = await signInAs(known, 'admin')
+    const post = (url: string, payload: object) =>
+      known.app.inject({
+        ...{ method: 'POST', url, payload },
+        headers: {
+          cookie: scheme === 'https' ? `__Host-${session}` : session,
+          'sec-fetch-site': 'same-origin',
+          accept: 'text/html',
+        },
+      })
+    const answers = [
+      await post('/preferences', { language: 'en', theme: 'dark' }),
+      await post('/access/users/somebody-admin/notices', {}),
+      await post('/sign-out', {}),
+    ]
+    const cookies = answers.flatMap(({ cookies }) => cookies)
+    expect(cookies.map(({ name }) => name)).toEqual([
+      ...['dirsync_lang', 'dirsync_theme', 'dirsync_notice'],
+      expect.stringMatching(/dirsync$/),
+    ])
+    for (const { name, secure } of cookies) expect(secure ?? false, name).toBe(scheme === 'https')
+  },
+)
+
 test('characters that PostgreSQL cannot hold are replaced, wherever they come from', async () => {
   const headers = { authorization: `Bearer ${tokens.get('admin')}` }
   const payload = { reason: 'a \u0000 b \ud800' }
@@ -437,6 +465,38 @@ describe('the host that a request names', () => {
     await using known = await openApp(database.url, { publicUrl: 'https://dirsync.example.com' })
     const { statusCode } = await known.app.inject({ url: '/sign-in', headers: { host: 'dirsync:8080' } })
     expect(statusCode).toBe(200)
+  })
+
+  test.each(['/api', '/api?operation=getRuns'])(
+    'with CONSOLE_URL, the examples on %s are at that, whatever the proxy names',
+    async url => {
+      const publicUrl = 'https://dirsync.example.com'
+      await using known = await openApp(database.url, { publicUrl })
+      const headers = { host: 'dirsync:8080', authorization: `Bearer ${tokens.get('viewer')}` }
+      const { body } = await known.app.inject({ url, headers })
+      expect(body.match(/http[^ ]*\/api\/v1/g)).toEqual([`${publicUrl}/api/v1`])
+    },
+  )
+
+  test('with CONSOLE_URL, what was typed is shown again, whatever the proxy names', async () => {
+    const publicUrl = 'https://dirsync.example.com'
+    await using known = await openApp(database.url, { publicUrl })
+    const headers = {
+      host: 'dirsync:8080',
+      cookie: `__Host-${await signInAs(known, 'admin')}`,
+      accept: 'text/html',
+      'sec-fetch-site': 'same-origin',
+    }
+    const add = (typed: string, referer: string) =>
+      known.app.inject({
+        ...{ method: 'POST', url: '/access/users' },
+        headers: { ...headers, referer, 'content-type': 'application/x-www-form-urlencoded' },
+        payload: typed,
+      })
+    const isAgain = async (referer: string) =>
+      (await add('name=a%20b&role=viewer', referer)).body.includes('value="a b"')
+    expect(await isAgain(`${publicUrl}/access`)).toBe(true)
+    expect(await isAgain('https://evil.example/access')).toBe(false)
   })
 })
 

@@ -103,6 +103,20 @@ describe('money', () => {
   })
 })
 
+test.each([
+  ['users role', 'cli:tina', true],
+  ['users disable', 'console:tina', true],
+  ['sign_in', 'console:tina', false],
+])('the audit names the user whom %s of %s is about: %s', async (name, actor, isNamed) => {
+  await console.pool.query(
+    `insert into dirsync.command (name, arguments, requested_by) values ($1, '{"user": "tina"}', $2)`,
+    [name, `dirsync (${actor})`],
+  )
+  const query = new URLSearchParams({ what: name, who: actor })
+  const { body } = await console.browse('admin', 'GET', `/audit?${query}`)
+  expect(body.includes('<bdi>tina</bdi></li>')).toBe(isNamed)
+})
+
 test('the page of a refund says why a code leaves it unknown, what the platform said, when it was checked and what to do', async () => {
   const said = [
     { key: 'said.platform_said', values: { words: 'more than is left' } },

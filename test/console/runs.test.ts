@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
 import { createPool } from '../../src/lib/database.ts'
@@ -213,6 +214,19 @@ describe('waiting for a run', () => {
       for (const answer of await Promise.all(waiting)) expect(answer.json().state).toBe(state)
     },
   )
+
+  test('tells a program nothing once its token is revoked', async () => {
+    const id = await running()
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const token = await addToken(console.pool, 'test', { name: 'waits', role: 'viewer', expiresAt })
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = console.app.inject({ url: `/api/v1/runs/${id}?wait=60`, headers }).then(answer => answer)
+    const isIn = `select last_used_at is not null as yes from dirsync.api_token where name = 'waits'`
+    await expect.poll(async () => (await console.pool.query(isIn)).rows).toEqual([{ yes: true }])
+    await revokeToken(console.pool, 'test', 'waits')
+    await end(id)
+    expect(await answer).toMatchObject({ statusCode: 401 })
+  })
 
   test('is answered at once when there is nothing to wait for, and in time when it goes on', async () => {
     const id = await running()

@@ -53,13 +53,10 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
       const { operation: id } = request.query
       const operation = operations.find(({ operationId }) => operationId === id)
       if (id !== undefined && !operation) throw new Problem('not_found')
-      const origin = `${request.protocol}://${request.host}`
       const describe = await descriptionsIn(ask.language)
       const page = {
         title: operation ? `${operation.method} ${operation.path}` : ask.t('api.title'),
-        body: operation
-          ? operationBody(ask, describe, operation, origin)
-          : apiBody(ask, describe, operations, origin),
+        body: operation ? operationBody(ask, describe, operation) : apiBody(ask, describe, operations),
       }
       return kit.send(request, reply, ask, page, 'api')
     },

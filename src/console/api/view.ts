@@ -7,13 +7,8 @@ import { type Column, code, copyable, empty, facts, head, section, table, withCo
 import { type ApiField, type ApiOperation, apiFieldsOf, type Schema } from './operations.ts'
 
 /** Every operation, grouped by screen. */
-export function apiBody(
-  ask: Ask,
-  describe: Describe,
-  operations: readonly ApiOperation[],
-  origin: string,
-): SafeHtml {
-  const { t } = ask
+export function apiBody(ask: Ask, describe: Describe, operations: readonly ApiOperation[]): SafeHtml {
+  const { t, origin } = ask
   const byTag = Map.groupBy(operations, ({ tags }) => tags[0] ?? '')
   return html`${head(t('api.title'))}
     <div class="stack">
@@ -53,13 +48,8 @@ function roleName({ t }: Ask, role: string): string {
   return isTextKey(`role.${role}`) ? t(`role.${role}` as TextKey) : role
 }
 
-export function operationBody(
-  ask: Ask,
-  describe: Describe,
-  operation: ApiOperation,
-  origin: string,
-): SafeHtml {
-  const { t } = ask
+export function operationBody(ask: Ask, describe: Describe, operation: ApiOperation): SafeHtml {
+  const { t, origin } = ask
   const { parameters, body, answer } = operation
   const fields = <Row extends ApiField>(
     title: string,

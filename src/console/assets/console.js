@@ -7,7 +7,7 @@
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 if (zone && !document.cookie.includes(`dirsync_zone=${encodeURIComponent(zone)}`))
   // biome-ignore lint/suspicious/noDocumentCookie: the cookie store exists only behind TLS
-  document.cookie = `dirsync_zone=${encodeURIComponent(zone)};path=/;max-age=31536000;samesite=lax`
+  document.cookie = `dirsync_zone=${encodeURIComponent(zone)};path=/;max-age=31536000;samesite=lax${location.protocol === 'https:' ? ';secure' : ''}`
 
 // A page that Back restores from the cache may date from before a sign-out: hide it and load it again.
 addEventListener('pagehide', event => {

@@ -153,13 +153,13 @@ const MOST_PAIRS = 12
 
 /** The remaining arguments, one per line, with translated values where the catalogue has them. */
 function details(ask: Ask, command: Command): SafeHtml | null {
-  const { arguments: given, dead_letter_id, requested_by } = command
+  const { arguments: given, dead_letter_id } = command
   const pairs = Object.entries(given).filter(
-    ([name, value]) =>
+    ([name]) =>
       !SHOWN_ELSEWHERE.has(name) &&
       !(name === 'id' && dead_letter_id !== null) &&
       // The user of a sign-in is already shown as the person who asked.
-      !(name === 'user' && requested_by.endsWith(`:${value})`)),
+      !(name === 'user' && /^sign_(in|out)$/.test(command.name)),
   )
   if (pairs.length === 0) return null
   return html`<ul class="values">${pairs

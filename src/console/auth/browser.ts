@@ -82,10 +82,14 @@ export function localPath(text: unknown): string {
     : path
 }
 
-/** The page of this console whose form was sent; null if the browser does not say. */
-export function cameFrom({ headers, host }: FastifyRequest): string | null {
+/**
+ * The page of this console whose form was sent; null if the browser does not say.
+ * @param publicUrl CONSOLE_URL: a proxy may have asked under another name
+ */
+export function cameFrom({ headers, host }: FastifyRequest, publicUrl: string | null): string | null {
   const from = URL.parse(headers.referer ?? '')
-  if (from?.host !== host || from.pathname.startsWith('//')) return null
+  if (!from || (from.host !== host && from.origin !== publicUrl) || from.pathname.startsWith('//'))
+    return null
   return from.pathname + from.search
 }
 

@@ -32,11 +32,12 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
     }
     if (!user) {
       if (name === LOCAL) return { refused: 'taken', name }
-      await client.query(
+      const { rowCount } = await client.query(
         `insert into dirsync.console_user (name, source, role, issuer, subject) values ($1, 'oidc', $2, $3, $4)
          on conflict do nothing`,
         [name, role, issuer, subject],
       )
+      if (rowCount === 1) await note(client, 'users add', { user: name, role })
       // The insert found a conflict, but not this subject: another user has the name.
       user = await known()
       if (!user) return { refused: 'taken', name }

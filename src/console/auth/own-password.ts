@@ -48,11 +48,13 @@ export async function changeOwnPassword(
     )
     // Another change came first, and has ended this session.
     if (rowCount === 0) throw new AccessError('ACCESS_INVALID', message('said.password_changed'))
-    // A link opens the way to one new password, not to any number of them.
-    await client.query(
-      `update dirsync.console_session set via = 'password' where id_hash = decode($1, 'hex') and via = 'key'`,
+    // A link opens the way to one new password, not to any number of them. While it was hashed, the session may have ended.
+    const { rowCount: isOpen } = await client.query(
+      `update dirsync.console_session set via = 'password'
+       where id_hash = decode($1, 'hex') and revoked_at is null`,
       [session],
     )
+    if (isOpen === 0) throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_session'))
     await voidLinks(client, name)
     await note(client, 'users password', { user: name })
     return endSessions(client, name, session)

@@ -13,7 +13,7 @@ export interface SignIn {
   to: string
   /** The name that was typed before. */
   name: string
-  /** Whether any user has a password. */
+  /** Whether people may sign in with passwords. */
   hasUsers: boolean
   /** Whether people may sign in at an identity provider. */
   hasOidc: boolean

@@ -55,7 +55,9 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     const query = Query.parse(request.query)
     const to = localPath(query.to)
     if (request.viewer && request.viewer.via !== 'token') return reply.redirect(to, 303)
-    const page = { to, name: '', hasUsers: await hasPasswordUsers(pool) }
+    // Where passwords are the only way, those who have none yet are users, too.
+    const hasUsers = provider ? await hasPasswordUsers(pool) : !(await hasNoUsers(pool))
+    const page = { to, name: '', hasUsers }
     const isOut = query['signed-out'] !== undefined
     return show(request, reply, 200, isOut ? { ...page, notice: 'auth.signed_out' } : page)
   })

@@ -105,8 +105,12 @@ export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewe
        from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
        where s.id_hash = $1 and ${IS_GOOD}
      ), seen as (
-       update dirsync.console_session s set last_seen_at = now() from good
-       where s.id_hash = good.id_hash and good.last_seen_at < now() - interval '1 minute'
+       -- One of the future is from before the clock was put back: it lasts no longer for that.
+       update dirsync.console_session s
+       set last_seen_at = now(), created_at = least(s.created_at, now()),
+           expires_at = least(s.expires_at, now() + (s.expires_at - s.created_at))
+       from good
+       where s.id_hash = good.id_hash and good.last_seen_at not between now() - interval '1 minute' and now()
      )
      select name, role, via from good`,
     [hashOf(secret)],

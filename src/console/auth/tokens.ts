@@ -110,7 +110,7 @@ export async function viewerOfToken(pool: Pool, token: string): Promise<Viewer |
      ), used as (
        update dirsync.api_token t set last_used_at = now() from good
        where t.id = good.id
-         and (good.last_used_at is null or good.last_used_at < now() - interval '1 minute')
+         and coalesce(good.last_used_at not between now() - interval '1 minute' and now(), true)
      )
      select name, role, scopes from good`,
     [hashOf(token)],

@@ -118,11 +118,16 @@ describe('a sign-in at the provider', () => {
        where user_name = 'anna'`,
     )
     expect(rows).toEqual([{ life: 3600 }])
-    expect((await auth.recorded('sign_in')).at(-1)?.arguments).toMatchObject({
-      user: 'anna',
-      role: 'admin',
-      via: 'oidc',
-    })
+    expect(await auth.recorded('users add', 'sign_in')).toMatchObject([
+      {
+        name: 'users add',
+        arguments: { user: 'anna', role: 'admin' },
+        requested_by: expect.stringMatching(/ \(oidc\)$/),
+      },
+      { name: 'sign_in', arguments: { user: 'anna', role: 'admin', via: 'oidc' } },
+    ])
+    await signIn('anna')
+    expect(await auth.recorded('users add')).toHaveLength(1)
   })
 
   test('is told of their cases at the mail address that the provider has verified', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { localPath } from '../../../src/console/auth/browser.ts'
 import { hashPassword, isPassword } from '../../../src/console/auth/password.ts'
-import { disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
+import { addUser, disableUser, setPassword, setRole } from '../../../src/console/auth/users.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
@@ -18,6 +18,14 @@ test('without users the page says how to add the first one, in the reader’s la
   const chinese = await new Browser({ 'accept-language': 'zh-CN,zh;q=0.9' }).get(`${empty.url}/sign-in`)
   expect(chinese.text).toContain('<html lang="zh-CN"')
   expect(chinese.text).toContain('也可以直接在该机器上添加第一个用户')
+})
+
+test('with users none of whom has a password yet the page asks for one all the same', async () => {
+  await using invited = await openAuth()
+  await addUser(invited.pool, 'test', { name: 'anna', role: 'admin', password: null })
+  const { text } = await new Browser().get(`${invited.url}/sign-in`)
+  expect(text).toContain('type="password"')
+  expect(text).not.toContain('There are no users yet')
 })
 
 describe('a password', () => {
@@ -221,6 +229,25 @@ describe('a session', () => {
     // A second time there is nothing to end, and nothing to record.
     await thief.post(`${auth.url}/sign-out`, {})
     expect(await auth.recorded('sign_out')).toHaveLength(1)
+  })
+
+  test('lasts twelve hours from the first request after the clock was put back', async () => {
+    await auth.user('tess')
+    const browser = await signedIn(auth, 'tess')
+    await auth.pool.query(
+      `update dirsync.console_session
+       set created_at = created_at + interval '1 day', last_seen_at = last_seen_at + interval '1 day',
+           expires_at = expires_at + interval '1 day'
+       where user_name = 'tess'`,
+    )
+    for (let time = 0; time < 2; time += 1) {
+      expect((await browser.get(`${auth.url}/guarded`)).status).toBe(200)
+      const { rows } = await auth.pool.query(
+        `select expires_at - created_at as life, created_at <= now() as began, last_seen_at <= now() as seen
+         from dirsync.console_session where user_name = 'tess'`,
+      )
+      expect(rows).toMatchObject([{ life: { hours: 12 }, began: true, seen: true }])
+    }
   })
 
   test('ends with its time', async () => {

@@ -79,6 +79,24 @@ describe('a bearer token', () => {
     expect(await status({ authorization })).toBe(401)
   })
 
+  test('is used last at its last use, also once the clock was put back', async () => {
+    const token = await addToken(auth.pool, 'test', {
+      name: 'clock',
+      role: 'viewer',
+      expiresAt: tomorrow(),
+    })
+    const ask = () => status({ authorization: `Bearer ${token}` })
+    expect(await ask()).toBe(200)
+    await auth.pool.query(
+      `update dirsync.api_token set last_used_at = last_used_at + interval '1 day' where name = 'clock'`,
+    )
+    expect(await ask()).toBe(200)
+    const { rows } = await auth.pool.query(
+      `select last_used_at <= now() as used from dirsync.api_token where name = 'clock'`,
+    )
+    expect(rows).toEqual([{ used: true }])
+  })
+
   test('that is wrong is not made good by a cookie, nor by a second header', async () => {
     await auth.user('anna')
     const browser = await signedIn(auth, 'anna')
