@@ -82,7 +82,7 @@ export async function followRun(options: {
       }
       lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
-      progress.show(now, left)
+      if (!now.cancelled) progress.show(now, left)
       if (!isUnfinished(now.state)) return now
       // Known before the halts are read: a halt that is still there then has outlived its try.
       const isTried = isAccountTried
