@@ -164,6 +164,20 @@ test('a run needs a query per employee, and an update for whom HR changed', asyn
   ])
 })
 
+test('a run comes after an equally urgent one that was there before, as of another HR source', async () => {
+  const [first, second] = [
+    await plantRun(store, { kind: 'full', hr_source: 'a' }),
+    await plantRun(store, { kind: 'full', hr_source: 'b' }),
+  ]
+  for (let i = 0; i < 10; i += 1) await job(first, `a${i}`, { acknowledged_hash: SAME })
+  for (let i = 0; i < 5; i += 1) await job(second, `b${i}`, { acknowledged_hash: SAME })
+  await worker()
+  expect(await timesLeft(store.pool, await readPace(store.pool))).toMatchObject([
+    { run: first, calls: 10, ahead: 0, seconds: 1 },
+    { run: second, calls: 5, ahead: 10, seconds: 1.5 },
+  ])
+})
+
 test('an employee who was never confirmed needs an update as often as others recently did', async () => {
   const run = await plantRun(store, { kind: 'full' })
   for (let i = 0; i < 10; i += 1) await job(run, `e${i}`, {})
