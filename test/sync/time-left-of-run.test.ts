@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest'
+import { EventEmitter } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { expect, test, vi } from 'vitest'
+import { followRun } from '../../src/cli/progress.ts'
+import { type Io, withIo } from '../../src/lib/io.ts'
 import { readPace } from '../../src/sync/figures.ts'
 import { heartbeat } from '../../src/sync/process.ts'
 import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
@@ -211,4 +215,25 @@ test('a run whose enterprise alone is halted is not over in a moment', async () 
   expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'estimated', calls: 2, later: 0 })
   await store.pool.query(`delete from dirsync.pending where enterprise_code = ''`)
   expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'halted', calls: 0, later: 0 })
+})
+
+test('who waits for a run is told of cases that joined it, and no time left once nothing is', async () => {
+  const run = await plantRun(store, { planned: 1 })
+  await job(run, 'e1', { acknowledged_hash: hash() })
+  await job(run, 'e2', { acknowledged_hash: hash() })
+  await worker()
+  const stderr = new PassThrough({ encoding: 'utf8' })
+  let told = ''
+  stderr.on('data', text => {
+    told += text
+  })
+  const io = Object.assign(new EventEmitter(), { env: {}, stderr }) as unknown as Io
+  const options = { pool: store.pool, id: run, label: 'run', quiet: false }
+  const waiting = withIo(io, () => followRun({ ...options, stopped: new Promise(() => {}) }))
+  await vi.waitFor(() => expect(told).toMatch(/^ +run +0\/2\n/))
+  await store.pool.query('delete from dirsync.pending')
+  await vi.waitFor(() => expect(told).toContain('1/1'))
+  await store.pool.query(`update dirsync.sync_run set state = 'done', finished_at = now()`)
+  expect(await waiting).toMatchObject({ state: 'done', left: 0 })
+  expect(told).toMatch(/ 1\/1\n/)
 })
