@@ -115,7 +115,7 @@ const FIGURES = `
          ${jsonRows('runs')} as runs, ${jsonRows('dirsync.run_count')} as "endedRuns",
          ${jsonRows('last_successes')} as "lastSuccesses",
          ${jsonRows('halts')} as halts, ${jsonRows('employees')} as employees, ${jsonRows('processes')} as processes,
-         coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
+         coalesce((select extract(epoch from paused_until - now())::float8 from (${PLATFORM_PAUSE}) p), 0)
            as "platformPause"`
 
 /** How fast all processes call the platform. */

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import { followRun } from '../../src/cli/progress.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
-import { readPace } from '../../src/sync/figures.ts'
+import { readFigures, readPace } from '../../src/sync/figures.ts'
 import { heartbeat } from '../../src/sync/process.ts'
 import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
 import { hash, plant, plantRun } from './planted.ts'
@@ -112,6 +112,12 @@ test('the pace is that of all processes', async () => {
   expect(pace).toMatchObject({ calls_per_second: 9, utilisation: 0.75 })
   // All of them, unless the test runs across the end of a minute.
   expect(pace.calls_last_minute).toBeGreaterThan(0)
+})
+
+test('a pause that a worker alone knows is the same in metrics as in the pace', async () => {
+  await worker({ pausedForMs: 60_000 })
+  expect((await readPace(store.pool)).paused_until).toEqual(expect.any(Date))
+  expect((await readFigures(store.pool)).platformPause).toBeGreaterThan(30)
 })
 
 test('a learnt rate is shown before a worker that has just started makes its first call', async () => {
