@@ -365,7 +365,7 @@ export function timeLeftText(left: TimeLeft): string {
   if (left.state === 'waiting_for_retries') return shortTimeLeft(left)
   const parts = [
     say('shell.calls', { count: left.calls }),
-    left.ahead > 0 ? say('shell.more_urgent', { count: left.ahead }) : '',
+    left.ahead > 0 ? say('shell.go_first', { count: left.ahead }) : '',
     left.later > 0 ? say('shell.retried_later', { count: left.later }) : '',
   ].filter(Boolean)
   const { calls_per_second } = left

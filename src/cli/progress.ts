@@ -82,7 +82,7 @@ export async function followRun(options: {
       }
       lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
-      progress.show(now, left)
+      if (!now.cancelled) progress.show(now, now.left > 0 ? left : null)
       if (!isUnfinished(now.state)) return now
       // Known before the halts are read: a halt that is still there then has outlived its try.
       const isTried = isAccountTried
@@ -109,6 +109,12 @@ export interface Progress {
   end(): void
 }
 
+/** Cases that waited for what a run has changed join it: more may be left than was planned. */
+function counted({ state, planned, left }: Parameters<Progress['show']>[0]) {
+  const total = Math.max(planned, left)
+  return { state, total, done: total - left }
+}
+
 /** A bar on a terminal, a line per tenth elsewhere, nothing if quiet. */
 export function createProgress(label: string, quiet: boolean): Progress {
   if (quiet) return { show() {}, end() {} }
@@ -126,9 +132,10 @@ function bar(label: string): Progress {
   })
   bar.start(0, 0, { state: named('run_state', 'planning') })
   return {
-    show({ planned, left, state }, timeLeft) {
-      bar.setTotal(planned)
-      bar.update(planned - left, {
+    show(progress, timeLeft) {
+      const { total, done, state } = counted(progress)
+      bar.setTotal(total)
+      bar.update(done, {
         state: timeLeft && state === 'running' ? shortTimeLeft(timeLeft) : named('run_state', state),
       })
     },
@@ -139,13 +146,14 @@ function bar(label: string): Progress {
 function lines(label: string): Progress {
   let shown = -1
   return {
-    show({ planned, left, state }, timeLeft) {
+    show(progress, timeLeft) {
+      const { total, done, state } = counted(progress)
       if (state !== 'running' && state !== 'done') return
-      const tenth = planned === 0 ? 10 : Math.floor((10 * (planned - left)) / planned)
+      const tenth = total === 0 ? 10 : Math.floor((10 * done) / total)
       if (tenth === shown) return
       shown = tenth
       const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
-      io().stderr.write(`  ${pad(label, 12)} ${planned - left}/${planned}${ends}\n`)
+      io().stderr.write(`  ${pad(label, 12)} ${done}/${total}${ends}\n`)
     },
     end() {},
   }

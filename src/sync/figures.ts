@@ -115,7 +115,7 @@ const FIGURES = `
          ${jsonRows('runs')} as runs, ${jsonRows('dirsync.run_count')} as "endedRuns",
          ${jsonRows('last_successes')} as "lastSuccesses",
          ${jsonRows('halts')} as halts, ${jsonRows('employees')} as employees, ${jsonRows('processes')} as processes,
-         coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
+         coalesce((select extract(epoch from paused_until - now())::float8 from (${PLATFORM_PAUSE}) p), 0)
            as "platformPause"`
 
 /** How fast all processes call the platform. */
@@ -238,7 +238,11 @@ export async function foldTally(db: Pool): Promise<void> {
  * Records the state of everything and sums up the calls by hour, for charts. At most once per five minutes, across all callers.
  */
 export async function noteStatuses(db: Pool): Promise<void> {
-  // Written while the clock ran ahead, such an hour would be taken for the last one that was summed up.
-  await db.query('delete from dirsync.call_hour where hour > now()')
+  // Written while the clock ran ahead, these would be taken for what was latest until it has caught up: calls of the last minutes, the
+  // end of a halt, the last hour that was summed up.
+  await db.query(`
+    delete from dirsync.status_history where at > now();
+    delete from dirsync.call_minute where minute > now();
+    delete from dirsync.call_hour where hour > now()`)
   await db.query('select dirsync.note_statuses()')
 }

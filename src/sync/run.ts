@@ -547,6 +547,8 @@ export async function unfinishedRun(db: Pool, kind: RunKind, source = ''): Promi
 
 export interface RunProgress {
   state: RunState
+  /** What was taken back is not left, nor done. */
+  cancelled: boolean
   planned: number
   left: number
   message: Said | null
@@ -563,7 +565,7 @@ export const LEFT = `(
 
 export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
   const { rows } = await db.query<RunProgress>(
-    `select state, coalesce(planned, 0) as planned, message, ${LEFT} as left
+    `select state, cancelled_at is not null as cancelled, coalesce(planned, 0) as planned, message, ${LEFT} as left
      from dirsync.sync_run r where id = $1`,
     [id],
   )

@@ -73,7 +73,8 @@ const DEMANDS = `
   select id as run, round(calls)::int as calls, round(later)::int as later,
          halted or exists (select from dirsync.halt where scope = '*') as halted,
          round(coalesce((select sum(w.calls) from work w
-                         where not w.halted and w.priority < own.priority
+                         -- Of equally urgent work, what was there before goes first.
+                         where not w.halted and (w.priority, w.run_id) < (own.priority, own.id)
                            and w.run_id is distinct from own.id), 0))::int as ahead
   from own order by id`
 
@@ -145,7 +146,7 @@ export const TimeLeft = z.object({
   calls_per_second: z.number().nullable(),
   paused_ms: z.number().nullable().describe('How long the platform asked for a pause'),
   calls: z.int().describe('Calls that the run can make now'),
-  ahead: z.int().describe('Calls of more urgent work'),
+  ahead: z.int().describe('Calls of work that goes first'),
   later: z.int().describe('Entities that will be retried later'),
 })
 export type TimeLeft = z.infer<typeof TimeLeft>

@@ -519,6 +519,16 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual([])
   })
 
+  test('is found although a halt was recorded by a clock that was put back since', async () => {
+    await stuck(120)
+    await sql(`select dirsync.pause('maintenance')`)
+    await noteStatuses(store.pool)
+    await sql('select dirsync.resume()')
+    await sql(`update dirsync.status_history set at = at + interval '1 day'`)
+    await noteStatuses(store.pool)
+    expect(await workRules()).toEqual(['work_stuck'])
+  })
+
   test('does not include work of a halted enterprise', async () => {
     await stuck(120)
     await sql(

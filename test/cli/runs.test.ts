@@ -301,6 +301,24 @@ describe('cancel, pause and resume', () => {
       stderr: expect.stringContaining(`run ${id} is done, so nothing of it is under way`),
     })
   })
+
+  test('what a cancelled run has taken back is not counted as done', async () => {
+    await company.control('POST', 'faults', { operation: 'employee/get', latencyMs: 2000, times: 30 })
+    const waiting = dirsync('resync', '--full', '--wait')
+    const call = `select run_id::int as id from dirsync.pending where in_hand limit 1`
+    await until(async () => (await company.db.query(call)).rows.length > 0)
+    const { id } = (await company.db.query<{ id: number }>(call)).rows[0] ?? { id: 0 }
+    await company.db.query('select dirsync.cancel($1)', [id])
+    const runs = await run(['runs'], company.settings, '', 200)
+    expect(runs.stdout).toMatch(
+      new RegExp(` ${id} +full +being cancelled +\\d+ entr(y is|ies are) still in progress `),
+    )
+    const waited = await waiting
+    await company.control('DELETE', 'faults')
+    expect(waited.code).toBe(1)
+    expect(waited.stdout).toMatch(/ · cancelled\n/)
+    expect(waited.stderr).not.toMatch(/ (\d+)\/\1/)
+  })
 })
 
 describe('a dry run of another mapping', () => {

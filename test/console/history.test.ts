@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readHistory } from '../../src/console/overview/history.ts'
 import { createPool } from '../../src/lib/database.ts'
-import { noteStatuses } from '../../src/sync/figures.ts'
+import { noteStatuses, readPace } from '../../src/sync/figures.ts'
 import { hash, plant, plantRun } from '../sync/planted.ts'
 import { rowsExamined } from '../sync/rows-examined.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
@@ -128,6 +128,17 @@ test('hours after a clock ran ahead are summed up once it is put back', async ()
   await noteStatuses(store.pool)
   const { calls: shown } = await readHistory(store.pool, { from: at(-3), to: at(1), step: 3600 })
   expect(shown.map(({ per_minute }) => per_minute)).toEqual([[1, 2, 0, 4]])
+})
+
+test('calls that were counted while a clock ran ahead are none of the last minutes once it is put back', async () => {
+  const minute = 60_000
+  const now = Date.now()
+  const at = (minutes: number) => new Date(now - (now % minute) + minutes * minute)
+  await plant(store, 'call_minute', calls('employee/get', at(-1), 6), calls('employee/get', at(20), 6000))
+  await noteStatuses(store.pool)
+  const { operations, calls_last_minute } = await readPace(store.pool)
+  expect(operations).toMatchObject([{ calls: 6 }])
+  expect(calls_last_minute).toBeLessThanOrEqual(6)
 })
 
 test('full runs and bad ends are marked', async () => {

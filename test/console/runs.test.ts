@@ -46,6 +46,15 @@ test('only a run that was planned says that there is nothing to do', async () =>
   }
 })
 
+test('where HR was read and found wrong, the overview does not say that it was never read', async () => {
+  await addRun({ kind: 'changes', state: 'source_suspect', finished_at: new Date() })
+  for (const page of ['/overview', '/employees']) {
+    const { body } = await console.browse('viewer', 'GET', page)
+    expect(body).toContain('No employees in service are known yet.')
+    expect(body).toContain('Start a run of changes. The scheduler also starts one by itself.')
+  }
+})
+
 test('the page that starts runs says what a run would meet', async () => {
   expect((await api('GET', '/runs/new')).json()).toMatchObject({ employees: 0, roles_alive: {} })
 })

@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest'
-import { readPace } from '../../src/sync/figures.ts'
+import { EventEmitter } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { expect, test, vi } from 'vitest'
+import { followRun } from '../../src/cli/progress.ts'
+import { type Io, withIo } from '../../src/lib/io.ts'
+import { readFigures, readPace } from '../../src/sync/figures.ts'
 import { heartbeat } from '../../src/sync/process.ts'
 import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
 import { hash, plant, plantRun } from './planted.ts'
@@ -110,6 +114,12 @@ test('the pace is that of all processes', async () => {
   expect(pace.calls_last_minute).toBeGreaterThan(0)
 })
 
+test('a pause that a worker alone knows is the same in metrics as in the pace', async () => {
+  await worker({ pausedForMs: 60_000 })
+  expect((await readPace(store.pool)).paused_until).toEqual(expect.any(Date))
+  expect((await readFigures(store.pool)).platformPause).toBeGreaterThan(30)
+})
+
 test('a learnt rate is shown before a worker that has just started makes its first call', async () => {
   await plant(store, 'learnt_rate', {
     gate: 'platform',
@@ -164,6 +174,20 @@ test('a run needs a query per employee, and an update for whom HR changed', asyn
   ])
 })
 
+test('a run comes after an equally urgent one that was there before, as of another HR source', async () => {
+  const [first, second] = [
+    await plantRun(store, { kind: 'full', hr_source: 'a' }),
+    await plantRun(store, { kind: 'full', hr_source: 'b' }),
+  ]
+  for (let i = 0; i < 10; i += 1) await job(first, `a${i}`, { acknowledged_hash: SAME })
+  for (let i = 0; i < 5; i += 1) await job(second, `b${i}`, { acknowledged_hash: SAME })
+  await worker()
+  expect(await timesLeft(store.pool, await readPace(store.pool))).toMatchObject([
+    { run: first, calls: 10, ahead: 0, seconds: 1 },
+    { run: second, calls: 5, ahead: 10, seconds: 1.5 },
+  ])
+})
+
 test('an employee who was never confirmed needs an update as often as others recently did', async () => {
   const run = await plantRun(store, { kind: 'full' })
   for (let i = 0; i < 10; i += 1) await job(run, `e${i}`, {})
@@ -197,4 +221,25 @@ test('a run whose enterprise alone is halted is not over in a moment', async () 
   expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'estimated', calls: 2, later: 0 })
   await store.pool.query(`delete from dirsync.pending where enterprise_code = ''`)
   expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'halted', calls: 0, later: 0 })
+})
+
+test('who waits for a run is told of cases that joined it, and no time left once nothing is', async () => {
+  const run = await plantRun(store, { planned: 1 })
+  await job(run, 'e1', { acknowledged_hash: hash() })
+  await job(run, 'e2', { acknowledged_hash: hash() })
+  await worker()
+  const stderr = new PassThrough({ encoding: 'utf8' })
+  let told = ''
+  stderr.on('data', text => {
+    told += text
+  })
+  const io = Object.assign(new EventEmitter(), { env: {}, stderr }) as unknown as Io
+  const options = { pool: store.pool, id: run, label: 'run', quiet: false }
+  const waiting = withIo(io, () => followRun({ ...options, stopped: new Promise(() => {}) }))
+  await vi.waitFor(() => expect(told).toMatch(/^ +run +0\/2\n/))
+  await store.pool.query('delete from dirsync.pending')
+  await vi.waitFor(() => expect(told).toContain('1/1'))
+  await store.pool.query(`update dirsync.sync_run set state = 'done', finished_at = now()`)
+  expect(await waiting).toMatchObject({ state: 'done', left: 0 })
+  expect(told).toMatch(/ 1\/1\n/)
 })

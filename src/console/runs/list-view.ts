@@ -148,11 +148,13 @@ export function progressOf(
   run: Pick<ListedRun, 'planned' | 'left' | 'time_left' | 'cancelled_at' | 'undecided'>,
 ): Words {
   const { t } = ask
+  // What was taken back is not done.
+  if (run.cancelled_at) return t('runs.in_hand', { count: run.left })
   if (run.undecided !== null) return t('runs.parts_left', { count: run.left })
   const total = Math.max(run.planned ?? 0, run.left)
   if (total === 0) return timeLeftText(ask, run.time_left)
   const share = (total - run.left) / total
-  const left = run.cancelled_at ? t('runs.in_hand', { count: run.left }) : timeLeftText(ask, run.time_left)
+  const left = timeLeftText(ask, run.time_left)
   const done = t('runs.progress', { done: total - run.left, total, percent: percent(ask, share) })
   return { share, text: left ? [done, { soft: ` · ${left}` }] : done }
 }

@@ -51,7 +51,7 @@ export const shell = {
   'shell.rate_unknown': 'the rate is not yet known',
   'shell.no_worker_runs': 'no worker is running',
   'shell.calls': '{count, plural, one {# call} other {# calls}}',
-  'shell.more_urgent': '{count, number} more urgent ones',
+  'shell.go_first': '{count, number} that go first',
   'shell.retried_later': '{count, number} to be retried later',
   'shell.at_rate': ' at {rate}',
   'shell.with_figures': '{left} ({figures})',

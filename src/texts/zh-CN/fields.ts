@@ -34,7 +34,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Null unless it can be estimated': '无法预计时为 null',
   'How long the platform asked for a pause': '平台要求等待的时长',
   'Calls that the run can make now': '该任务现在可执行的调用',
-  'Calls of more urgent work': '优先级更高的调用',
+  'Calls of work that goes first': '排在前面的调用',
   'Entities that will be retried later': '稍后重试的数量',
   'Enterprises of which the platform knows hardly anyone by their user id': '平台几乎不认识其员工 ID 的企业',
   'Employees in service that were looked at: the first and the last by user id':

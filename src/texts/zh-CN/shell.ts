@@ -53,7 +53,7 @@ export const shell = {
   'shell.rate_unknown': '速率尚未得知',
   'shell.no_worker_runs': '没有运行中的工作进程',
   'shell.calls': '{count, number} 次调用',
-  'shell.more_urgent': '{count, number} 次更紧急的调用',
+  'shell.go_first': '{count, number} 次排在前面的调用',
   'shell.retried_later': '{count, number} 次稍后重试',
   'shell.at_rate': '，{rate}',
   'shell.with_figures': '{left}（{figures}）',
