@@ -240,7 +240,7 @@ describe('another account', () => {
       ],
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'run_count', 'halt'],
-      ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source'],
+      ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source', 'hr_delivery'],
       // Access to the console stays; a lower rate that a person set ends by itself.
       ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],
       ...['sign_in_link', 'case_view', 'examination', 'setup'],

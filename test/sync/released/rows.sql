@@ -123,3 +123,4 @@ insert into dirsync.examination (at, by, complete, findings) values (now(), 'sam
 insert into dirsync.setup (ended_by) values ('sample') on conflict do nothing;
 insert into dirsync.notice (user_name, event, dead_letter_id, actor)
 select 'sample', 'assigned', min(id), 'sample (console:other)' from dirsync.dead_letter;
+insert into dirsync.hr_delivery (source, stamp) values ('north', '0123456789abcdef0123456789abcdef');
