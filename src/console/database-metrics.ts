@@ -211,7 +211,7 @@ function addHealth(add: AddMetric, health: Health): void {
   )
   add(
     'dirsync_hr_delivery_seconds',
-    'Time since a run first read the latest delivery, of an HR in files.',
+    'For how long runs have read the same delivery, of an HR in files.',
     ['source'],
     health.deliveries.map(({ source, age }) => [ofSource({}, source), age]),
   )

@@ -23,13 +23,15 @@ comment on function dirsync.confirmed_at is
 
 create table dirsync.hr_delivery (
   -- Name of the source; empty where there is only one HR system.
-  source text primary key,
-  stamp  text not null,                       -- Identifies its latest complete delivery.
-  since  timestamptz not null default now()   -- When a run first read it.
+  source  text primary key,
+  stamp   text not null,                      -- Identifies its latest complete delivery.
+  since   timestamptz not null default now(), -- When a run first read it.
+  read_at timestamptz not null default now()  -- When one last did.
 );
 comment on table dirsync.hr_delivery is 'The latest delivery of each HR source of files, for the alert files_overdue.';
 comment on column dirsync.hr_delivery.source is 'Name of the source; empty where there is only one HR system.';
 comment on column dirsync.hr_delivery.stamp is 'Identifies its latest complete delivery.';
 comment on column dirsync.hr_delivery.since is 'When a run first read it.';
+comment on column dirsync.hr_delivery.read_at is 'When one last did.';
 
 revoke execute on all functions in schema dirsync from public;

@@ -73,6 +73,7 @@ export class PlatformSession {
   readonly #application: Application
   readonly #log: Logger | undefined
   #closing: Promise<void> | null = null
+  #heldOffFor: PlatformError | null = null
 
   constructor(options: PlatformClientOptions) {
     const { appId, appSecret, clock = Date.now } = options
@@ -152,7 +153,11 @@ export class PlatformSession {
     const current = this.#keeper.current()
     if (typeof current === 'string') return current
     return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(async error => {
-      if (error instanceof PlatformError) await this.#caller.holdOff(error)
+      // All who wait for one creation are told by one error.
+      if (error instanceof PlatformError && error !== this.#heldOffFor) {
+        this.#heldOffFor = error
+        await this.#caller.holdOff(error)
+      }
       return asPlatformError(error)
     })
   }

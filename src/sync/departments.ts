@@ -53,7 +53,7 @@ export async function planDepartments(
   }
   const countUndecided = async (held: number) => {
     const { stored, wanted } = await undecided(held)
-    return { count: wanted.length, changed: stored.length - wanted.length }
+    return { count: wanted.length, changed: doubt === null ? stored.length - wanted.length : null }
   }
   if (state !== 'held' && why !== null) return { ...noWork(state, why, total), undecided: countUndecided }
   const work = deletions.map(

@@ -105,6 +105,9 @@ export async function noteSending(
   return onlyRow(rows).present
 }
 
+/** Employees that are written together: outcomes wait for their rows. */
+const KEPT_TOGETHER = 10_000
+
 /**
  * Keeps with each employee when the platform confirmed them last, where only attempts tell that are deleted after 30 days.
  * @returns of how many employees
@@ -119,12 +122,13 @@ export async function keepConfirmations(db: Pool): Promise<number> {
        select e.enterprise_code, e.userid, o.at
        from old o join dirsync.employee e using (enterprise_code, userid)
        where e.acknowledged_at < o.at and dirsync.confirmed_at(e) <= o.at
-       order by 1, 2 for update of e
+       order by 1, 2 limit ${KEPT_TOGETHER} for update of e
      )
      update dirsync.employee e set acknowledged_at = l.at, queried_at = greatest(e.queried_at, l.at)
      from last l where e.enterprise_code = l.enterprise_code and e.userid = l.userid`,
   )
-  return rowCount ?? 0
+  const kept = rowCount ?? 0
+  return kept < KEPT_TOGETHER ? kept : kept + (await keepConfirmations(db))
 }
 
 /** Every employee that these names may mean. */

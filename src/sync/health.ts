@@ -22,7 +22,7 @@ export interface Health extends Figures {
   }[]
   /** Kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
-  /** HR's sources of files, with the age of the latest delivery. */
+  /** HR's sources of files, and for how long runs have read the latest delivery. */
   deliveries: { source: string; age: number }[]
   /** Jobs that a person has paused. */
   pausedSchedules: { job: string; by: string; reason: string; age: number }[]
@@ -221,7 +221,8 @@ const HEALTH = `
     select job, coalesce(paused_by, '') as by, coalesce(pause_reason, '') as reason, ${ageOf('paused_at')} as age
     from dirsync.job_schedule where interval_seconds is not null and paused_at is not null
   ), deliveries as (
-    select d.source, ${ageOf('d.since')} as age
+    -- While no run reads it, it does not age.
+    select d.source, extract(epoch from d.read_at - d.since)::float8 as age
     from (values ('changes')) k (kind) cross join lateral ${RUN_SOURCES} s join dirsync.hr_delivery d on d.source = s.name
   ), failing_jobs as (
     select s.job, '' as source,

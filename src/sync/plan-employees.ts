@@ -262,7 +262,7 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
 export async function planTriggered(
   db: ClientBase,
   source: NamedSource,
-  { changedUserids }: Run,
+  { changedUserids, state }: Run,
   ownEnterprise: string,
   breaker: Breaker,
 ): Promise<CheckedPlan> {
@@ -274,8 +274,9 @@ export async function planTriggered(
   const { fingerprint } = await hr.inspect()
   const last = await lastFullReading(db, source)
   // Through another mapping any row may look different, so that none is sent before all of them have been checked. Nor is one while
-  // HR as a whole looks wrong, which the run before may have found.
-  const isChecked = last?.mapping === fingerprint && (await lastPlanPassed(db, source.name))
+  // HR as a whole looks wrong, which the run before may have found. One that is held itself is read again.
+  const isChecked =
+    last?.mapping === fingerprint && (state === 'held' || (await lastPlanPassed(db, source.name)))
   const mapping = isChecked ? fingerprint : undefined
   // Missing employees are left to a run that reads every row, whatever the reason.
   const found = await traced('read HR', async () =>

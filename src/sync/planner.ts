@@ -113,15 +113,18 @@ export class Planner {
     const log = logger.child({ runId: run.id, kind: run.kind })
     const startedAt = await databaseTime(pool)
     try {
+      // Before the transaction: a new delivery is loaded by this.
+      const isOfEmployees = EMPLOYEE_KINDS.includes(run.kind)
+      const delivery = isOfEmployees ? await this.#readFrom(run)?.hr.delivery() : undefined
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
           await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
           const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
-          if (source && EMPLOYEE_KINDS.includes(run.kind)) {
+          if (source && isOfEmployees) {
             await healHrHalt({ db, logger: log }, source, startedAt)
-            await noteDelivery(db, source.name, await source.hr.delivery())
+            await noteDelivery(db, source.name, delivery)
           }
           return planned
         }),

@@ -302,7 +302,7 @@ export interface CheckedPlan {
    * Of a held run that is decided in parts: how many undecided rows still differ in HR, and how many have another row there than
    * the stored plan.
    */
-  undecided?(held: number): Promise<{ count: number; changed: number }>
+  undecided?(held: number): Promise<{ count: number; changed: number | null }>
 }
 
 /** The figures of a plan whose work has one reason. @param keys of the entities, as people name them */

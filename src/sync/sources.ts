@@ -55,6 +55,7 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
   )
   const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
   await endRunsOfOthers(client, names)
+  await client.query('delete from dirsync.hr_delivery where source <> all ($1)', [names])
   if (sources.length > 0) await letGo(client, sources)
   if (onlyRow(rows).changed === 0) return
   await endCasesOfOthers(client, names)
@@ -102,19 +103,23 @@ export async function assertInForce(
   if (!(await areInForce(db, hr, source))) throw new OutdatedSources()
 }
 
-/** Remembers since when a source's delivery of files is the latest; nothing of a source that has none. */
+/**
+ * Remembers since when a source's delivery of files is the latest; nothing of a source that has none. Files that were copied once
+ * more, with the time at which they were written, are the same.
+ */
 export async function noteDelivery(
   db: ClientBase,
   source: string,
-  delivery: Pick<HrDelivery, 'stamp'> | undefined,
+  delivery: Pick<HrDelivery, 'stamp' | 'files' | 'writtenAt'> | undefined,
 ): Promise<void> {
   if (delivery === undefined) await db.query('delete from dirsync.hr_delivery where source = $1', [source])
   else if (delivery.stamp !== null)
     await db.query(
-      `insert into dirsync.hr_delivery as h (source, stamp) values ($1, $2)
-       on conflict (source) do update set stamp = excluded.stamp, since = now()
-       where h.stamp <> excluded.stamp`,
-      [source, delivery.stamp],
+      `insert into dirsync.hr_delivery as h (source, stamp) values ($1, md5($2))
+       on conflict (source) do update
+       set stamp = excluded.stamp, read_at = now(),
+           since = case when h.stamp = excluded.stamp and h.since <= now() then h.since else now() end`,
+      [source, `${delivery.files} ${delivery.writtenAt?.toISOString()}`],
     )
 }
 

@@ -1,4 +1,4 @@
-import { unlink } from 'node:fs/promises'
+import { chmod, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { WHOLE } from '../../src/hr/sources.ts'
@@ -74,6 +74,10 @@ test('since when a delivery is the latest is known, until another is there, and 
   const known = () => under.store.rows('select source, since from dirsync.hr_delivery')
   const [first] = await known()
   expect(first).toMatchObject({ source: '', since: expect.any(Date) })
+  await under.plan('changes', { source })
+  expect(await known()).toEqual([first])
+  // Nor is one that was only touched by a copy that keeps its time.
+  await chmod(join(hr.folder, 'staff.csv'), 0o640)
   await under.plan('changes', { source })
   expect(await known()).toEqual([first])
   // A broken one is not the latest, and does not count as one.
