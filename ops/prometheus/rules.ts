@@ -59,7 +59,8 @@ function inhibitionsOf(cause: RuleName): string[] {
       .map(alertOf)
     const matcher = targets.length === 1 ? `="${targets}"` : `=~"${targets.join('|')}"`
     return `  - source_matchers: ['alertname="${alertOf(cause)}"'${only ? `, '${only}'` : ''}]
-    target_matchers: ['alertname${matcher}']
+    target_matchers:
+      - 'alertname${matcher}'
     equal: [${['job', ...equal].join(', ')}]
 `
   })
