@@ -251,7 +251,8 @@ describe('a slow sender', () => {
   })
 
   test('a client that keeps asking and never reads an answer loses the connection', async () => {
-    await using receiver = await openReceiver(database, limits)
+    // Long enough for the one who comes after thousands of questions.
+    await using receiver = await openReceiver(database, { ...limits, timeoutMs: 2000 })
     const { socket } = await receiver.open()
     socket.pause()
     const many = 'GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n'.repeat(1000)
