@@ -297,10 +297,10 @@ export const BORDERS: {
   {
     rule: 'files_overdue',
     name: 'a delivery of files to one of several sources, after four days',
-    beyond: { deliveries: [{ source: 'north', age: 60 }] },
-    at: { deliveries: [] },
+    beyond: { deliveries: [{ source: 'north', age: 96 * 3600 + 60 }] },
+    at: { deliveries: [{ source: 'north', age: 96 * 3600 }] },
     found: {
-      ...{ subject: 'north', since: ago(MINUTE), forMs: 96 * HOUR },
+      ...{ subject: 'north', since: ago(96 * HOUR + MINUTE), forMs: 0 },
       facts: { source: 'north' },
     },
   },

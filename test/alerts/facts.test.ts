@@ -574,13 +574,16 @@ test('a delivery of files is found with the time since it is the latest, if its 
   await plant(
     store,
     'hr_delivery',
-    { source: '', stamp: 'a', since: minutesAgo(60) },
-    { source: 'gone', stamp: 'a', since: minutesAgo(90) },
+    { source: '', stamp: 'a', since: minutesAgo(95 * 60) },
+    { source: 'gone', stamp: 'a', since: minutesAgo(97 * 60) },
   )
+  // Until it is overdue nothing is wrong, nor known to be.
+  expect(await found()).toEqual([])
+  await sql(`update dirsync.hr_delivery set since = now() - interval '97 hours'`)
   const [finding, ...others] = await only('files_overdue')
   expect(others).toEqual([])
-  expect(finding).toMatchObject({ subject: '', facts: {}, forMs: 96 * 3_600_000 })
-  expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(60).getTime(), -4)
+  expect(finding).toMatchObject({ subject: '', facts: {}, forMs: 0 })
+  expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(97 * 60).getTime(), -4)
 })
 
 describe('jobs', () => {

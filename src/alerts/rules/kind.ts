@@ -82,7 +82,7 @@ export interface Found {
   forMs?: number
 }
 
-const SECOND_MS = 1000
+export const SECOND_MS = 1000
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 

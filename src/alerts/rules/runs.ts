@@ -11,6 +11,7 @@ import {
   minutes,
   ofSource,
   type RuleDefinition,
+  SECOND_MS,
   sentence,
   sourceFact,
 } from './kind.ts'
@@ -134,18 +135,19 @@ export const RUNS = {
     meaning:
       'Hours without a new delivery of HR’s files before it is an alert. As long as a long weekend by default.',
     figure: { min: 1, max: 8760, default: 96, example: 30 },
-    holdsMs: hours,
-    find: ({ deliveries }, { now }) =>
-      deliveries.map(({ source, age }) => ({
-        subject: source,
-        facts: sourceFact(source),
-        since: ago(age, now),
-      })),
+    // Not by how long it holds: each delivery would be a problem from its first minute on.
+    find: ({ deliveries }, { figure, now }) =>
+      deliveries
+        .filter(({ age }) => age * SECOND_MS > hours(figure))
+        .map(({ source, age }) => ({
+          subject: source,
+          facts: sourceFact(source),
+          since: ago(age, now),
+        })),
     values: (_, facts) => ({ source: facts.has('source') ? facts.text('source') : 'none' }),
     screen: 'runs',
     prometheus: {
       expr: hours => `max by (job, source) (dirsync_hr_delivery_seconds) > ${hours * 3600}`,
-      isTimed: true,
       summary:
         "HR's files{{ with $labels.source }} of {{ . }}{{ end }} have not come for {{ $value | humanizeDuration }}",
       description: 'The latest delivery is still read. Changes in HR since then do not reach the platform.',
