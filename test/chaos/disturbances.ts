@@ -107,6 +107,15 @@ export const DISTURBANCES: readonly Disturbance[] = [
     }),
   ),
   {
+    of: 'postgres',
+    stopsAll: true,
+    name: 'PostgreSQL lost a backend',
+    weight: 10,
+    async happen({ postgres }, dice) {
+      await postgres.killBackend(pids => dice.pick(pids))
+    },
+  },
+  {
     of: 'redis',
     name: 'Redis flushed',
     weight: 5,

@@ -15,6 +15,9 @@ const run = promisify(execFile)
 const STOPS = { fast: 'SIGINT', immediate: 'SIGQUIT', killed: 'SIGKILL' } as const
 export type PostgresStop = keyof typeof STOPS
 
+/** How PostgreSQL names a process that serves a client: user, database, address. */
+const CONNECTION = /^postgres: \S+ \S+ [\d.]+\(/
+
 export class PostgresServer {
   readonly #folder: string
   readonly #embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -45,6 +48,20 @@ export class PostgresServer {
     if (!pid || !isAlive(pid)) return
     process.kill(pid, STOPS[how])
     while (isAlive(pid)) await sleep(50)
+  }
+
+  /** Kills a connection's process, as the kernel does when memory runs out: the server then ends all others and recovers. */
+  async killBackend(pick: (pids: readonly number[]) => number): Promise<void> {
+    const postmaster = Number.parseInt(await readFile(join(this.#folder, 'data/postmaster.pid'), 'utf8'), 10)
+    const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
+    const titles = await Promise.all(
+      children
+        .split(' ')
+        .filter(Boolean)
+        .map(async pid => [pid, await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')] as const),
+    )
+    const clients = titles.filter(([, title]) => CONNECTION.test(title)).map(([pid]) => Number(pid))
+    process.kill(pick(clients), 'SIGKILL')
   }
 
   /** Starts it again, if it does not run. After a kill, its children take a moment to end. */
