@@ -5,7 +5,8 @@ import { programTags } from './test/helpers/programs.ts'
 /**
  * Tests that one does not wait for: whole deployments whose processes are killed, lose their databases or are looked at from
  * outside; examples, packages and pictures of the repository; walks through the console by a browser; what waits for cut-offs;
- * those that start many processes, or many engines that read HR's files; what every kind of HR server must do.
+ * those that start many processes, or many engines that read HR's files or mappings; what every kind of HR server must do;
+ * what asks each page, field, or figure the same in turn.
  */
 const LONG = [
   'test/hostile/{canaries,event-streams,money-canaries,slow-callers}.test.ts',
@@ -14,6 +15,8 @@ const LONG = [
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,queue/topologies,sync/account-probe,sync/plan-beside-workers}.test.ts',
   'test/{cli/account,cli/doctor,cli/hr-check,cli/hr-init,cli/runs,sync/dry-run,sync/passed-plan,sync/interrupted-upgrade,sync/fail-over}.test.ts',
   'test/hr/{{files,mysql,postgres}/contract,files/deliveries,postgres/attacks}.test.ts',
+  'test/{alerts/healthy,console/access,console/client,console/hostile,console/reads,doctor/console}.test.ts',
+  'test/sync/{deliveries,field-blocks,fields,mapping,restored}.test.ts',
 ]
 
 /**
