@@ -7,7 +7,8 @@ import { type RunProgress, runProgress } from '../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../sync/time-left.ts'
 import type { Said } from '../texts/message.ts'
 import { named, say } from './language.ts'
-import { pad, shortTimeLeft, timeLeftText } from './output.ts'
+import { pad } from './output.ts'
+import { figuredTimeLeft, shortTimeLeft } from './time-left.ts'
 
 const POLL_MS = 100
 /** How often to estimate the remaining time. */
@@ -152,7 +153,7 @@ function lines(label: string): Progress {
       const tenth = total === 0 ? 10 : Math.floor((10 * done) / total)
       if (tenth === shown) return
       shown = tenth
-      const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
+      const ends = timeLeft && state === 'running' ? `  ${figuredTimeLeft(timeLeft)}` : ''
       io().stderr.write(`  ${pad(label, 12)} ${done}/${total}${ends}\n`)
     },
     end() {},
