@@ -324,18 +324,6 @@ function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
   }
 }
 
-/**
- * Colours the state of a run or a dead letter, by what it asks of a person.
- * @param text its name
- */
-export function coloured(state: string, text = state): string {
-  if (/^(done|in_sync|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
-  if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(text)
-  if (/^(held|warn|snoozed|blocked|awaiting_activation|retry_scheduled|partly_updated)$/.test(state))
-    return colours.yellow(text)
-  return text
-}
-
 /** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
   return said(texts.duration(ms))
