@@ -5,7 +5,7 @@ import { JOB_OPERATIONS } from '../queue/job.ts'
 import { type Figures, SHOWN_EMPLOYEE_STATUSES } from '../sync/figures.ts'
 import { type Health, readHealth } from '../sync/health.ts'
 import { ROLES } from '../sync/process.ts'
-import type { RunState } from '../sync/run.ts'
+import { RUN_STATES } from '../sync/run.ts'
 
 /**
  * The state of the whole deployment, read from PostgreSQL at each scrape, so it is the same in every process. Without
@@ -62,25 +62,6 @@ type AddMetric = <Label extends string>(
   samples: [labels: Record<Label, string>, value: number][],
 ) => void
 
-/** Exposed even at zero, so that an alert can tell "none" from "not measured". */
-const RUN_STATES = keys<RunState>({
-  requested: 1,
-  planning: 1,
-  held: 1,
-  running: 1,
-  done: 1,
-  failed: 1,
-  source_suspect: 1,
-  rejected: 1,
-  superseded: 1,
-  cancelled: 1,
-})
-
-/** The names of a union; the compiler demands that none is missing. */
-function keys<Name extends string>(names: Record<Name, 1>): Name[] {
-  return Object.keys(names) as Name[]
-}
-
 /** Adds the name of the source to the labels if HR has several. */
 function ofSource(labels: Record<string, string>, source: string): Record<string, string> {
   return source === '' ? labels : { ...labels, source }
@@ -117,6 +98,7 @@ function addFigures(add: AddMetric, figures: Figures): void {
     'dirsync_runs',
     'Runs of the last 180 days, by state.',
     ['state'],
+    // Even at zero, so that an alert can tell "none" from "not measured".
     RUN_STATES.map(state => [{ state }, countOf(figures.runs, row => row.state === state)]),
   )
   const ended = (of: (row: Figures['endedRuns'][number]) => number) =>

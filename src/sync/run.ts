@@ -2,8 +2,30 @@ import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
 import { endLostRetries } from './cases.ts'
-import { MIRRORS, type Mirror } from './mirror-kind.ts'
+import { MIRRORS } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
+
+/** Every state of a run, in the order of its life. */
+export const RUN_STATES = [
+  'requested',
+  'planning',
+  'held',
+  'running',
+  'done',
+  'failed',
+  'source_suspect',
+  'rejected',
+  'superseded',
+  'cancelled',
+] as const
+export type RunState = (typeof RUN_STATES)[number]
+
+const UNDER_WAY: ReadonlySet<string> = new Set<RunState>(['requested', 'planning', 'running'])
+
+/** Whether a run goes on by itself: it has neither ended nor waits for a decision. */
+export function isUnderWay(state: string): boolean {
+  return UNDER_WAY.has(state)
+}
 
 /**
  * A run is one pass over everything or over named entities. It is requested, planned, perhaps held until a person decides, and
@@ -55,13 +77,19 @@ export const RUN_TRANSITIONS = [
     to: 'failed',
     by: 'forget',
   },
-] as const
-
-export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
+] as const satisfies readonly {
+  from: readonly (RunState | 'new')[]
+  event: string
+  to: RunState
+  by: string
+}[]
 
 /** Runs that the planner turns into work for the queue. */
-type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
-export type RunKind = PlannedKind | Mirror
+const PLANNED_KINDS = ['changes', 'full', 'employees', 'departments', 'openids', 'retry'] as const
+
+/** Every kind of run, in the order of choice. */
+export const RUN_KINDS = [...PLANNED_KINDS, ...MIRRORS] as const
+export type RunKind = (typeof RUN_KINDS)[number]
 
 /** One row of `dirsync.sync_run`. The content of its column `keys` has a name of its own for each kind. */
 export interface Run {
@@ -96,7 +124,7 @@ export interface Run {
 }
 
 /** A run for the planner. */
-export type PlannableRun = Run & { kind: PlannedKind }
+export type PlannableRun = Run & { kind: (typeof PLANNED_KINDS)[number] }
 
 /** A plan in figures. */
 export interface PlanSummary {
