@@ -4,6 +4,7 @@ import type { Config, Environment } from '../../config.ts'
 import { type Examination, latestExamination } from '../../doctor/examination.ts'
 import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { HAS_MAPPING } from '../../sync/claim.ts'
 import type { Asker } from '../../sync/commands.ts'
 import { isUnderWay } from '../../sync/run.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -300,7 +301,7 @@ async function readFacts({
       name: 'console setup',
       text: `
         select greatest((select planned_at from dirsync.sync_run
-                         where mapping is not null and state in ('running', 'done')
+                         where ${HAS_MAPPING}
                          order by id desc limit 1),
                         (select max(planned_at) from dirsync.sync_run
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
