@@ -163,7 +163,7 @@ async function scheduled(
     const claims: number[] = []
     for (let i = 0; i < ROUNDS; i += 1) {
       const id = await requestRun(pool, 'changes', ['e1'], 'bench')
-      claims.push(...(await times(() => transaction(pool, claimRun), 1)))
+      claims.push(...(await times(() => transaction(pool, client => claimRun(client, '')), 1)))
       await pool.query(`update dirsync.sync_run set state = 'done', finished_at = now() where id = $1`, [id])
     }
     const limits = { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 }

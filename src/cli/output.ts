@@ -136,9 +136,9 @@ export function printText(text: string, indent = 2, paint = (line: string) => li
 }
 
 /** Prints a remedy, after an arrow. */
-export function printArrow(text: string, indent = 2): void {
-  const lines = wrap(plain(text), terminalWidth() - indent - 2)
-  for (const [i, line] of lines.entries()) print(`${' '.repeat(indent)}${i === 0 ? '→' : ' '} ${line}`)
+export function printArrow(text: string): void {
+  for (const [i, line] of wrap(plain(text), terminalWidth() - 4).entries())
+    print(`  ${i === 0 ? '→' : ' '} ${line}`)
 }
 
 /** `12,345` */

@@ -266,7 +266,7 @@ export async function planningMs(db: Pool, id: number): Promise<number> {
  * The oldest waiting run of a source, approved ones first; now `planning`. Else a held one for which HR is to be checked again.
  * Null when there is neither. Mirrors plan their own.
  */
-export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRun | null> {
+export async function claimRun(db: ClientBase, source: string): Promise<PlannableRun | null> {
   const { rows } = await db.query<PlannableRun>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
      where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1) and hr_source = $2
@@ -285,7 +285,7 @@ export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRu
 }
 
 /** Gives back runs of a source whose planner died. Only for the holder of the planning lock. */
-export async function reclaimOrphanedRuns(db: ClientBase | Pool, source = ''): Promise<number> {
+export async function reclaimOrphanedRuns(db: ClientBase | Pool, source: string): Promise<number> {
   const { rowCount } = await db.query(
     `update dirsync.sync_run set state = 'requested'
      where state = 'planning' and finished_at is null and hr_source = $1`,

@@ -125,8 +125,8 @@ describe('the functions make the transitions of the table', () => {
   const DRIVEN: [by: string, run: Record<string, unknown>, act: Act][] = [
     ['requestRun', { state: 'done' }, () => requestRun(store.pool, 'changes', [], 'test')],
     ['beginRun', { state: 'held' }, run => inTransaction(db => beginRun(db, run))],
-    ['claimRun', { state: 'requested' }, () => inTransaction(claimRun)],
-    ['reclaimOrphanedRuns', { state: 'planning' }, () => inTransaction(reclaimOrphanedRuns)],
+    ['claimRun', { state: 'requested' }, () => inTransaction(db => claimRun(db, ''))],
+    ['reclaimOrphanedRuns', { state: 'planning' }, () => reclaimOrphanedRuns(store.pool, '')],
     ['recordPlan', { state: 'planning' }, record('running')],
     ['recordPlan', { state: 'planning' }, record('held')],
     ['recordPlan', { state: 'planning' }, record('source_suspect')],
