@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { readOverview } from '../src/console/overview/read.ts'
-import { HrSources } from '../src/hr/sources.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { claim } from '../src/sync/claim.ts'
@@ -14,14 +13,13 @@ import { Feeder } from '../src/sync/feeder.ts'
 import { foldTally, readPace } from '../src/sync/figures.ts'
 import { readHealth } from '../src/sync/health.ts'
 import { finished, type Settlement, unsent } from '../src/sync/outcome.ts'
-import { Planner } from '../src/sync/planner.ts'
 import { claimRun, finishRuns, requestRun } from '../src/sync/run.ts'
 import { settle } from '../src/sync/settlement.ts'
 import { runTimeLeft, timesLeft } from '../src/sync/time-left.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import type { Figure, Goal, RunBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL } from './people.ts'
-import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
+import { benchPlanner, fillDatabase, openHr } from './planned-database.ts'
 import { type Deployment, serviceEnvironment, startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
@@ -163,19 +161,10 @@ async function scheduled(
     const claims: number[] = []
     for (let i = 0; i < ROUNDS; i += 1) {
       const id = await requestRun(pool, 'changes', ['e1'], 'bench')
-      claims.push(...(await times(() => transaction(pool, claimRun), 1)))
+      claims.push(...(await times(() => transaction(pool, client => claimRun(client, '')), 1)))
       await pool.query(`update dirsync.sync_run set state = 'done', finished_at = now() where id = $1`, [id])
     }
-    const limits = { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 }
-    const planner = new Planner({
-      pool,
-      hr: HrSources.one(hr),
-      source: '',
-      logger,
-      sellerAppids: [],
-      ownEnterprise: '',
-      limits,
-    })
+    const planner = benchPlanner(pool, hr, logger)
     const triggered: number[] = []
     for (let i = 0; i <= ROUNDS; i += 1) {
       const userid = useridOf(employees - i * 7)

@@ -11,7 +11,7 @@ import { type CallReport, PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { JobProcessor } from '../src/sync/job-processor.ts'
-import { keysInHand } from '../src/sync/job-size.ts'
+import { JOBS_AT_A_TIME, keysInHand } from '../src/sync/job-size.ts'
 import { answerParent, NO_LIMIT } from './child.ts'
 import { openHr } from './planned-database.ts'
 import type { WorkTask } from './worker.ts'
@@ -58,7 +58,10 @@ answerParent<WorkTask, number>(async task => {
     },
   })
   processor.setRoom(keysInHand(concurrency, NO_LIMIT))
-  const worker = queue.work((job, signal) => processor.process(job, signal), { concurrency: 4, logger })
+  const worker = queue.work((job, signal) => processor.process(job, signal), {
+    concurrency: JOBS_AT_A_TIME,
+    logger,
+  })
   await finished
   const seconds = (performance.now() - startedAt) / 1000
   await worker.close(5000)

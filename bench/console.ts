@@ -5,8 +5,8 @@ import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { Agent, request } from 'undici'
 import { createPool } from '../src/lib/database.ts'
-import { startFarAway } from '../test/helpers/far-away.ts'
 import { freePort } from '../test/helpers/free-port.ts'
+import { startLink } from '../test/helpers/link.ts'
 
 import type { Figure, RunBenchmark } from './figure.ts'
 import { fillDatabase } from './planned-database.ts'
@@ -102,7 +102,8 @@ async function measured(
   const platform = await workshop.emulator({ employees: [], departments: [] })
   const deployment: Deployment = { databaseUrl, redisUrl: null, platform, ratePerSecond: 10 }
   const port = await freePort()
-  await using hr = await startFarAway(databaseUrl, HR_MS / 2)
+  await using hr = await startLink(databaseUrl)
+  hr.delay(HR_MS / 2)
   try {
     const { held, employee } = await fillTables(pool, size.cases)
     const service = await startService(workshop.folder, deployment, ['console'], {

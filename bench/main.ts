@@ -24,7 +24,7 @@ import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planFilesMemory, planFilesRows } from './plan-files.ts'
 import { planFirst } from './plan-first.ts'
-import { planMemory } from './plan-memory.ts'
+import { planPostgresMemory } from './plan-memory.ts'
 import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
@@ -164,7 +164,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   }
   return [
     planRows(() => database(options.employees), options.employees, logger),
-    planMemory(database, options.employees, workshop.folder, logger),
+    planPostgresMemory(database, options.employees, workshop.folder, logger),
     planFirst(workshop, options.employees, logger),
     hrCheckSeconds(() => database(options.employees), options.employees, workshop.folder, logger),
     hrCheckMemory(database, 2 * options.employees, workshop.folder),

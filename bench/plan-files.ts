@@ -3,16 +3,12 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { Logger } from 'pino'
 import { createPool } from '../src/lib/database.ts'
-import { askChild } from './child.ts'
 import type { Benchmark, PairBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL, writePeopleCsv } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
-import type { Planned } from './plan-first.ts'
-import type { PlanTask } from './plan-memory.ts'
+import { planMemory } from './plan-memory.ts'
 import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
-
-const FEW = 10_000
 
 /** The mapping of the sample HR table, for a file. */
 const FILES_EMPLOYEES_SQL = EMPLOYEES_SQL.replace('hr.employee', 'employee')
@@ -58,30 +54,14 @@ export function planFilesRows(workshop: Workshop, employees: number, logger: Log
 
 /** Like `plan-memory`, with HR in CSV. */
 export function planFilesMemory(workshop: Workshop, employees: number, logger: Logger): PairBenchmark {
-  return {
-    name: 'plan-files-memory',
-    unit: 'MB',
-    measures: `peak resident memory of a process that reads in and plans ${employees.toLocaleString('en')} rows of HR in a CSV file, 1 % of them changed`,
-    against: `the same of a process that plans ${FEW.toLocaleString('en')}`,
-    goal: { atMost: 1.5 },
-    async prepare() {
-      const [many, few] = [await prepared(workshop, employees, logger), await prepared(workshop, FEW, logger)]
-      const peak = async ({ folder, hr, url }: FilesPlace, count: number) => {
-        const changed = await deliver(folder, count)
-        const task = { url, hr, sql: FILES_EMPLOYEES_SQL, employees: count, changed }
-        const { megabytes } = await askChild<PlanTask, Planned>(workshop.folder, 'child-plan.ts', task)
-        const pool = createPool(url, { max: 2, name: 'bench', logger })
-        await acknowledgePlanned(pool)
-        await pool.end()
-        return megabytes
-      }
-      return {
-        ours: () => peak(many, employees),
-        baseline: () => peak(few, FEW),
-        close: async () => {},
-      }
+  return planMemory({
+    ...{ name: 'plan-files-memory', employees, runFolder: workshop.folder, logger },
+    does: rows => `reads in and plans ${rows} rows of HR in a CSV file`,
+    async prepare(count) {
+      const { folder, ...place } = await prepared(workshop, count, logger)
+      return { ...place, sql: FILES_EMPLOYEES_SQL, change: () => deliver(folder, count) }
     },
-  }
+  })
 }
 
 const places = new Map<number, Promise<FilesPlace>>()

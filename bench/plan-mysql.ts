@@ -4,16 +4,12 @@ import { createConnection as createPlainConnection } from 'mysql2'
 import { type Connection, createConnection } from 'mysql2/promise'
 import type { Logger } from 'pino'
 import { createPool } from '../src/lib/database.ts'
-import { askChild } from './child.ts'
 import type { Benchmark, PairBenchmark } from './figure.ts'
 import { createMysqlPeople, MYSQL_EMPLOYEES_SQL } from './people.ts'
 import { acknowledgePlanned, planChanges } from './plan.ts'
-import type { Planned } from './plan-first.ts'
-import type { PlanTask } from './plan-memory.ts'
+import { planMemory } from './plan-memory.ts'
 import { knowEveryone, openHr } from './planned-database.ts'
 import type { Workshop } from './workshop.ts'
-
-const FEW = 10_000
 
 /** HR in a MariaDB, and a database of dirsync that knows all its employees. */
 export interface MysqlPlace {
@@ -55,32 +51,23 @@ export function planMysqlRows(workshop: Workshop, employees: number, logger: Log
 
 /** Like `plan-memory`, with HR in a MariaDB. */
 export function planMysqlMemory(workshop: Workshop, employees: number, logger: Logger): PairBenchmark {
-  return {
-    name: 'plan-mysql-memory',
-    unit: 'MB',
-    measures: `peak resident memory of a process that plans ${employees.toLocaleString('en')} rows of HR in a MariaDB, 1 % of them changed`,
-    against: `the same of a process that plans ${FEW.toLocaleString('en')}`,
-    goal: { atMost: 1.5 },
-    async prepare() {
-      const [many, few] = [await prepared(workshop, employees, logger), await prepared(workshop, FEW, logger)]
-      const peak = async ({ hr, url }: MysqlPlace, count: number) => {
-        const admin = await createConnection(hr)
-        const changed = await changeOnePercent(admin)
-        await admin.end()
-        const task = { url, hr, sql: MYSQL_EMPLOYEES_SQL, employees: count, changed }
-        const { megabytes } = await askChild<PlanTask, Planned>(workshop.folder, 'child-plan.ts', task)
-        const pool = createPool(url, { max: 2, name: 'bench', logger })
-        await acknowledgePlanned(pool)
-        await pool.end()
-        return megabytes
-      }
+  return planMemory({
+    ...{ name: 'plan-mysql-memory', employees, runFolder: workshop.folder, logger },
+    does: rows => `plans ${rows} rows of HR in a MariaDB`,
+    async prepare(count) {
+      const place = await prepared(workshop, count, logger)
       return {
-        ours: () => peak(many, employees),
-        baseline: () => peak(few, FEW),
-        close: async () => {},
+        ...place,
+        sql: MYSQL_EMPLOYEES_SQL,
+        async change() {
+          const admin = await createConnection(place.hr)
+          const changed = await changeOnePercent(admin)
+          await admin.end()
+          return changed
+        },
       }
     },
-  }
+  })
 }
 
 const places = new Map<number, Promise<MysqlPlace>>()

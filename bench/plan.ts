@@ -1,10 +1,8 @@
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { HrSource } from '../src/hr/source.ts'
-import { HrSources } from '../src/hr/sources.ts'
-import { Planner } from '../src/sync/planner.ts'
 import { requestRun } from '../src/sync/run.ts'
-import { LIMITS } from './planned-database.ts'
+import { benchPlanner } from './planned-database.ts'
 
 /**
  * Changes one HR row in a hundred.
@@ -28,15 +26,7 @@ export async function planChanges(
   expected: { employees: number; changed: number },
   logger: Logger,
 ): Promise<{ seconds: number }> {
-  const planner = new Planner({
-    pool: db,
-    hr: HrSources.one(hr),
-    source: '',
-    logger,
-    sellerAppids: [],
-    ownEnterprise: '',
-    limits: { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 },
-  })
+  const planner = benchPlanner(db, hr, logger)
   const runId = await requestRun(db, 'changes', [], 'bench')
   const startedAt = performance.now()
   await planner.planNext(new AbortController().signal)

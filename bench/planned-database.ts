@@ -4,10 +4,12 @@ import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
 import { FILES_DEFAULTS } from '../src/hr/files/settings.ts'
 import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
-import { COPY_MS, createPool, transaction } from '../src/lib/database.ts'
+import { HrSources } from '../src/hr/sources.ts'
+import { COPY_MS, createPool, type Pool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { planEmployees } from '../src/sync/plan-employees.ts'
 import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
+import { Planner } from '../src/sync/planner.ts'
 import { createPeople, EMPLOYEES_SQL } from './people.ts'
 
 /** No run is ever held, and every plan reads every row. */
@@ -16,6 +18,19 @@ export const LIMITS = {
   breaker: { count: Number.MAX_SAFE_INTEGER, percent: 100 },
   maxLeavers: 50,
   readAllEveryMs: 0,
+}
+
+/** A planner for all of HR, of which nothing is held and no department waits to go. */
+export function benchPlanner(pool: Pool, hr: HrSource, logger: Logger): Planner {
+  return new Planner({
+    pool,
+    hr: HrSources.one(hr),
+    source: '',
+    logger,
+    sellerAppids: [],
+    ownEnterprise: '',
+    limits: { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 },
+  })
 }
 
 /** The sample HR table as dirsync reads it, by its mapping or another one. */

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { HrSources } from '../src/hr/sources.ts'
 import { createPool, type Pool } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { Feeder } from '../src/sync/feeder.ts'
-import { Planner } from '../src/sync/planner.ts'
 import { heartbeat } from '../src/sync/process.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import { askChild, NO_LIMIT } from './child.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import type { Benchmark } from './figure.ts'
-import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
+import { benchPlanner, fillDatabase, openHr } from './planned-database.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'
 
 const CONCURRENCY = 32
@@ -115,16 +113,7 @@ async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
     await queue.obliterate()
     const { rows } = await pool.query(`insert into dirsync.sync_run (kind) values ('full') returning id`)
     await reportPace(pool, NO_LIMIT)
-    const departments = { count: 0, percent: 0 }
-    const planner = new Planner({
-      pool,
-      hr: HrSources.one(hr),
-      source: '',
-      logger,
-      sellerAppids: [],
-      ownEnterprise: '',
-      limits: { ...LIMITS, departments, departmentGraceMs: 0 },
-    })
+    const planner = benchPlanner(pool, hr, logger)
     await planner.planNext(new AbortController().signal)
     const feeder = new Feeder({ pool, queue, highWater: Number.MAX_SAFE_INTEGER, logger })
     let fed = 0

@@ -29,7 +29,7 @@ import { Feeder } from './sync/feeder.ts'
 import { probeAccount } from './sync/halts.ts'
 import { HrPoller } from './sync/hr-poller.ts'
 import { JobProcessor } from './sync/job-processor.ts'
-import { keysInHand } from './sync/job-size.ts'
+import { JOBS_AT_A_TIME, keysInHand } from './sync/job-size.ts'
 import { Planner } from './sync/planner.ts'
 import {
   deregister,
@@ -301,8 +301,6 @@ async function startNotifications({ config, logger }: Core, web: Console | null,
   return receiver
 }
 
-/** Jobs that a worker takes over at a time: while some are locked and claimed, the next ones come. */
-const JOBS_AT_A_TIME = 4
 /** How often the worker adjusts what it has in hand to what the pacer allows. */
 const FOLLOW_PACER_MS = 500
 /** How long running jobs may take to end by themselves. */

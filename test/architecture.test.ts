@@ -118,8 +118,8 @@ const SAME_IDEA: { files: RegExp; names?: string[] }[] = [
   { files: /^src\/texts\/(?:en|zh-CN)\/|^src\/console\/\w+\/routes\.ts$/ },
   // What a terminal and a page draw, each in its own way.
   {
-    files: /^src\/(?:cli\/output|console\/ui\/parts|console\/runs\/words|lib\/time-text)\.ts$/,
-    names: ['Column', 'table', 'figure', 'duration', 'longTime', 'shortTime', 'timeLeftText'],
+    files: /^src\/(?:cli\/output|console\/ui\/parts|lib\/time-text)\.ts$/,
+    names: ['Column', 'table', 'figure', 'duration', 'longTime', 'shortTime'],
   },
 ]
 

@@ -13,7 +13,7 @@ import { openContext, openStores } from './context.ts'
 import { act, see, seeList } from './definition.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { say, speak } from './language.ts'
-import { coloured, examples, print, printJson, printText } from './output.ts'
+import { colours, examples, print, printJson, printText } from './output.ts'
 
 const ruleOf = oneOf('rule', RULE_NAMES)
 
@@ -213,7 +213,7 @@ async function noteAnswers(answers: TestAnswer[]): Promise<void> {
 function printAnswers(answers: TestAnswer[]): void {
   for (const { channel, accepted, answer } of answers) {
     const verdict = say(accepted ? 'alerts.test.sent' : 'alerts.test.failed', { channel })
-    print(coloured(accepted ? 'ok' : 'failed', verdict))
+    print(accepted ? colours.green(verdict) : colours.red(verdict))
     printText(answer)
   }
 }

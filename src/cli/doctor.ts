@@ -7,7 +7,7 @@ import { createLogger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
 import { FailedError, saidOf } from './failure.ts'
 import { said, say, shellLanguage, speak } from './language.ts'
-import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
+import { colours, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
 /** `dirsync doctor`: every check, one line each. */
@@ -69,7 +69,7 @@ async function examineAll(): Promise<{ findings: CheckResult[]; language: Langua
   return { findings, language: checked.language }
 }
 
-const LABELS = { ok: 'ok', warning: 'warn', failed: 'FAIL' }
+const COLOURS = { ok: colours.green, warning: colours.yellow, failed: colours.red }
 
 function printFindings(findings: CheckResult[]): void {
   const width = Math.max(...findings.map(({ check }) => check.length))
@@ -79,7 +79,7 @@ function printFindings(findings: CheckResult[]): void {
     const label = say(`shell.doctor.${status}`)
     const remedies = wrap(plain(said(remedy)), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
     const [first = '', ...rest] = wrap(plain(said(what)), room)
-    print(`${coloured(LABELS[status], pad(label, 4))}  ${pad(check, width)}  ${first}`)
+    print(`${COLOURS[status](pad(label, 4))}  ${pad(check, width)}  ${first}`)
     print(...[...rest, ...remedies].map(line => indent + line))
   }
 }

@@ -5,7 +5,7 @@ import type { Pool } from '../lib/database.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
-import { heldRuns, type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
+import { heldRuns, isUnderWay, type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
 import { sourcesFor } from '../sync/sources.ts'
 import { inWords, type Said } from '../texts/message.ts'
@@ -24,7 +24,7 @@ import {
   widthOf,
   words,
 } from './output.ts'
-import { followRun, isHrAway, isUnfinished } from './progress.ts'
+import { followRun, isHrAway } from './progress.ts'
 
 /** How often to check whether HR may be read again, for rows that changed after they were planned. */
 const EARLY_MS = 100
@@ -77,7 +77,7 @@ export async function firstSync(options: {
       !messages.some(told => isDeepStrictEqual(told.message, message) && told.source === source)
     )
       messages.push({ run: id, state: end.state, source, message, remedy: end.remedy })
-    isHalted ||= isUnfinished(end.state)
+    isHalted ||= isUnderWay(end.state)
     return end.state === 'done'
   }
 

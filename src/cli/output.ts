@@ -3,9 +3,7 @@ import { Problem, problemOf } from '../console/problem.ts'
 import { codeOf } from '../lib/failure.ts'
 import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
-import type { TimeLeft } from '../sync/time-left.ts'
 import { inLanguage, inWordsForPrograms } from '../texts/failures.ts'
-import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { FailedError, type FailureDocument, linesOf, ShellError, UsageError } from './failure.ts'
 import { type Names, named, said, say } from './language.ts'
@@ -138,9 +136,9 @@ export function printText(text: string, indent = 2, paint = (line: string) => li
 }
 
 /** Prints a remedy, after an arrow. */
-export function printArrow(text: string, indent = 2): void {
-  const lines = wrap(plain(text), terminalWidth() - indent - 2)
-  for (const [i, line] of lines.entries()) print(`${' '.repeat(indent)}${i === 0 ? '→' : ' '} ${line}`)
+export function printArrow(text: string): void {
+  for (const [i, line] of wrap(plain(text), terminalWidth() - 4).entries())
+    print(`  ${i === 0 ? '→' : ' '} ${line}`)
 }
 
 /** `12,345` */
@@ -326,59 +324,7 @@ function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
   }
 }
 
-/**
- * Colours the state of a run or a dead letter, by what it asks of a person.
- * @param text its name
- */
-export function coloured(state: string, text = state): string {
-  if (/^(done|in_sync|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
-  if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(text)
-  if (/^(held|warn|snoozed|blocked|awaiting_activation|retry_scheduled|partly_updated)$/.test(state))
-    return colours.yellow(text)
-  return text
-}
-
 /** A duration: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
   return said(texts.duration(ms))
-}
-
-/** How long a run will still take: `about 12 min left`. */
-export function shortTimeLeft({ state, seconds, paused_ms, later }: TimeLeft): string {
-  if (seconds !== null)
-    return say('shell.about_left', {
-      time:
-        seconds < 10
-          ? said(message('said.seconds', { figure: Math.ceil(seconds) }))
-          : duration(seconds * 1000),
-    })
-  if (paused_ms !== null) return say('shell.paused_for', { time: duration(paused_ms) })
-  if (state === 'no_worker') return say('shell.no_worker_runs')
-  if (state === 'halted') return say('shell.left_halted')
-  return state === 'waiting_for_retries'
-    ? say('shell.waiting_retries', { count: later })
-    : say('shell.rate_unknown')
-}
-
-/** The same with its figures: `about 12 min left (14,230 calls at 19.6/s)`. */
-export function timeLeftText(left: TimeLeft): string {
-  if (left.state === 'waiting_for_retries') return shortTimeLeft(left)
-  const parts = [
-    say('shell.calls', { count: left.calls }),
-    left.ahead > 0 ? say('shell.go_first', { count: left.ahead }) : '',
-    left.later > 0 ? say('shell.retried_later', { count: left.later }) : '',
-  ].filter(Boolean)
-  const { calls_per_second } = left
-  const rate = calls_per_second === null ? '' : say('shell.at_rate', { rate: perSecond(calls_per_second) })
-  return say('shell.with_figures', {
-    left: shortTimeLeft(left),
-    figures: parts.join(say('shell.comma')) + rate,
-  })
-}
-
-/** `19.6/s` */
-export function perSecond(rate: number): string {
-  return say('shell.per_second', {
-    rate: rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 }),
-  })
 }

@@ -3,11 +3,12 @@ import { SingleBar } from 'cli-progress'
 import type { Pool } from '../lib/database.ts'
 import { io } from '../lib/io.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
-import { type RunProgress, runProgress } from '../sync/run.ts'
+import { isUnderWay, type RunProgress, runProgress } from '../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../sync/time-left.ts'
 import type { Said } from '../texts/message.ts'
 import { named, say } from './language.ts'
-import { pad, shortTimeLeft, timeLeftText } from './output.ts'
+import { pad } from './output.ts'
+import { figuredTimeLeft, shortTimeLeft } from './time-left.ts'
 
 const POLL_MS = 100
 /** How often to estimate the remaining time. */
@@ -21,11 +22,6 @@ const AWAY_MS = 60_000
 export interface RunEnd extends RunProgress {
   /** What to do about what its message says, where a halt of everything stopped it. */
   remedy?: Said
-}
-
-/** Whether a run is still waiting or under way. */
-export function isUnfinished(state: RunProgress['state']): boolean {
-  return state === 'requested' || state === 'planning' || state === 'running'
 }
 
 /** Whether a source of HR does not answer. Runs still end, but leave undone what needs that source. */
@@ -83,7 +79,7 @@ export async function followRun(options: {
       lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
       if (!now.cancelled) progress.show(now, now.left > 0 ? left : null)
-      if (!isUnfinished(now.state)) return now
+      if (!isUnderWay(now.state)) return now
       // Known before the halts are read: a halt that is still there then has outlived its try.
       const isTried = isAccountTried
       const everything = (await readHalts(pool).catch(() => [])).find(
@@ -152,7 +148,7 @@ function lines(label: string): Progress {
       const tenth = total === 0 ? 10 : Math.floor((10 * done) / total)
       if (tenth === shown) return
       shown = tenth
-      const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
+      const ends = timeLeft && state === 'running' ? `  ${figuredTimeLeft(timeLeft)}` : ''
       io().stderr.write(`  ${pad(label, 12)} ${done}/${total}${ends}\n`)
     },
     end() {},

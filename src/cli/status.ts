@@ -26,8 +26,9 @@ import { type CommandContext, openContext } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { sentenceOf } from './failure.ts'
 import { named, say } from './language.ts'
-import { examples, printFrame, printJson, shortTime, timeLeftText } from './output.ts'
+import { examples, printFrame, printJson, shortTime } from './output.ts'
 import { printScreen } from './shown.ts'
+import { figuredTimeLeft } from './time-left.ts'
 
 /** The state of the queue, or why it does not answer. */
 type QueueStatus =
@@ -123,7 +124,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
         blocks: [
           latestRunTable(ask, result),
           ...found.left.map(run => ({
-            text: say('shell.run_left', { run: String(run.run), left: timeLeftText(run) }),
+            text: say('shell.run_left', { run: String(run.run), left: figuredTimeLeft(run) }),
           })),
         ],
       },

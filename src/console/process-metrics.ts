@@ -3,6 +3,7 @@ import type { Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import type { CallReport } from '../platform/caller.ts'
 import type { OnSettled } from '../sync/job-processor.ts'
+import type { Metric } from './database-metrics.ts'
 
 /** Seconds. A call ends within its timeout of 10 s. */
 const CALL_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -13,6 +14,67 @@ const CHANGE_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_
 /** A job waits for the pacer before each of its calls. */
 const JOB_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
+/** Figures of one process. docs/monitoring.md lists them, generated from here. */
+export const PROCESS_METRICS = {
+  dirsync_platform_calls_total: {
+    help: 'Calls of this process to the platform, by operation and code: 0 is success, otherwise the code of the platform or the kind of failure.',
+    labels: ['operation', 'code'],
+  },
+  dirsync_platform_calls_rate_limited_total: {
+    help: 'Calls of this process that the platform rejected because there were too many, by operation.',
+    labels: ['operation'],
+  },
+  dirsync_platform_call_duration_seconds: {
+    help: 'How long the calls of this process to the platform took, without the time they waited for the pacer.',
+    labels: ['operation'],
+    buckets: CALL_BUCKETS,
+  },
+  dirsync_platform_call_wait_seconds: {
+    help: 'How long the calls of this process waited for the pacer before they were sent.',
+    labels: ['operation'],
+    buckets: WAIT_BUCKETS,
+  },
+  dirsync_pacer_permitted_calls_per_second: {
+    help: 'Calls per second that the pacer permits, for all processes together; 0 while an unknown limit is not yet learnt.',
+    labels: [],
+  },
+  dirsync_pacer_learnt: { help: '1 when the permitted rate was learnt, 0 when it was set.', labels: [] },
+  dirsync_pacer_ceiling_calls_per_second: {
+    help: 'The rate at which the platform last rejected calls; absent when none is known.',
+    labels: [],
+  },
+  dirsync_pacer_waiting_calls: { help: 'Calls of this process that wait for the pacer.', labels: [] },
+  dirsync_pacer_pause_seconds: {
+    help: 'Remaining time of a pause that the platform asked for, as this process knows it.',
+    labels: [],
+  },
+  dirsync_jobs_total: {
+    help: 'Jobs that this process carried out, by operation and outcome.',
+    labels: ['operation', 'outcome'],
+  },
+  dirsync_job_duration_seconds: {
+    help: 'How long the jobs of this process took, with the time they waited for the pacer.',
+    labels: ['operation'],
+    buckets: JOB_BUCKETS,
+  },
+  dirsync_notifications_total: {
+    help: 'Refund notifications that this process received, by outcome: stored, repeated, or why it refused them.',
+    labels: ['outcome'],
+  },
+  dirsync_change_seconds: {
+    help: 'Time from the moment at which dirsync found a change in HR, or a person asked, to the confirmation by the platform. The objective is 99 % within 10 minutes.',
+    labels: [],
+    buckets: CHANGE_BUCKETS,
+  },
+  dirsync_pool_connections: {
+    help: 'Database connections of this process, by pool: in use, idle, and requests that wait for one.',
+    labels: ['pool', 'state'],
+  },
+  dirsync_build_info: { help: 'Always 1. Its label is the version of this process.', labels: ['version'] },
+} as const satisfies Record<string, Metric>
+type ProcessMetric = keyof typeof PROCESS_METRICS
+type LabelOf<Name extends ProcessMetric> = (typeof PROCESS_METRICS)[Name]['labels'][number]
+
 /**
  * Counters of this process since its start, and Node.js' own metrics. Labels come from closed lists: operations,
  * outcomes, and codes that the platform's specification names.
@@ -20,66 +82,34 @@ const JOB_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 export class ProcessMetrics {
   readonly #registry = new Registry()
   readonly #platformCodes: ReadonlySet<string>
-  readonly #calls = this.#counter(
-    'dirsync_platform_calls_total',
-    'Calls of this process to the platform, by operation and code: 0 is success, otherwise the code of the platform or the kind of failure.',
-    ['operation', 'code'],
-  )
-  readonly #callSeconds = this.#histogram(
-    'dirsync_platform_call_duration_seconds',
-    'How long the calls of this process to the platform took, without the time they waited for the pacer.',
-    CALL_BUCKETS,
-  )
-  readonly #waitSeconds = this.#histogram(
-    'dirsync_platform_call_wait_seconds',
-    'How long the calls of this process waited for the pacer before they were sent.',
-    WAIT_BUCKETS,
-  )
-  readonly #rateLimited = this.#counter(
-    'dirsync_platform_calls_rate_limited_total',
-    'Calls of this process that the platform rejected because there were too many, by operation.',
-    ['operation'],
-  )
-  readonly #jobs = this.#counter(
-    'dirsync_jobs_total',
-    'Jobs that this process carried out, by operation and outcome.',
-    ['operation', 'outcome'],
-  )
-  readonly #jobSeconds = this.#histogram(
-    'dirsync_job_duration_seconds',
-    'How long the jobs of this process took, with the time they waited for the pacer.',
-    JOB_BUCKETS,
-  )
-  readonly #changeSeconds = new Histogram({
-    name: 'dirsync_change_seconds',
-    help: 'Time from the moment at which dirsync found a change in HR, or a person asked, to the confirmation by the platform.',
-    buckets: CHANGE_BUCKETS,
-    registers: [this.#registry],
-  })
-  readonly #notifications = this.#counter(
-    'dirsync_notifications_total',
-    'Refund notifications that this process received, by outcome: stored, repeated, or why it refused them.',
-    ['outcome'],
-  )
+  readonly #calls = this.#counter('dirsync_platform_calls_total')
+  readonly #callSeconds = this.#histogram('dirsync_platform_call_duration_seconds')
+  readonly #waitSeconds = this.#histogram('dirsync_platform_call_wait_seconds')
+  readonly #rateLimited = this.#counter('dirsync_platform_calls_rate_limited_total')
+  readonly #jobs = this.#counter('dirsync_jobs_total')
+  readonly #jobSeconds = this.#histogram('dirsync_job_duration_seconds')
+  readonly #changeSeconds = this.#histogram('dirsync_change_seconds')
+  readonly #notifications = this.#counter('dirsync_notifications_total')
 
   /** @param options.platformCodes the codes that may become labels; any other code becomes `unlisted` */
   constructor(options: { version: string; platformCodes: Iterable<string> }) {
     this.#platformCodes = new Set(['0', ...options.platformCodes])
     collectDefaultMetrics({ register: this.#registry })
-    new Gauge({
-      name: 'dirsync_build_info',
-      help: 'Always 1. Its label is the version of this process.',
-      labelNames: ['version'],
-      registers: [this.#registry],
-    }).set({ version: options.version }, 1)
+    new Gauge(this.#parts('dirsync_build_info')).set({ version: options.version }, 1)
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] })
+  #parts<Name extends ProcessMetric>(name: Name) {
+    const { help, labels }: Metric = PROCESS_METRICS[name]
+    return { name, help, labelNames: labels as readonly LabelOf<Name>[], registers: [this.#registry] }
   }
 
-  #histogram(name: string, help: string, buckets: number[]): Histogram<'operation'> {
-    return new Histogram({ name, help, labelNames: ['operation'], buckets, registers: [this.#registry] })
+  #counter<Name extends ProcessMetric>(name: Name): Counter<LabelOf<Name>> {
+    return new Counter(this.#parts(name))
+  }
+
+  #histogram<Name extends ProcessMetric>(name: Name): Histogram<LabelOf<Name>> {
+    const { buckets = [] }: Metric = PROCESS_METRICS[name]
+    return new Histogram({ ...this.#parts(name), buckets: [...buckets] })
   }
 
   /** Pass as `onCall` to the platform client. */
@@ -119,11 +149,8 @@ export class ProcessMetrics {
   }
 
   readonly #pools = new Map<string, Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>>()
-  readonly #poolGauge = new Gauge({
-    name: 'dirsync_pool_connections',
-    help: 'Database connections of this process, by pool: in use, idle, and requests that wait for one.',
-    labelNames: ['pool', 'state'],
-    registers: [this.#registry],
+  readonly #poolGauge: Gauge<'pool' | 'state'> = new Gauge({
+    ...this.#parts('dirsync_pool_connections'),
     collect: () => {
       for (const [pool, { totalCount, idleCount, waitingCount }] of this.#pools) {
         this.#poolGauge.set({ pool, state: 'used' }, totalCount - idleCount)
@@ -135,34 +162,22 @@ export class ProcessMetrics {
 
   /** Exposes the state of this process's pacer at each scrape. */
   watchPacer(snapshot: () => PacerSnapshot): void {
-    const gauge = (name: string, help: string, of: (now: PacerSnapshot) => number | null) =>
+    const gauge = (name: ProcessMetric, of: (now: PacerSnapshot) => number | null) =>
       new Gauge({
-        name: `dirsync_pacer_${name}`,
-        help,
-        registers: [this.#registry],
+        ...this.#parts(name),
         collect() {
           const value = of(snapshot())
           if (value === null) this.remove()
           else this.set(value)
         },
       })
-    gauge(
-      'permitted_calls_per_second',
-      'Calls per second that the pacer permits, for all processes together; 0 while an unknown limit is not yet learnt.',
-      now => Math.min(now.ratePerSecond, now.cap ?? now.ratePerSecond),
+    gauge('dirsync_pacer_permitted_calls_per_second', now =>
+      Math.min(now.ratePerSecond, now.cap ?? now.ratePerSecond),
     )
-    gauge('learnt', '1 when that rate was learnt, 0 when it was set.', now => (now.learnt ? 1 : 0))
-    gauge(
-      'ceiling_calls_per_second',
-      'The rate at which the platform last rejected calls; absent when none is known.',
-      now => now.ceiling,
-    )
-    gauge('waiting_calls', 'Calls of this process that wait for the pacer.', now => now.waiting)
-    gauge(
-      'pause_seconds',
-      'Remaining time of a pause that the platform asked for, as this process knows it.',
-      now => now.pausedForMs / 1000,
-    )
+    gauge('dirsync_pacer_learnt', now => (now.learnt ? 1 : 0))
+    gauge('dirsync_pacer_ceiling_calls_per_second', now => now.ceiling)
+    gauge('dirsync_pacer_waiting_calls', now => now.waiting)
+    gauge('dirsync_pacer_pause_seconds', now => now.pausedForMs / 1000)
   }
 
   /** All metrics in Prometheus' text format. */

@@ -37,10 +37,10 @@ export function ownZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
-/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+/** How long something took or takes, in the largest unit that says enough: 0.4 s, 12 s, 3 min, 2 h, 5 d. Below 0, as clocks differ: 0 s. */
 export function duration(ms: number): Message {
-  const seconds = ms / 1000
-  if (seconds < 10) return message('said.seconds', { figure: seconds.toFixed(1) })
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 10) return message('said.seconds', { figure: Math.round(seconds * 10) / 10 })
   if (seconds < 120) return message('said.seconds', { figure: Math.round(seconds) })
   if (seconds < 7200) return message('said.minutes', { figure: Math.round(seconds / 60) })
   return seconds < 172_800

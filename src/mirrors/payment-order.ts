@@ -3,7 +3,7 @@ import { onlyRow } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
-import { OF_EVERYBODY } from '../sync/run.ts'
+import { FULL_READING } from '../sync/earlier-runs.ts'
 import { message, toStore } from '../texts/message.ts'
 
 /** The table of payment orders, and the days whose list was read. */
@@ -252,8 +252,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
      ), has_read as (
        select enterprise_codes from sources s
        where exists (select from dirsync.sync_run
-                     where ${OF_EVERYBODY} and hr_source = s.name and read_all and source is not null
-                       and state in ('running', 'done'))
+                     where ${FULL_READING} and hr_source = s.name)
      ), unknown as (
        select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
        from dirsync.payment_order o

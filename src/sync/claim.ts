@@ -111,9 +111,12 @@ export function blocksOf(enterpriseCode: string, userid: string): string {
     where f.enterprise_code = ${enterpriseCode}), '[]')`
 }
 
+/** SQL: runs whose plan passed and that read HR with a mapping, in the words of the partial indexes. */
+export const HAS_MAPPING = `mapping is not null and state in ('running', 'done')`
+
 /** The latest by number: the database's clock may have been put back since. */
 const LATEST_MAPPING = `(select r.mapping from dirsync.sync_run r
-        where r.mapping is not null and r.state in ('running', 'done')
+        where ${HAS_MAPPING}
         order by r.id desc limit 1)`
 
 /** For each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever is later. */
@@ -121,11 +124,11 @@ const MAPPINGS = `mappings as materialized (
   select s.enterprise_codes,
          (select r.mapping
           from ((select mapping, id from dirsync.sync_run
-                 where hr_source = s.name and mapping is not null and state in ('running', 'done')
+                 where hr_source = s.name and ${HAS_MAPPING}
                  order by id desc limit 1)
                 union all
                 (select mapping, id from dirsync.sync_run
-                 where hr_source = '' and mapping is not null and state in ('running', 'done')
+                 where hr_source = '' and ${HAS_MAPPING}
                    and position(' ' || s.name || '=' in ' ' || mapping) > 0
                  order by id desc limit 1)) r
           order by r.id desc limit 1) as mapping

@@ -8,6 +8,9 @@ import { OF_EVERYBODY } from './run.ts'
 /** Rows changed while the newest one was read may carry an earlier time, so this much is read again. */
 export const WATERMARK_OVERLAP_MS = 5 * 60_000
 
+/** SQL: good runs that read every HR row. */
+export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done')`
+
 /**
  * Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises
  * since: its earlier rows do not tell what it should deliver now.
@@ -18,7 +21,7 @@ export async function lastFullReading(
 ): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
   const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
     `select source as statistics, planned_at as at, mapping from dirsync.sync_run
-     where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null and state in ('running', 'done')
+     where ${FULL_READING} and hr_source = $1
      order by id desc limit 1`,
     [name],
   )
@@ -58,8 +61,7 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope = W
        -- No older run sent anything for the current account.
        and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
-                  where ${OF_EVERYBODY} and hr_source = $1 and read_all and source is not null
-                    and state in ('running', 'done'))`,
+                  where ${FULL_READING} and hr_source = $1)`,
     [name],
   )
   return onlyRow(rows).newest

@@ -37,7 +37,7 @@ export interface Figures {
   pending: { operation: JobOperation; enqueued: boolean; count: number; oldestAge: number }[]
   /** Without the resolved ones. */
   deadLetters: { category: string; state: string; count: number }[]
-  /** Of the last 180 days. */
+  /** That are kept; see `jobs/prune.ts`. */
   runs: { state: RunState; count: number }[]
   /** Since counting began; `seconds` is the sum of the times from request to end. */
   endedRuns: { kind: RunKind; state: RunState; ended: number; seconds: number }[]

@@ -24,6 +24,9 @@ export function keysPerJob(keys: number, rate: number | null): number {
   return Math.max(1, Math.floor(Math.min(most, keys / FEWEST_JOBS)))
 }
 
+/** Jobs that a worker takes over at a time: while some are locked and claimed, the next ones come. */
+export const JOBS_AT_A_TIME = 4
+
 /** Most keys in hand per concurrent call: while some call the platform, others are read or written down. */
 const KEYS_PER_CALL = 4
 

@@ -2,8 +2,30 @@ import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
 import { endLostRetries } from './cases.ts'
-import { MIRRORS, type Mirror } from './mirror-kind.ts'
+import { MIRRORS } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
+
+/** Every state of a run, in the order of its life. */
+export const RUN_STATES = [
+  'requested',
+  'planning',
+  'held',
+  'running',
+  'done',
+  'failed',
+  'source_suspect',
+  'rejected',
+  'superseded',
+  'cancelled',
+] as const
+export type RunState = (typeof RUN_STATES)[number]
+
+const UNDER_WAY: ReadonlySet<string> = new Set<RunState>(['requested', 'planning', 'running'])
+
+/** Whether a run goes on by itself: it has neither ended nor waits for a decision. */
+export function isUnderWay(state: string): boolean {
+  return UNDER_WAY.has(state)
+}
 
 /**
  * A run is one pass over everything or over named entities. It is requested, planned, perhaps held until a person decides, and
@@ -55,13 +77,19 @@ export const RUN_TRANSITIONS = [
     to: 'failed',
     by: 'forget',
   },
-] as const
-
-export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
+] as const satisfies readonly {
+  from: readonly (RunState | 'new')[]
+  event: string
+  to: RunState
+  by: string
+}[]
 
 /** Runs that the planner turns into work for the queue. */
-type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
-export type RunKind = PlannedKind | Mirror
+const PLANNED_KINDS = ['changes', 'full', 'employees', 'departments', 'openids', 'retry'] as const
+
+/** Every kind of run, in the order of choice. */
+export const RUN_KINDS = [...PLANNED_KINDS, ...MIRRORS] as const
+export type RunKind = (typeof RUN_KINDS)[number]
 
 /** One row of `dirsync.sync_run`. The content of its column `keys` has a name of its own for each kind. */
 export interface Run {
@@ -96,7 +124,7 @@ export interface Run {
 }
 
 /** A run for the planner. */
-export type PlannableRun = Run & { kind: PlannedKind }
+export type PlannableRun = Run & { kind: (typeof PLANNED_KINDS)[number] }
 
 /** A plan in figures. */
 export interface PlanSummary {
@@ -238,7 +266,7 @@ export async function planningMs(db: Pool, id: number): Promise<number> {
  * The oldest waiting run of a source, approved ones first; now `planning`. Else a held one for which HR is to be checked again.
  * Null when there is neither. Mirrors plan their own.
  */
-export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRun | null> {
+export async function claimRun(db: ClientBase, source: string): Promise<PlannableRun | null> {
   const { rows } = await db.query<PlannableRun>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
      where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1) and hr_source = $2
@@ -257,7 +285,7 @@ export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRu
 }
 
 /** Gives back runs of a source whose planner died. Only for the holder of the planning lock. */
-export async function reclaimOrphanedRuns(db: ClientBase | Pool, source = ''): Promise<number> {
+export async function reclaimOrphanedRuns(db: ClientBase | Pool, source: string): Promise<number> {
   const { rowCount } = await db.query(
     `update dirsync.sync_run set state = 'requested'
      where state = 'planning' and finished_at is null and hr_source = $1`,

@@ -1,3 +1,5 @@
+import { duration } from '../lib/time-text.ts'
+import { inLanguage } from './failures.ts'
 import type { Language } from './texts.ts'
 
 /** Figures as short texts for people, in their language. */
@@ -15,25 +17,9 @@ export function numbers(language: Language, options: Intl.NumberFormatOptions): 
   return found
 }
 
-/** How long something took or takes, in the largest unit that says enough: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+/** A duration, as `duration` says it. */
 export function durationText(language: Language, ms: number): string {
-  const seconds = Math.max(0, ms) / 1000
-  const [value, unit, digits] =
-    seconds < 10
-      ? ([seconds, 'second', 1] as const)
-      : seconds < 120
-        ? ([seconds, 'second', 0] as const)
-        : seconds < 7200
-          ? ([seconds / 60, 'minute', 0] as const)
-          : seconds < 172_800
-            ? ([seconds / 3600, 'hour', 0] as const)
-            : ([seconds / 86_400, 'day', 0] as const)
-  return numbers(language, {
-    style: 'unit',
-    unit,
-    unitDisplay: 'short',
-    maximumFractionDigits: digits,
-  }).format(value)
+  return inLanguage(language, duration(ms))
 }
 
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */

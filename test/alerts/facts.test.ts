@@ -497,7 +497,7 @@ describe('work that is stuck', () => {
         ...{ duration_ms: 10, outcome: 'bound' },
       })
     await job(120)
-    expect(await what()).toMatch(/No worker takes any work: the last job started 2 hr ago\.$/)
+    expect(await what()).toMatch(/No worker takes any work: the last job started 2 h ago\.$/)
     await job(5)
     expect(await what()).toMatch(/Workers are doing other work meanwhile\.$/)
   })

@@ -38,7 +38,7 @@ describe('dirsync alerts', () => {
     const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(
-      /^Alerts · 3 are firing\n {2}Checked \d+(\.\d)? sec ago\.\n\n {2}Everything is halted · critical\n/,
+      /^Alerts · 3 are firing\n {2}Checked \d+(\.\d)? s ago\.\n\n {2}Everything is halted · critical\n/,
     )
     expect(stdout).toMatch(
       /\n {2}→ Bind it\.\n {2}Number +\d+\n {2}Rule +halt\n {2}Since .*\n {2}Notified +ops: sent /,
@@ -75,7 +75,7 @@ describe('dirsync alerts', () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'ops')
     const { stdout, stderr } = await run()
-    expect(stdout).toMatch(/^Alerts\n {2}No alert is active\. Checked \d+(\.\d)? sec ago\.\n$/)
+    expect(stdout).toMatch(/^Alerts\n {2}No alert is active\. Checked \d+(\.\d)? s ago\.\n$/)
     expect(stderr).toBe('')
   })
 
@@ -157,7 +157,7 @@ test('dirsync alerts history lists what is over, the latest first', async () => 
   await plantAlert(pool, 'halt', { state: 'ended', minutes: 200, endedMinutesAgo: 80 })
   await plantAlert(pool, 'clock', { state: 'ended', minutes: 30, endedMinutesAgo: 10 })
   const { stdout } = await run('history')
-  expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 hr\n/)
+  expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 h\n/)
   const rules = async (...args: string[]) =>
     (await run('history', '--json', ...args)).json().items.map(({ rule }: { rule: string }) => rule)
   expect(await rules()).toEqual(['clock', 'halt'])

@@ -12,9 +12,45 @@ import {
   widthOf,
   wrap,
 } from '../../src/cli/output.ts'
+import { figuredTimeLeft } from '../../src/cli/time-left.ts'
+import { timeLeftText } from '../../src/console/runs/words.ts'
 import { csvLine } from '../../src/lib/csv.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
 import { momentOf, shortTime } from '../../src/lib/time-text.ts'
+import type { TimeLeft } from '../../src/sync/time-left.ts'
+import { translator } from '../../src/texts/texts.ts'
+
+test('the time left is said as on a page, with its figures', () => {
+  const demand = { calls: 14_230, ahead: 2, later: 3 }
+  const none = { seconds: null, calls_per_second: null, paused_ms: null, ...demand }
+  const figures = '14,230 calls, 2 that go first, 3 to be retried later'
+  const told: [left: TimeLeft, text: string, beside: string][] = [
+    [{ ...none, state: 'no_worker' }, 'no worker is running', ` (${figures})`],
+    [{ ...none, state: 'halted' }, 'what is left is halted', ` (${figures})`],
+    [{ ...none, state: 'waiting_for_retries' }, 'waiting for 3 retries', ''],
+    [
+      { ...none, state: 'paused', paused_ms: 42_000 },
+      'paused for another 42 s, as the platform asks',
+      ` (${figures})`,
+    ],
+    [{ ...none, state: 'rate_unknown' }, 'the rate is not yet known', ` (${figures})`],
+    ...(
+      [
+        [0.2, 'almost done'],
+        [4.1, 'about 5 s left'],
+        [711.5, 'about 12 min left'],
+      ] as const
+    ).map(([seconds, text]): [TimeLeft, string, string] => [
+      { ...none, state: 'estimated', seconds, calls_per_second: 19.6 },
+      text,
+      ` (${figures} at 19.6/s)`,
+    ]),
+  ]
+  for (const [left, text, beside] of told) {
+    expect(timeLeftText({ language: 'en', t: translator('en') }, left)).toBe(text)
+    expect(figuredTimeLeft(left)).toBe(text + beside)
+  }
+})
 
 describe('a table', () => {
   type Row = { id: number; name: string | null; text: string }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { startFarAway } from '../helpers/far-away.ts'
+import { startLink } from '../helpers/link.ts'
 import { ConsoleUnderTest, hrWith, openApp, recordLog, signInAs } from './console-under-test.ts'
 import { startGate } from './hr-gate.ts'
 
@@ -146,7 +146,8 @@ test('while HR does not answer, pages come without names, and HR is left alone',
 })
 
 test('the first page has names although HR is far away and has yet to be connected to', async () => {
-  await using hr = await startFarAway(console.url, 25)
+  await using hr = await startLink(console.url)
+  hr.delay(25)
   await using other = await openApp(console.url, {
     settings: { ...hrOf(console.url), HR_DATABASE_URL: hr.url },
   })

@@ -560,7 +560,7 @@ test('the time that calls waited is a mean per call, since calls wait side by si
   const run = { kind: 'orders', state: 'done', finished_at: new Date(), result: { ...result, waitedMs } }
   await addRun(run)
   const { body } = await console.browse('operator', 'GET', `/runs/${await addRun(run)}`)
-  expect(body).toMatch(/Mean wait of a call for the pacer[\s\S]{0,200}1\.7 sec/)
+  expect(body).toMatch(/Mean wait of a call for the pacer[\s\S]{0,200}1\.7 s/)
   expect(body).not.toContain('11 min')
 })
 

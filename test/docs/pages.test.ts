@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { monitoringPage } from '../../docs/metrics.ts'
 import { alertsPage, runbookPage } from '../../docs/runbook.ts'
 import { settingsPage } from '../../docs/settings.ts'
 import { CRON_JOBS } from '../../jobs/index.ts'
@@ -33,6 +34,12 @@ test('the table in docs/alerts.md is what `npm run docs:runbook` makes', () => {
   const { file, text } = alertsPage()
   expect(pageOf(file)).toBe(text)
   expect(tableUnder(text, 'Rules').map(([rule]) => rule)).toEqual(RULE_NAMES.map(name => `\`${name}\``))
+})
+
+test('the tables in docs/monitoring.md are what `npm run docs:metrics` makes', () => {
+  const page = pageOf('docs/monitoring.md')
+  expect(page).toBe(monitoringPage())
+  expect(tableUnder(page, 'Metrics').length).toBeGreaterThan(40)
 })
 
 test('docs/alerts.md explains fields that its example of a message has', () => {

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { pino } from 'pino'
 import { inject } from 'vitest'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import type { Emulator } from '../../emulator/emulator.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
 import type { Role } from '../../src/sync/process.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { testPlatform } from './test-platform.ts'
 
 /** One employee of the invented company, as its HR table holds it. */
 export interface Person {
@@ -92,20 +93,13 @@ export async function createCompany(options: {
     'select userid, name, mobile, email, dept_code, entry_day, level, cost_center_id, active from person',
   )
   await writeFile(departments, 'select dept_code, parent_code, active, closed_at from department')
-  const emulator = await startEmulator({
-    strict: true,
-    appId: 'test-application',
-    appSecret: 'test-secret',
-    seed: seedOf(people),
-  })
+  const { emulator, settings: platform } = await testPlatform(seedOf(people))
   const settings = {
     DATABASE_URL: own.url,
     HR_DATABASE_URL: hr.url,
     HR_EMPLOYEES_SQL: mapping,
     HR_DEPARTMENTS_SQL: departments,
-    PLATFORM_BASE_URL: emulator.url,
-    PLATFORM_APP_ID: 'test-application',
-    PLATFORM_APP_SECRET: 'test-secret',
+    ...platform,
     PLATFORM_RATE_LIMIT: '2000',
     LOG_LEVEL: 'warn',
     ...(options.redisUrl ? { REDIS_URL: options.redisUrl } : {}),

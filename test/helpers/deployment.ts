@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import type { Emulator } from '../../emulator/emulator.ts'
 import { loadSampleHr, SAMPLE } from '../../src/trial/environment.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { testPlatform } from './test-platform.ts'
 
 /** The sample company as a real deployment: two databases, a platform, and the settings that name them. */
 export interface Deployment extends AsyncDisposable {
@@ -19,12 +20,9 @@ export async function createDeployment(options: { migrated?: boolean } = {}): Pr
     createTestDatabase(),
   ])
   await loadSampleHr(hr.url)
-  const emulator = await startEmulator({
-    strict: true,
-    appId: 'test-application',
-    appSecret: 'test-secret',
-    seed: JSON.parse(await readFile(SAMPLE.platform, 'utf8')),
-  })
+  const { emulator, settings: platform } = await testPlatform(
+    JSON.parse(await readFile(SAMPLE.platform, 'utf8')),
+  )
   return {
     own,
     hr,
@@ -34,9 +32,7 @@ export async function createDeployment(options: { migrated?: boolean } = {}): Pr
       HR_DATABASE_URL: hr.url,
       HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
       HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql,
-      PLATFORM_BASE_URL: emulator.url,
-      PLATFORM_APP_ID: 'test-application',
-      PLATFORM_APP_SECRET: 'test-secret',
+      ...platform,
       PLATFORM_RATE_LIMIT: '5000',
       SELLER_APPIDS: 'mall0001',
       CONSOLE_PORT: '0',

@@ -1,10 +1,11 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
-import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import type { Emulator } from '../../emulator/emulator.ts'
 import { createMariadbDatabase, type MariadbDatabase, startMariadb } from './mariadb.ts'
 import type { MariadbServer } from './mariadb-server.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { testPlatform } from './test-platform.ts'
 
 const MAPPING = 'select userid, name, active from person'
 const TABLE =
@@ -39,11 +40,9 @@ export async function createGroup(options: { ownServer?: boolean } = {}): Promis
     ...Array.from({ length: EACH }, (_, i) => ({ enterprise_code: 'E1', userid: `s${i}`, name: 'Old' })),
     ...Array.from({ length: EACH }, (_, i) => ({ enterprise_code: 'E2', userid: `b${i}`, name: 'Old' })),
   ]
-  const emulator = await startEmulator({
-    strict: true,
-    appId: 'test-application',
-    appSecret: 'test-secret',
-    seed: { enterprises: [{ enterprise_code: 'E1' }, { enterprise_code: 'E2' }], employees },
+  const { emulator, settings: platform } = await testPlatform({
+    enterprises: [{ enterprise_code: 'E1' }, { enterprise_code: 'E2' }],
+    employees,
   })
   stack.defer(() => emulator.close())
   const folder = await mkdtemp(join(inject('runFolder'), 'group-'))
@@ -66,9 +65,7 @@ export async function createGroup(options: { ownServer?: boolean } = {}): Promis
     settings: {
       DATABASE_URL: own.url,
       HR_SOURCES: file,
-      PLATFORM_BASE_URL: emulator.url,
-      PLATFORM_APP_ID: 'test-application',
-      PLATFORM_APP_SECRET: 'test-secret',
+      ...platform,
       PLATFORM_RATE_LIMIT: '2000',
       LOG_LEVEL: 'warn',
     },

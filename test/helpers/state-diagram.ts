@@ -11,10 +11,15 @@ interface Transition {
  * The transitions as a diagram of Mermaid's.
  * @param options.outside the state of what does not exist
  * @param options.groups states that are drawn as one, by the name of that
+ * @param options.ends states in which it is over for good, though it is still there
  */
 export function stateDiagram(
   transitions: readonly Transition[],
-  { outside, groups = {} }: { outside: string; groups?: Record<string, readonly string[]> },
+  {
+    outside,
+    groups = {},
+    ends = [],
+  }: { outside: string; groups?: Record<string, readonly string[]>; ends?: readonly string[] },
 ): string {
   const nodeOf = (state: string) => {
     if (state === outside) return '[*]'
@@ -31,6 +36,7 @@ export function stateDiagram(
     'stateDiagram-v2',
     ...Object.entries(groups).map(([name, states]) => `    state "${states.join(', ')}" as ${name}`),
     ...[...arrows].map(([arrow, events]) => `    ${arrow}: ${[...events].join(' / ')}`),
+    ...ends.map(state => `    ${state} --> [*]`),
   ].join('\n')
 }
 

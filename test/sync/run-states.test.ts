@@ -17,6 +17,7 @@ import {
 } from '../../src/sync/run.ts'
 import { claimSources } from '../../src/sync/sources.ts'
 import { inWords } from '../../src/texts/message.ts'
+import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -24,24 +25,13 @@ const ROOT = join(import.meta.dirname, '../..')
 const store = new StoreUnderTest()
 const STATES = new Set<string>(RUN_TRANSITIONS.flatMap(({ from, to }) => [...from, to]))
 
-/** The diagram of the states, as ARCHITECTURE.md shows it: an arrow for each pair of states, with all its events. */
-function diagram(): string {
-  const point = (state: string) => (state === 'new' ? '[*]' : state)
-  const events = RUN_TRANSITIONS.flatMap(({ from, event, to }) =>
-    from.map(state => ({ arrow: `${point(state)} --> ${to}`, event })),
-  )
-  const arrows = [...Map.groupBy(events, ({ arrow }) => arrow)].map(
-    ([arrow, all]) => `  ${arrow}: ${all.map(({ event }) => event).join(', or ')}`,
-  )
-  const left = new Set<string>(RUN_TRANSITIONS.flatMap(({ from }) => from))
-  const ends = [...STATES].filter(state => !left.has(state)).map(state => `  ${state} --> [*]`)
-  return ['stateDiagram-v2', ...arrows, ...ends].join('\n')
-}
-
 test('ARCHITECTURE.md shows the table as a diagram', () => {
-  const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
-  const block = /^### A run\n[\s\S]*?```mermaid\n([\s\S]*?)\n```/m.exec(text)?.[1]
-  expect(block).toBe(diagram())
+  const left = new Set<string>(RUN_TRANSITIONS.flatMap(({ from }) => from))
+  const diagram = stateDiagram(
+    RUN_TRANSITIONS.map(({ to, ...transition }) => ({ ...transition, to: [to] })),
+    { outside: 'new', ends: [...STATES].filter(state => !left.has(state)) },
+  )
+  expect(documentedDiagram('### A run')).toBe(diagram)
 })
 
 describe('the table names every function that writes the state of a run', () => {
@@ -125,8 +115,8 @@ describe('the functions make the transitions of the table', () => {
   const DRIVEN: [by: string, run: Record<string, unknown>, act: Act][] = [
     ['requestRun', { state: 'done' }, () => requestRun(store.pool, 'changes', [], 'test')],
     ['beginRun', { state: 'held' }, run => inTransaction(db => beginRun(db, run))],
-    ['claimRun', { state: 'requested' }, () => inTransaction(claimRun)],
-    ['reclaimOrphanedRuns', { state: 'planning' }, () => inTransaction(reclaimOrphanedRuns)],
+    ['claimRun', { state: 'requested' }, () => inTransaction(db => claimRun(db, ''))],
+    ['reclaimOrphanedRuns', { state: 'planning' }, () => reclaimOrphanedRuns(store.pool, '')],
     ['recordPlan', { state: 'planning' }, record('running')],
     ['recordPlan', { state: 'planning' }, record('held')],
     ['recordPlan', { state: 'planning' }, record('source_suspect')],

@@ -20,7 +20,7 @@ import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-const claim = () => withConnection(store.pool, claimRun)
+const claim = () => withConnection(store.pool, client => claimRun(client, ''))
 const source = (newest: string | null) => ({ rows: 10, keyless: 0, empty: {}, newest })
 const good = (differs = {}) =>
   plantRun(store, { state: 'done', read_all: true, source: source(null), planned_at: new Date(), ...differs })
@@ -63,7 +63,7 @@ describe('requested runs', () => {
   test('are given back when their planner died, and keep when they began', async () => {
     const id = await requestRun(store.pool, 'changes', [], 'cron')
     const first = await claim()
-    expect(await withConnection(store.pool, reclaimOrphanedRuns)).toBe(1)
+    expect(await reclaimOrphanedRuns(store.pool, '')).toBe(1)
     const again = await claim()
     expect(again).toMatchObject({ id, startedAt: first?.startedAt })
   })

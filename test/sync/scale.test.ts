@@ -164,7 +164,10 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
       'requesting a run and claiming it',
       async () => {
         await pool.query(`select dirsync.resync()`)
-        expect(await transaction(pool, claimRun)).toMatchObject({ kind: 'changes', state: 'planning' })
+        expect(await transaction(pool, client => claimRun(client, ''))).toMatchObject({
+          kind: 'changes',
+          state: 'planning',
+        })
       },
     ],
   ])('for %s', async (_, work) => {

@@ -4,8 +4,9 @@ import { duration } from '../../src/lib/time-text.ts'
 import { CIRCUMSTANCES, messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { saidTexts } from '../../src/texts/en/said.ts'
 import { failureTexts, inLanguage, runMessage } from '../../src/texts/failures.ts'
+import { durationText } from '../../src/texts/figures.ts'
 import { changed, inEnglish, inWords, isSaid, message, type Said, says } from '../../src/texts/message.ts'
-import { CATALOGUES } from '../../src/texts/texts.ts'
+import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
 import { help } from '../../src/texts/zh-CN/help.ts'
 import { sourcesOf } from './sources.ts'
 import { GATE, STORED } from './stored.ts'
@@ -60,6 +61,11 @@ describe('a message', () => {
     const what = message('doctor.valid', { time: duration(7_080_000) })
     expect(chinese(what)).toBe('访问令牌还有 118 分钟有效')
     expect(inEnglish(what)).toBe('the access token is valid for another 118 min')
+    expect(inEnglish(duration(3000))).toBe('3 s')
+    for (const ms of [-1, 400, 9999, 12_000, 180_000, 7_200_000, 432_000_000])
+      for (const language of LANGUAGES)
+        expect(durationText(language, ms)).toBe(inLanguage(language, duration(ms)))
+    expect(durationText('en', -1)).toBe('0 s')
   })
 
   test('names the person who paused, however deep it says so', () => {

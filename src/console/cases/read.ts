@@ -158,11 +158,7 @@ export async function listCasesPage(
 const EXPORT_PAGE = 500
 
 /** All cases that match, page by page; none comes twice, even if cases change meanwhile. */
-export function everyCase(
-  db: Pool,
-  filter: CaseFilter,
-  order: CaseOrder = 'latest',
-): AsyncGenerator<DeadLetter> {
+export function everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
   return everyPage(after => listCasesPage(db, filter, { after, limit: EXPORT_PAGE, order }))
 }
 

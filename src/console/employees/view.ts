@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { isUnderWay } from '../../sync/run.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
@@ -277,8 +278,6 @@ function caseLink(t: Ask['t'], id: number): Words {
 
 // A run that was started here
 
-const RUN_ENDS = new Set(['done', 'failed', 'held', 'source_suspect', 'rejected', 'superseded', 'cancelled'])
-
 function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): Block {
   const { t, language } = ask
   const message = runMessage(language, run)
@@ -289,7 +288,7 @@ function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): Block {
       { text: [runStatus(run.state), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
       ...(message === null ? [] : [{ text: { foreign: message } }]),
       { drawn: steps(ask, run.steps, t('employees.run_reads')) },
-      ...(RUN_ENDS.has(run.state) ? [] : [{ text: { soft: t('common.live') } }]),
+      ...(isUnderWay(run.state) ? [{ text: { soft: t('common.live') } }] : []),
     ],
   }
 }

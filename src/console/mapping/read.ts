@@ -5,6 +5,7 @@ import { isOfHr, type MappingFile } from '../../hr/source.ts'
 import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
+import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
 import { present } from '../../sync/employee.ts'
 import { type Message, type Said, saidBy } from '../../texts/message.ts'
@@ -112,7 +113,7 @@ async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Ma
 
 /** The mappings of passed plans of a source, with one index look-up each. */
 async function usedMappings(db: Pool, source: string): Promise<MappingUse[]> {
-  const used = `mapping is not null and state in ('running', 'done') and hr_source = $1`
+  const used = `${HAS_MAPPING} and hr_source = $1`
   const { rows } = await db.query<MappingUse>(
     `with recursive fingerprints as (
        select (select min(mapping) from dirsync.sync_run where ${used}) as mapping
@@ -139,7 +140,7 @@ async function usedSince(
   const other = history.find(use => use.fingerprint !== fingerprint)
   const { rows } = await db.query<{ since: Date | null }>(
     `select min(planned_at) as since from dirsync.sync_run
-     where mapping = $1 and state in ('running', 'done') and planned_at > coalesce($2, '-infinity'::timestamptz)
+     where mapping = $1 and ${HAS_MAPPING} and planned_at > coalesce($2, '-infinity'::timestamptz)
        and hr_source = $3`,
     [fingerprint, other?.last ?? null, source],
   )

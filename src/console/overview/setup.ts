@@ -4,7 +4,9 @@ import type { Config, Environment } from '../../config.ts'
 import { type Examination, latestExamination } from '../../doctor/examination.ts'
 import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { HAS_MAPPING } from '../../sync/claim.ts'
 import type { Asker } from '../../sync/commands.ts'
+import { isUnderWay } from '../../sync/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
@@ -203,7 +205,6 @@ function colleague({ users, has_provider, lines }: SetupFacts): Partial<SetupSte
   return { missing: users.invited > 0 ? 'link_unopened' : 'colleague', lines: [...lines.colleague] }
 }
 
-const UNDER_WAY = ['requested', 'planning', 'running']
 const FAILED = ['failed', 'source_suspect']
 
 /** What the mapping is to blame for is told at its step. */
@@ -214,14 +215,14 @@ function hasFailed(run: NonNullable<SetupFacts['run']>): boolean {
 function planned({ planned_at, run }: SetupFacts): Partial<SetupStep> {
   if (planned_at !== null) return { state: 'done' }
   if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
-  return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
+  return run && isUnderWay(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
 }
 
 function synced({ has_synced, run }: SetupFacts): Partial<SetupStep> {
   if (has_synced) return { state: 'done' }
   if (run?.state === 'held') return { missing: 'approval', run: run.id }
   if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
-  return run && UNDER_WAY.includes(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
+  return run && isUnderWay(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
 }
 
 /** What leads from the trial to a deployment of one's own. */
@@ -300,7 +301,7 @@ async function readFacts({
       name: 'console setup',
       text: `
         select greatest((select planned_at from dirsync.sync_run
-                         where mapping is not null and state in ('running', 'done')
+                         where ${HAS_MAPPING}
                          order by id desc limit 1),
                         (select max(planned_at) from dirsync.sync_run
                          where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,

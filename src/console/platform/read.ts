@@ -86,14 +86,10 @@ const PRIORITY = 0
  * Asks the platform about the token: the cheapest call that proves it (section 4.2), through the pacer. As with any
  * call, a token is created only if there is none, the present one is due for renewal, or the platform refuses it.
  */
-export async function askTokenState(
-  client: Pick<PlatformClient, 'tokens'>,
-  signal?: AbortSignal,
-): Promise<TokenState> {
-  const patience = AbortSignal.timeout(PATIENCE_MS)
+export async function askTokenState(client: Pick<PlatformClient, 'tokens'>): Promise<TokenState> {
   try {
     const { expires_in } = await client.tokens.info({
-      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      signal: AbortSignal.timeout(PATIENCE_MS),
       priority: PRIORITY,
     })
     return {

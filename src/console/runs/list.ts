@@ -2,44 +2,17 @@ import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
 import { readPace } from '../../sync/figures.ts'
-import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { LEFT, type PlanSummary, type RunKind, type RunResult, type RunState } from '../../sync/run.ts'
 import { TimeLeft, timesLeft } from '../../sync/time-left.ts'
 import { SaidText } from '../../texts/failures.ts'
-
-/** Every kind of run, in the order of choice. */
-export const RUN_KINDS = [
-  'changes',
-  'full',
-  'employees',
-  'departments',
-  'openids',
-  'retry',
-  'orders',
-  'accounts',
-  'taxpayers',
-] as const
-
-/** Every state of a run, in the order of its life. */
-export const RUN_STATES = [
-  'requested',
-  'planning',
-  'held',
-  'running',
-  'done',
-  'failed',
-  'source_suspect',
-  'rejected',
-  'superseded',
-  'cancelled',
-] as const
 
 /** Requesters other than people: an index leaves their runs out. */
 export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
 
 /** Filters of the list; absent ones do not restrict it. */
 interface RunFilter {
-  kind?: (typeof RUN_KINDS)[number] | undefined
-  state?: (typeof RUN_STATES)[number] | undefined
+  kind?: RunKind | undefined
+  state?: RunState | undefined
   /** `people`, `dirsync` (by itself), or the requester, such as `cron` or `console:anna`. */
   by?: string | undefined
   /** The HR source, if there are several. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures, readPace } from '../../sync/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
+import { RUN_KINDS, RUN_STATES } from '../../sync/run.ts'
 import { sourceNames } from '../../sync/sources.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -10,7 +11,7 @@ import { heldBack } from '../plan/held-back.ts'
 import { PlanOverview } from '../plan/stored.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
-import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from './list.ts'
+import { ListedRun, listRunsPage, sumOf } from './list.ts'
 import {
   GateView,
   MOST_CASES_COUNTED,

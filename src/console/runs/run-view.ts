@@ -2,6 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
 import { capitalised } from '../../lib/text.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
+import { isUnderWay } from '../../sync/run.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -133,8 +134,6 @@ function figuresOf(ask: Ask, run: RunDetails): Block {
   }
 }
 
-const UNDER_WAY = new Set(['requested', 'planning', 'running'])
-
 /** A run whose HR source was taken away while it was held has no plan any more. */
 function hasPlan(run: RunDetails): boolean {
   return wasHeld(run) && (run.state !== 'rejected' || run.decided_at !== null)
@@ -144,7 +143,7 @@ function actionsOf(ask: Ask, run: RunDetails): SafeHtml[] {
   const { t } = ask
   if (run.state === 'held')
     return [html`<a class="button main" href="/runs/${run.id}/plan">${t('runs.look_at_plan')}</a>`]
-  if (!UNDER_WAY.has(run.state) || run.cancelled_at) return []
+  if (!isUnderWay(run.state) || run.cancelled_at) return []
   return [
     actionForm(ask, {
       to: `/runs/${run.id}/cancel`,
@@ -168,7 +167,7 @@ function alertsOf(ask: Ask, run: RunDetails): Block[] {
   const message = runMessage(ask.language, run)
   const cases = casesOf(run)
   return [
-    ...(UNDER_WAY.has(run.state) ? missingProcesses(ask, run.roles_alive) : []),
+    ...(isUnderWay(run.state) ? missingProcesses(ask, run.roles_alive) : []),
     ...stateNotice(ask, run, message),
     ...(run.state === 'done' && cases > 0
       ? [
@@ -283,7 +282,7 @@ function planAndOutcome(ask: Ask, run: RunDetails): Block {
 /** Why a run has neither plan nor outcome: only one that was planned found that there is nothing to do. */
 function nothing({ state }: RunDetails): 'nothing_to_do' | 'no_plan_yet' | 'no_plan' {
   if (state === 'done' || state === 'running') return 'nothing_to_do'
-  return UNDER_WAY.has(state) ? 'no_plan_yet' : 'no_plan'
+  return isUnderWay(state) ? 'no_plan_yet' : 'no_plan'
 }
 
 type Figures = RunDetails['figures']

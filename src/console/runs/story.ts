@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { FULL_READING } from '../../sync/earlier-runs.ts'
+import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -204,7 +205,7 @@ export async function readGate(db: Pool, id: number): Promise<GateView | null> {
     `(select id, planned_at as at, source from dirsync.sync_run where id = $1 and source is not null)
      union all
      (select id, planned_at, source from dirsync.sync_run
-      where ${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done') and id < $1
+      where ${FULL_READING} and id < $1
         and hr_source = (select hr_source from dirsync.sync_run where id = $1)
       order by id desc limit 1)
      order by id desc`,

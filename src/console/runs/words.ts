@@ -55,13 +55,12 @@ export function partsText(ask: Ask, run: { outcomes: Record<string, number>; rej
 }
 
 /** How long a run will still take, or why that is unknown. */
-export function timeLeftText(ask: Ask, left: TimeLeft | null): string {
+export function timeLeftText(ask: Pick<Ask, 'language' | 't'>, left: TimeLeft | null): string {
   if (left === null) return ''
-  if (left.seconds !== null)
-    return left.seconds < 1
-      ? ask.t('runs.moment_left')
-      : ask.t('runs.time_left', { time: duration(ask, left.seconds * 1000) })
-  return textOr(ask.language, `time_left.${left.state}`, left.state)
+  const { state, seconds, paused_ms, later } = left
+  if (seconds !== null && seconds < 1) return ask.t('runs.moment_left')
+  const ms = paused_ms ?? Math.ceil(seconds ?? 0) * 1000
+  return ask.t(`time_left.${state}`, { time: duration(ask, ms), count: later })
 }
 
 /** How long a run took, or has taken so far. */

@@ -484,8 +484,8 @@ export function reasonField(t: Translate, required = true, hint: TextKey = 'comm
 }
 
 /** A text with a copy button; without JavaScript it can be selected. */
-export function copyable(t: Translate, text: string, label: string = t('common.copy')): SafeHtml {
-  return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${label}</button></div>`
+export function copyable(t: Translate, text: string): SafeHtml {
+  return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${t('common.copy')}</button></div>`
 }
 
 /** The line of a setting for settings.env: it unfolds, and a button copies it where the browser lets it. */

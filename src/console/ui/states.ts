@@ -1,4 +1,5 @@
 import type { SafeHtml } from '@remix-run/html-template'
+import type { RunState } from '../../sync/run.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
@@ -6,7 +7,7 @@ import { state, type Tone } from './parts.ts'
 
 /* How states of the domain are shown: the tone decides shape and colour, the catalogue the word. */
 
-const RUN: Record<string, Tone> = {
+const RUN: Record<RunState, Tone> = {
   requested: 'wait',
   planning: 'busy',
   held: 'warn',
@@ -19,12 +20,16 @@ const RUN: Record<string, Tone> = {
   cancelled: 'off',
 }
 
+function toneOfRun(name: string): Tone {
+  return (RUN as Partial<Record<string, Tone>>)[name] ?? 'off'
+}
+
 export function runStatus(name: string): Words {
-  return { tone: RUN[name] ?? 'off', text: { named: name, of: 'run_state' } }
+  return { tone: toneOfRun(name), text: { named: name, of: 'run_state' } }
 }
 
 export function runState(ask: Ask, name: string): SafeHtml {
-  return state(RUN[name] ?? 'off', textOr(ask.language, `run_state.${name}`, name))
+  return state(toneOfRun(name), textOr(ask.language, `run_state.${name}`, name))
 }
 
 const CASE: Record<string, Tone> = {

@@ -37,7 +37,6 @@ export const runs = {
   'runs.look_at_plan': 'Look at the plan',
   'runs.progress': '{done, number} of {total, number} ({percent})',
   'runs.in_hand': '{count, plural, one {# entry is} other {# entries are}} still in progress',
-  'runs.time_left': 'about {time} left',
   'runs.moment_left': 'almost done',
 
   'runs.start': 'Start a run',

@@ -253,13 +253,13 @@ export const terms = {
   'money_state.accepted': 'accepted',
   'money_state.rejected': 'refused',
   'money_state.notified': 'notified',
-  // Why it cannot be told how long a run still takes.
-  'time_left.estimated': 'estimated',
-  'time_left.paused': 'the platform asked to wait',
-  'time_left.no_worker': 'no worker is alive',
-  'time_left.halted': 'halted',
-  'time_left.waiting_for_retries': 'waiting for retries',
-  'time_left.rate_unknown': 'rate not yet known',
+  // How long a run still takes, or why that cannot be told.
+  'time_left.estimated': 'about {time} left',
+  'time_left.paused': 'paused for another {time}, as the platform asks',
+  'time_left.no_worker': 'no worker is running',
+  'time_left.halted': 'what is left is halted',
+  'time_left.waiting_for_retries': 'waiting for {count, plural, one {a retry} other {# retries}}',
+  'time_left.rate_unknown': 'the rate is not yet known',
   // What people ask for, as the audit names it (`command.name`).
   'command.resync': 'start a run',
   'command.retry': 'retry',

@@ -11,7 +11,7 @@ export const alertsScreen = {
   'alerts.checked': '评估于{ago}。',
   'alerts.more': '另有 {count, number} 条，级别较低或发生较早',
   'alerts.never_checked': '还没有进程评估过规则，因此不会触发任何告警。',
-  'alerts.not_checked': '已有{time}没有进程评估规则：以下为当时的情况。',
+  'alerts.not_checked': '已有 {time} 没有进程评估规则：以下为当时的情况。',
   'alerts.not_checked.remedy':
     'dirsync 的所有进程每 30 秒轮流评估一次。请运行 `dirsync start` 启动进程，并查看其日志。',
   'alerts.no_channel': '尚未设置任何渠道，告警不会通知任何人。',
@@ -60,7 +60,7 @@ export const alertsScreen = {
   'alerts.channel_state.unused': '尚未发送过',
   'alerts.channel_state.failing': '无法送达',
   'alerts.channel_state.new': '仅在此处设置',
-  'alerts.channel.failing': '已持续{time}：',
+  'alerts.channel.failing': '已持续 {time}：',
   'alerts.channel.waiting': '{count, plural, other {#}} 条消息等待发送',
   'alerts.channel.elsewhere': '不在本控制台的设置中',
   'alerts.kind.mail': '邮件',

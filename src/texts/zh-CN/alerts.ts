@@ -22,7 +22,7 @@ export const alerts = {
   'alert.source_suspect.over': '之后的同步任务确认人事数据正常，或该人事数据源已不在设置中。',
   'alert.run_overdue.title': '长时间没有成功的同步任务（{kind}）',
   'alert.run_overdue.what':
-    '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在{age}前}}；按定时计划应每{interval}一次。{error, select, none {} other {最近一次失败：{error}}}',
+    '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在 {age}前}}；按定时计划应每 {interval} 一次。{error, select, none {} other {最近一次失败：{error}}}',
   'alert.run_overdue.remedy':
     '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否已停止。',
   'alert.run_overdue.over': '已有同步任务成功完成。',
@@ -56,7 +56,7 @@ export const alerts = {
   'alert.out_of_sync.over': '同步率已恢复。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
   'alert.work_stuck.what':
-    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于{idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
+    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了 {age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于 {idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
   'alert.work_stuck.remedy':
     '{cause, select, not_queued {人事数据在计划之后又有变化的，要等下一次同步任务：请用 `dirsync runs` 查看最近的任务如何结束。如果均正常结束，请重启调度进程} not_taken {请运行 `dirsync doctor` 和 `dirsync status`（会显示队列本身是否被暂停），然后重启工作进程} other {请运行 `dirsync doctor`，然后重启工作进程}}；重启不会丢失任何数据。',
   'alert.work_stuck.over': '目前没有积压：数据已处理或已取消、因停止或暂停而等待，或工作进程刚刚启动。',

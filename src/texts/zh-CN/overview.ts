@@ -70,5 +70,5 @@ export const overview = {
   'overview.calls_per_minute': '每分钟调用次数',
   'overview.calls': '调用',
   'overview.refused': '被限流',
-  'overview.most_calls': '按{span}平均，每分钟最多 {most, number} 次',
+  'overview.most_calls': '按 {span} 平均，每分钟最多 {most, number} 次',
 } as const satisfies Section<typeof English>

@@ -10,7 +10,7 @@ export const platform = {
   'platform.accepts_all': '最近一小时的 {calls, number} 次调用均未被限流。',
   'platform.accepts':
     '最近一小时的 {calls, number} 次调用中有 {rate_limited, number} 次被限流，会自动重新发起。',
-  'platform.no_worker': '没有存活的工作进程',
+  'platform.no_worker': '没有运行中的工作进程',
   'platform.not_learnt': '尚不知道允许速率',
   'platform.permitted': '允许 {rate} 次/秒',
   'platform.per_second': '{rate} 次/秒',

@@ -38,7 +38,6 @@ export const runs = {
   'runs.look_at_plan': '查看计划',
   'runs.progress': '{done, number} / {total, number}（{percent}）',
   'runs.in_hand': '还有 {count, number} 项正在处理',
-  'runs.time_left': '预计还需 {time}',
   'runs.moment_left': '即将完成',
 
   'runs.start': '启动同步任务',

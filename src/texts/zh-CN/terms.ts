@@ -238,12 +238,12 @@ export const terms = {
   'money_state.accepted': '平台已受理',
   'money_state.rejected': '平台已拒绝',
   'money_state.notified': '平台已通知',
-  // Why it cannot be told how long a run still takes.
-  'time_left.estimated': '可预计',
-  'time_left.paused': '平台要求等待',
-  'time_left.no_worker': '没有存活的工作进程',
-  'time_left.halted': '已停止',
-  'time_left.waiting_for_retries': '等待重试',
+  // How long a run still takes, or why that cannot be told.
+  'time_left.estimated': '预计还需 {time}',
+  'time_left.paused': '平台要求再等待 {time}',
+  'time_left.no_worker': '没有运行中的工作进程',
+  'time_left.halted': '剩余部分已停止',
+  'time_left.waiting_for_retries': '等待 {count, number} 次重试',
   'time_left.rate_unknown': '速率尚未得知',
   // What people ask for, as the audit names it (`command.name`).
   'command.resync': '启动同步任务',

@@ -48,7 +48,7 @@ test('departments that go are listed with the time left, or what keeps them', as
   const page = await open('/departments', { role: 'viewer' })
   const row = (code: string) => page.locator('#candidates tbody tr', { hasText: code })
   await row('OLD').getByText('with the next run').waitFor()
-  await row('SOON').getByText('in 4 hr').waitFor()
+  await row('SOON').getByText('in 4 h').waitFor()
   await row('FULL').getByText('kept while it has employees').waitFor()
   expect(await page.locator('#candidates tbody tr').count()).toBe(3)
   expect(await page.getByText('Delete departments').count()).toBe(0)
