@@ -116,6 +116,35 @@ const columnsOf = (keys: readonly ClaimKey[]) => [
   keys.map(key => key.detail),
 ]
 
+/**
+ * SQL: the row of a claim that is still the present request: not requested anew since, as by a plan that has seen another HR row;
+ * of no cancelled run; and overtaken by no other execution. The parameters are those of `presentRequest`.
+ */
+export const PRESENT_REQUEST = `
+  select from dirsync.pending p
+  where p.operation = $1 and p.enterprise_code = $2 and p.entity_key = $3 and p.detail = $4
+    and p.version = $5 and p.execution = $6
+    and not exists (select from dirsync.sync_run r where r.id = p.run_id and r.cancelled_at is not null)`
+
+export function presentRequest(
+  { operation, enterpriseCode, entityKey, detail }: ClaimKey,
+  { version, execution }: Pick<Claim, 'version' | 'execution'>,
+): unknown[] {
+  return [operation, enterpriseCode, entityKey, detail, version, execution]
+}
+
+/** Whether the request of a claim is still the present one. */
+export async function isPresentRequest(
+  db: Pool,
+  key: ClaimKey,
+  claimed: Pick<Claim, 'version' | 'execution'>,
+): Promise<boolean> {
+  const values = presentRequest(key, claimed)
+  const statement = { text: PRESENT_REQUEST, values, query_timeout: WORK_MS }
+  const { rowCount } = await db.query(statement)
+  return rowCount === 1
+}
+
 /** Delay of a row that this process cannot claim: by then a worker that can may be free. */
 const GIVEN_BACK_MS = 2000
 
