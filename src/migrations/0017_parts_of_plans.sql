@@ -565,6 +565,9 @@ begin
   perform pg_notify('dirsync', 'run');
   return run;
 end $$;
+comment on function dirsync.cancel is
+  'Takes the waiting work of a run back; work in hand is finished, unless its call waits long for its turn. The next run '
+  'plans anew what was taken back. Returns its number.';
 
 -- Counted once, when a run ends: sync_run keeps it. Of a run that was decided in parts, that of its parts.
 create or replace function dirsync.run_result(run bigint) returns jsonb

@@ -28,6 +28,8 @@ export interface CallOptions {
   priority?: number
   /** Our time in milliseconds since 1970 after which it is no longer sent; it then fails with kind `aborted`. */
   sendBefore?: number
+  /** Asked each time its turn has come. If not, it is not sent, and fails with kind `aborted`; what this throws, the call throws. */
+  isStillWanted?: () => Promise<boolean>
   /** Called after each HTTP exchange. */
   onCall?: (call: CallReport) => void
 }
@@ -88,6 +90,8 @@ export class PlatformCaller {
     const { builder, clock, clockOffset, rateLimitedCodes } = this.#parts
     const wantedAt = performance.now()
     await this.#turn(operation.name, options)
+    if (options.isStillWanted && !(await options.isStillWanted()))
+      throw abortedError(operation.name, new Error('it is not wanted any more'))
     const now = clock()
     if (options.sendBefore !== undefined && now > options.sendBefore)
       throw abortedError(operation.name, new Error('it waited too long to be sent'))

@@ -71,28 +71,78 @@ export interface Claim {
 }
 
 /**
- * Begins jobs, with one statement for all that are requested at the same time.
+ * Begins jobs, with one statement for all that are requested at the same time. Where it had to wait for a row that another
+ * transaction was changing, a second one reads what that has written besides.
  * @param owners the sources of HR as this process knows them. A row whose enterprise has another source by now is given back:
  * only a process started since can read its HR row
  * @returns one claim per key; null where the outbox has no row, or none that is due and this process's: there is nothing to do
  */
 export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Promise<(Claim | null)[]> {
-  const areNamed = Object.keys(owners).length > 0
+  const kind = Object.keys(owners).length > 0 ? 'by source' : 'of one'
   const statement = {
-    name: areNamed ? 'claim by source' : 'claim',
-    text: areNamed ? CLAIM_BY_SOURCE : CLAIM,
-    values: [
-      owners,
-      keys.map(key => key.operation),
-      keys.map(key => key.enterpriseCode),
-      keys.map(key => key.entityKey),
-      keys.map(key => key.detail),
-    ],
+    name: `claim ${kind}`,
+    text: CLAIM[kind],
+    values: [owners, ...columnsOf(keys)],
     query_timeout: WORK_MS,
   }
-  const { rows } = await db.query<Claim & { position: number }>(statement)
-  const claims = new Map(rows.map(row => [row.position, row]))
-  return keys.map((_, i) => claims.get(i + 1) ?? null)
+  const { rows } = await db.query<Begun>(statement)
+  const claims: (Claim | null)[] = keys.map(() => null)
+  for (const row of rows) claims[row.position - 1] = row
+  const late = rows.filter(row => row.isLate)
+  if (late.length === 0) return claims
+  const lateKeys = late.map(({ position }) => keys[position - 1] as ClaimKey)
+  const again = {
+    text: LATE_CLAIM[kind],
+    values: [late.map(({ execution }) => execution), ...columnsOf(lateKeys)],
+    query_timeout: WORK_MS,
+  }
+  const { rows: present } = await db.query<Begun>(again)
+  for (const [i, { position }] of late.entries())
+    claims[position - 1] = present.find(row => row.position === i + 1) ?? null
+  return claims
+}
+
+interface Begun extends Claim {
+  /** In the keys of the statement, from 1. */
+  position: number
+  /** The row was changed after the statement's snapshot was taken: the other tables were read as they had been before. */
+  isLate: boolean
+}
+
+const columnsOf = (keys: readonly ClaimKey[]) => [
+  keys.map(key => key.operation),
+  keys.map(key => key.enterpriseCode),
+  keys.map(key => key.entityKey),
+  keys.map(key => key.detail),
+]
+
+/**
+ * SQL: the row of a claim that is still the present request: not requested anew since, as by a plan that has seen another HR row;
+ * of no cancelled run; and overtaken by no other execution. The parameters are those of `presentRequest`.
+ */
+export const PRESENT_REQUEST = `
+  select from dirsync.pending p
+  where p.operation = $1 and p.enterprise_code = $2 and p.entity_key = $3 and p.detail = $4
+    and p.version = $5 and p.execution = $6
+    and not exists (select from dirsync.sync_run r where r.id = p.run_id and r.cancelled_at is not null)`
+
+export function presentRequest(
+  { operation, enterpriseCode, entityKey, detail }: ClaimKey,
+  { version, execution }: Pick<Claim, 'version' | 'execution'>,
+): unknown[] {
+  return [operation, enterpriseCode, entityKey, detail, version, execution]
+}
+
+/** Whether the request of a claim is still the present one. */
+export async function isPresentRequest(
+  db: Pool,
+  key: ClaimKey,
+  claimed: Pick<Claim, 'version' | 'execution'>,
+): Promise<boolean> {
+  const values = presentRequest(key, claimed)
+  const statement = { text: PRESENT_REQUEST, values, query_timeout: WORK_MS }
+  const { rowCount } = await db.query(statement)
+  return rowCount === 1
 }
 
 /** Delay of a row that this process cannot claim: by then a worker that can may be free. */
@@ -145,7 +195,7 @@ with ${ctes}wanted as (
 ), owners as materialized (
   select $1::jsonb as mine, dirsync.hr_owners() as present
 ), held as materialized (
-  select w.*, (o.mine = '{}') = (o.present = '{}')
+  select w.*, p.ctid as place, (o.mine = '{}') = (o.present = '{}')
            and o.mine ->> w.enterprise_code is not distinct from o.present ->> w.enterprise_code as ours
   from owners o cross join wanted w
   join dirsync.pending p on p.operation = w.operation and p.enterprise_code = w.enterprise_code
@@ -162,7 +212,7 @@ with ${ctes}wanted as (
   from held h
   where h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
     and p.entity_key = h.entity_key and p.detail = h.detail
-  returning h.position, p.*
+  returning h.position, h.place, p.*
 ), given_back as (
   update dirsync.pending p
   set enqueued_at = null, not_before = now() + interval '${GIVEN_BACK_MS} milliseconds'
@@ -170,7 +220,25 @@ with ${ctes}wanted as (
   where not h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
     and p.entity_key = h.entity_key and p.detail = h.detail
 )
+${reading(mapping)}`
+
+/** The claims of executions $1, which have begun, with the keys in the other parameters. */
+const lateClaimWith = (ctes: string, mapping: string) => `
+with ${ctes}begun as (
+  select w.position, p.ctid as place, p.*
+  from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+    with ordinality as w (execution, operation, enterprise_code, entity_key, detail, position)
+  join dirsync.pending p using (operation, enterprise_code, entity_key, detail, execution)
+)
+${reading(mapping)}`
+
+/** What is known of the rows in `begun`. */
+const reading = (mapping: string) => `
 select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
+       b.place is distinct from (
+         select p.ctid from dirsync.pending p
+         where p.operation = b.operation and p.enterprise_code = b.enterprise_code and p.entity_key = b.entity_key
+           and p.detail = b.detail) as "isLate",
        b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
        (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
        (select (extract(epoch from now() - b.created_at) * 1000)::float8 from dirsync.sync_run r
@@ -196,8 +264,9 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
 from begun b
 left join dirsync.employee e on e.enterprise_code = b.enterprise_code and e.userid = b.entity_key`
 
-const CLAIM = claimWith('', LATEST_MAPPING)
-const CLAIM_BY_SOURCE = claimWith(
-  MAPPINGS,
-  '(select m.mapping from mappings m where b.enterprise_code = any (m.enterprise_codes))',
-)
+const OWN_MAPPING = '(select m.mapping from mappings m where b.enterprise_code = any (m.enterprise_codes))'
+const CLAIM = { 'of one': claimWith('', LATEST_MAPPING), 'by source': claimWith(MAPPINGS, OWN_MAPPING) }
+const LATE_CLAIM = {
+  'of one': lateClaimWith('', LATEST_MAPPING),
+  'by source': lateClaimWith(MAPPINGS, OWN_MAPPING),
+}

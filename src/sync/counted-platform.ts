@@ -23,11 +23,13 @@ export class CountedPlatform {
   readonly #client: PlatformClient
   readonly #permits: Semaphore
   readonly #options: CallOptions & { signal: AbortSignal; priority: number }
+  /** Of calls that change something. */
+  readonly #writing: CallOptions
 
   constructor(
     client: PlatformClient,
     permits: Semaphore,
-    options: { signal: AbortSignal; priority: number },
+    { isStillWanted, ...options }: Required<Pick<CallOptions, 'signal' | 'priority' | 'isStillWanted'>>,
   ) {
     this.#client = client
     this.#permits = permits
@@ -39,6 +41,7 @@ export class CountedPlatform {
         if (rateLimited) add(this.rateLimited, operation, 1)
       },
     }
+    this.#writing = { ...this.#options, isStillWanted }
   }
 
   getEmployee(query: Parameters<PlatformClient['employees']['get']>[0]) {
@@ -48,7 +51,7 @@ export class CountedPlatform {
   updateEmployee(params: Parameters<PlatformClient['employees']['update']>[0]) {
     return this.#call('employee/update', async () => {
       try {
-        await this.#client.employees.update(params, this.#options)
+        await this.#client.employees.update(params, this.#writing)
         this.mayHaveUpdated = true
       } catch (error) {
         this.mayHaveUpdated ||= !isRefusal(error)
@@ -58,11 +61,11 @@ export class CountedPlatform {
   }
 
   bindOpenid(params: Parameters<PlatformClient['employees']['openid']>[0]) {
-    return this.#call('employee/openid', () => this.#client.employees.openid(params, this.#options))
+    return this.#call('employee/openid', () => this.#client.employees.openid(params, this.#writing))
   }
 
   deleteDepartment(params: Parameters<PlatformClient['departments']['delete']>[0]) {
-    return this.#call('department/delete', () => this.#client.departments.delete(params, this.#options))
+    return this.#call('department/delete', () => this.#client.departments.delete(params, this.#writing))
   }
 
   async #call<T>(operation: string, call: () => Promise<T>): Promise<T> {

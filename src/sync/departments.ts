@@ -352,11 +352,7 @@ interface DepartmentJob {
  */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job
-  const wanted = job.wanted.some(
-    deletion =>
-      deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
-  )
-  if (!wanted) return finished('obsolete', { resolve: 'all' })
+  if (!isToBeDeleted(job.wanted, job)) return finished('obsolete', { resolve: 'all' })
   try {
     await platform.deleteDepartment({
       dept_code: deptCode,
@@ -372,6 +368,17 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     })
   }
   return finished('deleted', DELETED)
+}
+
+/** Whether HR wants the department deleted, and nothing is left below it. */
+export function isToBeDeleted(
+  deletions: readonly DueDeletion[],
+  { enterpriseCode, deptCode }: Pick<DepartmentJob, 'enterpriseCode' | 'deptCode'>,
+): boolean {
+  return deletions.some(
+    deletion =>
+      deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
+  )
 }
 
 const DELETED = { stored: { of: 'department', state: 'deleted' }, resolve: 'all' } as const

@@ -1,6 +1,7 @@
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
+import { type Claim, type ClaimKey, PRESENT_REQUEST, presentRequest } from './claim.ts'
 
 /** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
 export const EMPLOYEE_STATUSES = [
@@ -75,30 +76,26 @@ export interface Sending {
  * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
  * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
  * A department that the employee may be in is not deleted.
- * @param execution of the claim
- * @returns whether it may be sent; not once another execution has overtaken this one, which then notes nothing
+ * @returns whether it may be sent; not once the request is no longer the present one: then nothing is noted
  */
 export async function noteSending(
   db: Pool,
-  key: EmployeeKey,
-  execution: number,
+  key: ClaimKey,
+  claimed: Pick<Claim, 'version' | 'execution'>,
   { hash, untold, movingTo }: Sending,
 ): Promise<boolean> {
   const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
   const statement = {
-    text: `with present as materialized (
-             select from dirsync.pending
-             where operation = 'update-employee' and enterprise_code = $1 and entity_key = $2 and detail = ''
-               and execution = $6
+    text: `with present as materialized (${PRESENT_REQUEST}
            ), noted as (
              update dirsync.employee
-             set acknowledged = acknowledged || $3,
-                 acknowledged_hash = case when source_hash = $4 then acknowledged_hash end,
-                 moving_to = coalesce($5, moving_to)
-             where enterprise_code = $1 and userid = $2 and exists (select from present)
+             set acknowledged = acknowledged || $7,
+                 acknowledged_hash = case when source_hash = $8 then acknowledged_hash end,
+                 moving_to = coalesce($9, moving_to)
+             where enterprise_code = $2 and userid = $3 and exists (select from present)
            )
            select exists (select from present) as present`,
-    values: [key.enterpriseCode, key.userid, doubted, hash, movingTo, execution],
+    values: [...presentRequest(key, claimed), doubted, hash, movingTo],
     query_timeout: WORK_MS,
   }
   const { rows } = await db.query<{ present: boolean }>(statement)

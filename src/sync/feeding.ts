@@ -36,38 +36,44 @@ const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
     where w.operation = 'delete-department' and w.enterprise_code = ${row}.enterprise_code
       and w.wave < ${row}.wave))`
 
+const IS_DUE = `q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')}`
+
+/** What is read of a due row `q`. */
+const DUE = `q.ctid, q.operation, ${priorityOf('q')} as "inQueue"`
+
+/** A plan or an outcome is writing the others, and they come with the next ones. */
+const LOCKED = 'for update skip locked'
+
 /**
- * SQL: up to $1 due rows `q`, in feeding order, `skip locked`: a plan or an outcome is writing the others, and they come with
- * the next ones.
+ * SQL: up to $1 due rows `q`, in feeding order.
  * @param columns of `q`
  * @param of which enterprise; default: all
  */
 const dueRows = (columns: string, of?: string) => `
   select ${columns} from dirsync.pending q
-  where q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')}
+  where ${IS_DUE}
     ${of === undefined ? '' : `and q.enterprise_code = ${pg.escapeLiteral(of)}`}
-  order by q.priority, q.not_before limit $1 for update skip locked`
-
-const DUE = `q.ctid, q.operation, ${priorityOf('q')} as "inQueue"`
+  order by q.priority, q.not_before limit $1`
 
 /**
- * The same for the enterprises that have due work and no halt of their own. Each is read by an index and merged with the
- * others, so that a halted one is never scanned, however much waits in it.
+ * The same, locked, for the enterprises that have due work and no halt of their own. Each is read by an index and merged with the
+ * others, so that a halted one is never scanned, however much waits in it. Of the merged rows only as many are locked as are
+ * taken: with a lock in each branch, as many would be in each.
  */
 async function dueBeside(db: ClientBase, halted: readonly string[]): Promise<string> {
-  if (halted.length === 0) return dueRows(DUE)
+  if (halted.length === 0) return `${dueRows(DUE)} ${LOCKED}`
   const { rows } = await db.query<{ code: string }>(
     `select enterprise_code as code from dirsync.tally
      where source = 'pending' and not enqueued and enterprise_code <> all ($1)
      group by 1 having sum(n) > 0`,
     [halted],
   )
-  const each = rows.map(
-    ({ code }) => `select * from (${dueRows(`${DUE}, q.priority, q.not_before`, code)}) of_one`,
-  )
+  const each = rows.map(({ code }) => `(${dueRows('q.ctid, q.priority, q.not_before', code)})`)
   return each.length === 0
     ? `select ${DUE} from dirsync.pending q where false limit $1`
-    : `select w.ctid, w.operation, w."inQueue" from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
+    : `select due.* from (${each.join(' union all ')}) w
+       cross join lateral (select ${DUE} from dirsync.pending q where q.ctid = w.ctid and ${IS_DUE} ${LOCKED}) due
+       order by w.priority, w.not_before limit $1`
 }
 
 /**
@@ -139,7 +145,7 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
   const probes: Fed[] = []
   for (const { scope, probes: soFar } of halts) {
     const own = async () => (await haltedScopes(db)).filter(other => other !== '*')
-    const due = scope === '*' ? await dueBeside(db, await own()) : dueRows(DUE, scope)
+    const due = scope === '*' ? await dueBeside(db, await own()) : `${dueRows(DUE, scope)} ${LOCKED}`
     const { rows } = await db.query<Fed>(
       `update dirsync.pending p set enqueued_at = now()
        where p.ctid = (select q.ctid from dirsync.pending q

@@ -13,9 +13,9 @@ import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../queue/job.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
-import { type Claim, type ClaimKey, claim } from './claim.ts'
+import { type Claim, type ClaimKey, claim, isPresentRequest } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
-import { DepartmentReader, deleteDepartment } from './departments.ts'
+import { type DepartmentFacts, DepartmentReader, deleteDepartment, isToBeDeleted } from './departments.ts'
 import { noteSending, plannedHash, type Sending } from './employee.ts'
 import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
 import { OutageDetector } from './outage.ts'
@@ -54,6 +54,8 @@ const LOCKED_MS = 1000
 const SETTLED_WITHIN_MS = 100
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
+/** A write whose turn comes later than this after its claim is sent only if it is still wanted. */
+const FRESH_MS = 5000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
 
@@ -231,7 +233,9 @@ export class JobProcessor {
     if (claimed === null) return trace.drop()
     const { priority, runId, startedAt } = claimed
     traceClaim(trace, claimed, performance.now() - at)
-    const platform = new CountedPlatform(client, this.#permits, { signal, priority })
+    const isStillWanted = async () =>
+      performance.now() - at < FRESH_MS || (await this.#isStillWanted(key, claimed))
+    const platform = new CountedPlatform(client, this.#permits, { signal, priority, isStillWanted })
     const attempted = await this.#attempt(key, claimed, platform)
     const { outcome } = attempted.result
     const durationMs = Math.round(performance.now() - at)
@@ -286,7 +290,7 @@ export class JobProcessor {
           : { result: planNeverMatches(claimed) }
       }
       if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
-      const note = (sending: Sending) => noteSending(this.#deps.pool, employee, claimed.execution, sending)
+      const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
@@ -311,8 +315,7 @@ export class JobProcessor {
     const wait = (error: Said) =>
       unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
     try {
-      const reader = this.#departments.get(source) as DepartmentReader
-      const { wanted, doubt } = await traced('read HR', () => reader.facts(claimed.runId))
+      const { wanted, doubt } = await this.#departmentFacts(source, claimed)
       if (doubt) return wait(doubt.message)
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
@@ -322,6 +325,25 @@ export class JobProcessor {
       if (isOfHr(error)) return wait(saidBy(error))
       return this.#fail(key, claimed, error, null)
     }
+  }
+
+  /**
+   * Whether what was read for an execution may still be sent. At a low rate, or after the platform wanted no calls for a while,
+   * its turn may come long after. A deletion cannot be undone, so HR is asked again.
+   * @throws HrUnavailableError, HrDataError, MappingError
+   */
+  async #isStillWanted(key: ClaimKey, claimed: Claim): Promise<boolean> {
+    if (!(await isPresentRequest(this.#deps.pool, key, claimed))) return false
+    if (key.operation !== 'delete-department') return true
+    const { enterpriseCode, entityKey: deptCode } = key
+    const source = this.#deps.hr.of(enterpriseCode) as NamedSource
+    const { wanted, doubt } = await this.#departmentFacts(source, claimed)
+    return doubt === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
+  }
+
+  #departmentFacts(source: NamedSource, { runId }: Claim): Promise<DepartmentFacts> {
+    const reader = this.#departments.get(source) as DepartmentReader
+    return traced('read HR', () => reader.facts(runId))
   }
 
   /**

@@ -224,7 +224,7 @@ export async function compare(
                    and exists (select from dirsync.pending p
                                where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
                                  and p.entity_key = e.userid and p.replan_at is null
-                                 and not (p.in_hand and ${DOUBTED})) then null
+                                 and not (p.in_hand and (${DOUBTED}) is true)) then null
               when s.userid is null then
                 case when e.vanished_at is null and e.platform_state <> 'absent' then 'vanished'
                      when ${waits} then 'asked' end

@@ -45,8 +45,8 @@ interface EmployeeJob {
   /** Hash of the row; null without a row to hash. */
   hash: string | null
   /**
-   * Called before anything is sent that would leave no other trace if its outcome stayed unknown. Resolves with false if another
-   * execution has overtaken this one: then nothing may be sent.
+   * Called before anything is sent that would leave no other trace if its outcome stayed unknown. Resolves with false if the
+   * request is no longer the present one: then nothing may be sent.
    */
   noteSending: (sending: Sending) => Promise<boolean>
 }

@@ -190,9 +190,9 @@ export class SimulatedPlatform implements StandsStill {
     operation: string,
     name: string,
     effect: () => Promise<T> | T,
-    { signal, onCall }: CallOptions,
+    { signal, onCall, isStillWanted = async () => true }: CallOptions,
   ): Promise<T> {
-    if (signal?.aborted) throw failed('aborted', operation, true)
+    if (signal?.aborted || !(await isStillWanted())) throw failed('aborted', operation, true)
     const mine = { operation, name, by }
     if (name !== '' && [...this.#inFlight].some(other => other.name === name))
       this.breaches.push(`two calls at once for ${name}`)

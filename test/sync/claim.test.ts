@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { withConnection } from '../../src/lib/database.ts'
-import { claim } from '../../src/sync/claim.ts'
+import { transaction, withConnection } from '../../src/lib/database.ts'
+import { type Claim, claim } from '../../src/sync/claim.ts'
 import { addWork } from '../../src/sync/outbox.ts'
 import { settle } from '../../src/sync/settlement.ts'
+import { until } from '../helpers/company.ts'
 import { begin, employee, outcome } from './outcomes.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -106,6 +107,39 @@ describe('claiming', () => {
     await work('e1', { not_before: '2100-01-01T00:00:00Z' })
     expect(await claim(store.pool, [E1])).toEqual([null])
   })
+
+  test.each([
+    [
+      'a case is retried',
+      `update dirsync.dead_letter set state = 'retrying'`,
+      { cases: [{ field: 'mobile', state: 'retrying' }] },
+    ],
+    [
+      'the confirmed row is in doubt',
+      'update dirsync.employee set acknowledged_hash = null',
+      { acknowledgedHash: null },
+    ],
+  ])(
+    'that has waited for whoever requests the work anew sees what that wrote: %s',
+    async (_, write, seen) => {
+      const run = await plantRun(store)
+      await work('e1')
+      await plant(store, 'employee', { userid: 'e1', source_hash: hash(), acknowledged_hash: hash() })
+      await fail(store)
+      const claimed = await transaction(store.pool, async db => {
+        await db.query('select from dirsync.pending for update')
+        await db.query(write)
+        const claims = claim(store.pool, [E1])
+        await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
+        await addWork(db, run, 1, [{ ...E1, wave: 0 }])
+        return { claims }
+      })
+      const [begun] = await claimed.claims
+      expect(begun).toMatchObject({ version: 2, runId: run, starts: 1, sentUnknown: false, ...seen })
+      await settle(store.pool, [outcome(E1, begun as Claim)])
+      expect(await store.rows('select from dirsync.pending')).toEqual([])
+    },
+  )
 
   test.each([
     ['*', '', true],

@@ -1,13 +1,24 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
+import type { ClaimKey } from '../../src/sync/claim.ts'
+import { rememberDepartments } from '../../src/sync/departments.ts'
 import { JobProcessor } from '../../src/sync/job-processor.ts'
+import type { RunKind } from '../../src/sync/run.ts'
+import { duringTest } from '../helpers/during.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { LIMITS } from './plan-under-test.ts'
+import { employee } from './outcomes.ts'
+import { LIMITS, PlanUnderTest } from './plan-under-test.ts'
+import { plant, plantRun } from './planted.ts'
 import { SILENT } from './store-under-test.ts'
+
+const E0 = employee('e0')
 
 test('without PostgreSQL a job fails at once, so that the queue hands it out again, and its place is free', async () => {
   const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`
@@ -27,4 +38,128 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
     const job = { name: 'update-employee', keys, priority: 3 } as const
     await expect(processor.process(job, new AbortController().signal)).rejects.toThrow('ECONNREFUSED')
   }
+})
+
+describe('what a worker has in hand, but its call has been in line for longer than 5 s,', () => {
+  const plans = new PlanUnderTest()
+  const { store } = plans
+  const application = { appId: 'test-application', appSecret: 'test-secret' }
+  const emulator = duringTest(() =>
+    startEmulator({
+      strict: true,
+      ...application,
+      seed: {
+        departments: [
+          { dept_code: 'D0', dept_name: 'base', base: true },
+          { dept_code: 'D1', dept_name: 'one', parent_code: 'D0' },
+          { dept_code: 'D2', dept_name: 'two', parent_code: 'D0' },
+        ],
+        employees: ['e0', 'e1', 'e2'].map((userid, i) => {
+          return { userid, corp_code: userid, name: 'old', mobile: `1380000000${i}`, dept_code: 'D0' }
+        }),
+      },
+    }),
+  )
+  const hr = () =>
+    plans.source(
+      'select userid, name, mobile, dept_code, active from person',
+      'select dept_code, parent_code, active, closed_at from department',
+    )
+  const plan = (kind?: RunKind) =>
+    plans.plan(kind, { source: hr(), limits: { departments: { count: 2, percent: 100 } } })
+  const cancel = (run: number) => store.pool.query('select dirsync.cancel($1)', [run])
+
+  /** Has a worker carry out work. What happens meanwhile happens when their calls of an operation are all in line. */
+  async function carryOut(keys: ClaimKey[], operation: string, meanwhile: () => Promise<unknown>) {
+    const [inLine, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let waiting = 0
+    const client = new PlatformClient({
+      baseUrl: emulator.url,
+      ...application,
+      pacer: Object.assign(new LocalPacer(10_000), {
+        acquire: async (request: { operation: string }) => {
+          if (request.operation !== operation) return
+          waiting += 1
+          if (waiting === keys.length) inLine.resolve()
+          await turn.promise
+        },
+      }),
+    })
+    const locks = new SessionLocks(store.url, SILENT)
+    onTestFinished(async () => {
+      await Promise.all([locks.close(), client.close()])
+    })
+    const processor = new JobProcessor({
+      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS },
+      hr: HrSources.one(hr()),
+      concurrentCalls: keys.length,
+    })
+    const [{ operation: name } = E0] = keys
+    const job = { name, keys: keys.map(formatJobKey), priority: 3 }
+    const { ended } = await processor.process(job, new AbortController().signal)
+    await Promise.race([inLine.promise, ended])
+    await Promise.all([meanwhile(), setTimeout(5000)])
+    turn.resolve()
+    await ended
+  }
+  const writes = async () => {
+    const response = await fetch(`${emulator.url}/_emulator/calls`)
+    const { calls } = (await response.json()) as {
+      calls: { operation: string; params: Record<string, unknown> }[]
+    }
+    return calls
+      .filter(({ operation }) => !['token/create', 'employee/get'].includes(operation))
+      .map(({ params }) => params)
+  }
+  const outbox = () =>
+    store.rows('select entity_key, version, in_hand, attempts from dirsync.pending order by 1')
+
+  test.each(['employee/get', 'employee/update'])(
+    '%s, is sent, unless a plan has replaced its row or its run was cancelled',
+    async operation => {
+      await plans.hire(3)
+      await plan()
+      const other = await plantRun(store, { state: 'running' })
+      await store.pool.query(`update dirsync.pending set run_id = $1 where entity_key = 'e2'`, [other])
+      await carryOut([E0, employee('e1'), employee('e2')], operation, async () => {
+        await plans.hr.query(`update person set name = 'corrected' where userid = 'e1'`)
+        await plan()
+        await cancel(other)
+      })
+      expect(await writes()).toMatchObject([{ userid: 'e0' }])
+      expect(await outbox()).toEqual([
+        { entity_key: 'e1', version: 2, in_hand: false, attempts: 0 },
+        { entity_key: 'e2', version: 1, in_hand: false, attempts: 0 },
+      ])
+    },
+  )
+
+  test('is no open id of a cancelled run', async () => {
+    await plans.hire(1)
+    const run_id = await plantRun(store, { kind: 'openids', state: 'running' })
+    const key: ClaimKey = { ...E0, operation: 'bind-openid', detail: '20000001' }
+    const { operation, entityKey: entity_key, detail } = key
+    await plant(store, 'pending', { operation, entity_key, detail, priority: 5, run_id })
+    await carryOut([key], 'employee/openid', () => cancel(run_id))
+    expect(await writes()).toEqual([])
+  })
+
+  test('is no deletion of a department that HR has opened again', async () => {
+    await plans.hire(1)
+    await plan()
+    await plans.hr.query(
+      `insert into department (dept_code, parent_code, active, closed_at)
+       values ('D0', null, true, null), ('D1', 'D0', false, now() - interval '1 day'),
+              ('D2', 'D0', false, now() - interval '1 day')`,
+    )
+    await plan('departments')
+    const deletion: ClaimKey = { ...E0, operation: 'delete-department' }
+    const deletions = ['D1', 'D2'].map(entityKey => ({ ...deletion, entityKey }))
+    await carryOut(deletions, 'department/delete', async () => {
+      await plans.hr.query(`update department set active = true, closed_at = null where dept_code = 'D1'`)
+      // As another process does for a job of its own.
+      await rememberDepartments(store.pool, await hr().departments())
+    })
+    expect(await writes()).toMatchObject([{ dept_code: 'D2' }])
+  })
 })

@@ -125,6 +125,29 @@ describe('the queue is fed', () => {
 })
 
 describe('while an enterprise is halted', () => {
+  test('no more rows are locked than are taken, however many enterprises have work', async () => {
+    await store.pool.query(
+      `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
+       select 'update-employee', 'C' || c, 'e' || e, 3 from generate_series(1, 20) c, generate_series(1, 100) e`,
+    )
+    await work('e1', { enterprise_code: 'halted' })
+    await halt('halted', 60_000)
+    await transaction(store.pool, async db => {
+      expect(await takeForQueue(db, 10, () => 1)).toHaveLength(10)
+      expect(await store.rows('select from dirsync.pending for update skip locked')).toHaveLength(1991)
+    })
+  })
+
+  test('what others have locked is passed over', async () => {
+    for (const userid of ['e1', 'e2', 'e3']) await work(userid, { enterprise_code: 'C1', priority: 3 })
+    await halt('halted', 60_000)
+    await transaction(store.pool, async db => {
+      await db.query(`select from dirsync.pending where entity_key = 'e2' for update`)
+      expect((await take()).sort()).toEqual(['e1', 'e3'])
+    })
+    expect(await take()).toEqual(['e2'])
+  })
+
   test('the others are fed, and of it one job is let through when its probe is due', async () => {
     for (const userid of ['e1', 'e2']) await work(userid, { enterprise_code: 'C1' })
     await work('e3', { enterprise_code: 'C2' })

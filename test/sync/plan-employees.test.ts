@@ -141,7 +141,9 @@ describe('work that is in the outbox already', () => {
   test('keeps its run and its place, and is counted in no other run', async () => {
     await under.hire(10)
     const first = await under.plan()
-    await under.store.pool.query(`update dirsync.pending set enqueued_at = now(), attempts = 2`)
+    await under.store.pool.query(
+      `update dirsync.pending set enqueued_at = now(), attempts = 2, in_hand = entity_key > 'e5'`,
+    )
     // One is in step by now, so that this is no first run any more.
     await under.store.pool.query(
       `update dirsync.employee set acknowledged_hash = source_hash where userid = 'e0'`,

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/lib/database.ts'
 import { until } from '../helpers/company.ts'
 import { caseOf, fail, hash, plantRun, story } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -24,9 +24,6 @@ async function listen() {
   await client.query('listen dirsync')
   return { heard: once(client, 'notification').then(([message]) => message.payload as string) }
 }
-
-const WAITING_FOR_A_LOCK = `
-  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 describe('resync', () => {
   test('without arguments requests a run of changes and returns it', async () => {

@@ -7,6 +7,10 @@ import { worded } from '../texts/worded.ts'
 
 export const SILENT = pino({ level: 'silent' })
 
+/** SQL: sessions of this database that wait for a lock. */
+export const WAITING_FOR_A_LOCK = `
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
 /** dirsync's own database, empty before each test of the file. */
 export class StoreUnderTest {
   #database: TestDatabase | undefined
