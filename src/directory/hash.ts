@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { trimText } from '../lib/text.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
 
 /**
@@ -22,6 +23,8 @@ export interface SourceStatistics {
   rows: number
   /** Rows of active employees; missing in statistics of earlier versions. */
   active?: number
+  /** Active employees with a department; missing where `dept_code` is not mapped, and in statistics of earlier versions. */
+  placed?: number
   /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
   /** Empty values per mapped column. */
@@ -52,12 +55,14 @@ export class RowHasher {
   readonly #columns: readonly string[]
   readonly #activeColumn: number
   readonly #firstField: number
+  readonly #departmentColumn: number
   readonly #empty: Float64Array
   #rest: Buffer = Buffer.alloc(0)
   #scratch = Buffer.alloc(4096)
   #rows = 0
   #keyless = 0
   #active = 0
+  #placed = 0
   #newest = ''
   /** In China's time zone, like HR's times. */
   readonly #now: string
@@ -68,6 +73,7 @@ export class RowHasher {
     this.#now = now ? new Date(now.getTime() + CHINA_MS).toISOString().replace('T', ' ') : '~'
     this.#activeColumn = columns.indexOf('active')
     this.#firstField = columns.findIndex(column => FIELDS.has(column))
+    this.#departmentColumn = columns.indexOf('dept_code')
     this.#empty = new Float64Array(columns.length)
     this.#seed = Buffer.from(seedText(columns))
     this.#seed.copy(this.#scratch)
@@ -105,6 +111,7 @@ export class RowHasher {
     return {
       rows: this.#rows,
       active: this.#active,
+      ...(this.#departmentColumn >= 0 && { placed: this.#placed }),
       keyless: this.#keyless,
       empty: Object.fromEntries(
         this.#columns.flatMap((column, i) =>
@@ -123,13 +130,15 @@ export class RowHasher {
     let fields = end
     let column = 0
     let begin = start
-    const [empty, firstField] = [this.#empty, this.#firstField]
+    let isPlaced = false
+    const [empty, firstField, departmentColumn] = [this.#empty, this.#firstField, this.#departmentColumn]
     for (let i = start; i <= end; i++) {
       const byte = input[i] as number
       // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
         if (i - begin <= 2 && isEmpty(input, begin, i)) (empty[column] as number)++
+        else if (column === departmentColumn) isPlaced = !isBlank(input, begin, i)
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
       else if (column === this.#activeColumn) active = isInactive(input[begin]) ? 0x66 : 0x74
@@ -138,6 +147,7 @@ export class RowHasher {
       begin = i + 1
       if (column === firstField) fields = begin
     }
+    if (isPlaced && active === 0x74) this.#placed++
     if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
@@ -178,6 +188,20 @@ export const CHINA_MS = 8 * 3_600_000
 function isEmpty(input: Buffer, from: number, to: number): boolean {
   // A backslash of the value itself would be written twice.
   return to <= from || (input[from] === BACKSLASH && input[from + 1] === LETTER_N)
+}
+
+/** Whether nothing would be left of a value that is not empty, once it is trimmed. */
+function isBlank(input: Buffer, from: number, to: number): boolean {
+  const first = input[from] as number
+  // Printable ASCII, or the first byte of a common ideograph.
+  if ((first > 0x20 && first < 0x7f && first !== BACKSLASH) || (first >= 0xe4 && first <= 0xe9)) return false
+  return trimText(valueText(input, from, to)) === ''
+}
+
+function valueText(input: Buffer, from: number, to: number): string {
+  return input
+    .toString('utf8', from, to)
+    .replace(/\\(.)/g, (_, letter: string) => String.fromCharCode(unescaped(letter.charCodeAt(0))))
 }
 
 /** Bytes of the digest that are used, as many as a uuid has. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
 import { copyText, isKeyless, RowHasher, rowHash, rowIsActive } from '../../src/directory/hash.ts'
+import { trimText } from '../../src/lib/text.ts'
 import { type StagedRow, stagedRows } from './staged-rows.ts'
 
 type Row = Record<string, string | null>
@@ -317,6 +318,32 @@ test('statistics count empty values per field and keep the newest updated_at', (
         empty: { name: empty('name'), mobile: empty('mobile'), remark: empty('remark') },
         newest: newest || null,
       })
+    }),
+  )
+})
+
+test('statistics count the active employees with a department, as departments are counted', () => {
+  const columns = ['enterprise_code', 'userid', 'active', 'name', 'dept_code', 'remark']
+  const blank = fc.constantFrom(
+    ' ',
+    '\u3000',
+    '\u00a0\t',
+    '\u200b',
+    '\\',
+    '\u3400',
+    '\u4e2d',
+    '\u4e2d ',
+    '😀',
+  )
+  const row = fc
+    .tuple(rowOf(columns), fc.oneof(value, blank))
+    .map(([one, code]) => ({ ...one, dept_code: code }))
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 10 }), rows => {
+      const hasher = new RowHasher(columns)
+      hasher.push(copyLines(columns, rows))
+      const placed = rows.filter(one => one.active === 't' && trimText(one.dept_code ?? '') !== '').length
+      expect(hasher.statistics.placed).toBe(placed)
     }),
   )
 })
