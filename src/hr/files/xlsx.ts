@@ -196,7 +196,7 @@ function showsDate(format: string): boolean {
 
 const DAY_MS = 86_400_000
 
-/** A day's number as Excel counts, in which 1900 is a leap year. */
+/** A day's number as Excel counts, in which 1900 is a leap year; null for one that Excel shows as ########. */
 function dateText(serial: number, epoch: Epoch): string | null {
   const days = epoch === 1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
   const date = new Date(Math.round(days * DAY_MS) - 25_569 * DAY_MS)
@@ -285,7 +285,7 @@ function cellText(
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
   if (type === 'e')
     throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
-  return isDate ? dateText(Number(value), epoch) : numberText(value)
+  return (isDate ? dateText(Number(value), epoch) : null) ?? numberText(value)
 }
 
 /** From a cell reference, such as 27 for AB7. */

@@ -63,6 +63,9 @@ test('what Excel shows as a day or a time is one', async () => {
     [1, '0.5', '12:00:00'],
     [3, '45351', '45351'],
     [0, '45351', '45351'],
+    // Excel shows ########: it is no day, but not nothing either.
+    [1, '20240105', '20240105'],
+    [1, '-1', '-1'],
   ]
   const cells = values.map(([style, value]) => `<c s="${style}"><v>${value}</v></c>`)
   expect(
