@@ -207,14 +207,17 @@ function dateText(serial: number, epoch: Epoch): string | null {
   return seconds === '00:00:00' ? day : `${day} ${seconds}`
 }
 
-/** With the digits that Excel shows: it computes in binary, and writes 17 of them. */
+/**
+ * With the digits that Excel shows: it computes in binary, and writes 17 of them. Of a longer integer the others are lost, so it
+ * keeps Excel's exponent, in which it can be no one else's number.
+ */
 function numberText(text: string): string {
   if (/^-?\d{1,15}$/.test(text)) return text
   const value = Number(text)
   if (!Number.isFinite(value)) return text
-  if (Number.isSafeInteger(value)) return String(value)
   const rounded = Number(value.toPrecision(15))
-  return String(rounded)
+  if (Math.abs(rounded) < 1e15) return String(rounded)
+  return rounded.toExponential().toUpperCase()
 }
 
 // Cells
