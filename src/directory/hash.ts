@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { trimText } from '../lib/text.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
+import { parseActive } from './field-rules.ts'
 
 /**
  * Raised when normalisation changes, so that every row is checked again. The mapped columns are part of the seed too: another
@@ -17,6 +18,8 @@ const NEWLINE = 0x0a
 const TAB = 0x09
 const BACKSLASH = 0x5c
 const LETTER_N = 0x4e
+const LETTER_F = 0x66
+const LETTER_T = 0x74
 
 /** Figures of an HR scan; the sanity gate compares them with the last good ones. */
 export interface SourceStatistics {
@@ -124,7 +127,7 @@ export class RowHasher {
 
   #line(input: Buffer, start: number, end: number, output: Buffer, offset: number): number {
     this.#rows++
-    let active = 0x74 // 't'
+    let active = LETTER_T
     let keyEnd = start
     let enterpriseEnd = start
     let fields = end
@@ -141,23 +144,23 @@ export class RowHasher {
         else if (column === departmentColumn) isPlaced = !isBlank(input, begin, i)
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
-      else if (column === this.#activeColumn) active = isInactive(input[begin]) ? 0x66 : 0x74
+      else if (column === this.#activeColumn) active = isInactive(input, begin, i) ? LETTER_F : LETTER_T
       else this.#updated(input, begin, i)
       column++
       begin = i + 1
       if (column === firstField) fields = begin
     }
-    if (isPlaced && active === 0x74) this.#placed++
+    if (isPlaced && active === LETTER_T) this.#placed++
     if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
     }
-    if (active === 0x74) this.#active++
+    if (active === LETTER_T) this.#active++
     let at = output.writeInt16BE(4, offset)
     at = writeText(input, start, enterpriseEnd, output, at)
     at = writeText(input, enterpriseEnd + 1, keyEnd, output, at)
     at = output.writeInt32BE(1, at)
-    output[at++] = active === 0x74 ? 1 : 0
+    output[at++] = active === LETTER_T ? 1 : 0
     at = output.writeInt32BE(HASH_BYTES, at)
     return at + output.write(this.#hash(input, fields, end, active), at, HASH_BYTES, 'latin1')
   }
@@ -190,6 +193,16 @@ function isEmpty(input: Buffer, from: number, to: number): boolean {
   return to <= from || (input[from] === BACKSLASH && input[from + 1] === LETTER_N)
 }
 
+/** The bytes that alone mean false to `parseActive`. */
+const INACTIVE = new Set(Buffer.from('fFnN0'))
+
+/** As `rowIsActive`. HR servers print t and f: only a longer text is parsed. */
+function isInactive(input: Buffer, from: number, to: number): boolean {
+  const first = input[from] as number
+  if (to - from <= 1) return to > from && INACTIVE.has(first)
+  return first !== LETTER_T && !isEmpty(input, from, to) && parseActive(valueText(input, from, to)) === false
+}
+
 /** Whether nothing would be left of a value that is not empty, once it is trimmed. */
 function isBlank(input: Buffer, from: number, to: number): boolean {
   const first = input[from] as number
@@ -199,9 +212,9 @@ function isBlank(input: Buffer, from: number, to: number): boolean {
 }
 
 function valueText(input: Buffer, from: number, to: number): string {
-  return input
-    .toString('utf8', from, to)
-    .replace(/\\(.)/g, (_, letter: string) => String.fromCharCode(unescaped(letter.charCodeAt(0))))
+  const text = input.toString('utf8', from, to)
+  if (!text.includes('\\')) return text
+  return text.replace(/\\(.)/g, (_, letter: string) => String.fromCharCode(unescaped(letter.charCodeAt(0))))
 }
 
 /** Bytes of the digest that are used, as many as a uuid has. */
@@ -241,18 +254,13 @@ export function isKeyless({ enterprise_code, userid }: Record<string, string | n
   )
 }
 
-/** Whether a row counts as active, as in the staging table. */
+/** Whether a row counts as active, as in the staging table: validation decides about odd values. */
 export function rowIsActive(row: Record<string, string | null>): boolean {
-  return !isInactive(row.active?.charCodeAt(0))
+  return parseActive(row.active) !== false
 }
 
 function seedText(columns: readonly string[]): string {
   return `${RULES_VERSION}:${columns.filter(column => column !== 'updated_at').join(',')}\n`
-}
-
-/** First letters of false, no and 0; everything else counts as active here, and validation decides about odd values. */
-function isInactive(first: number | undefined): boolean {
-  return first === 0x66 || first === 0x46 || first === 0x6e || first === 0x4e || first === 0x30
 }
 
 const ESCAPES: Record<string, string> = {
