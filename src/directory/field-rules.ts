@@ -258,7 +258,12 @@ const TWO_DIGIT_CODES = new Set(
     ' ',
   ),
 )
+const MAINLAND = /^1[3-9]\d{9}$/
 const MAINLAND_WITH_CODE = /^86(?=1[3-9]\d{9}$)/
+/** A number that begins in brackets. Without + or 00 that may be a country code, so that all digits would be another's number. */
+const BRACKETED = /^\((\d+)\)/
+/** A whole number as programs write it that count with fractions, such as of a column in which one value is missing. */
+const WITH_FRACTION = /^(\d+)\.0+$/
 
 const BAD_AREA = new RuleBreak('format', message('said.area_form'))
 const BAD_MOBILE = new RuleBreak('format', message('said.mobile_form'))
@@ -285,6 +290,7 @@ export function normaliseMobile(
   const bare = digitsOf(text)
   if (bare === '') return null
   const national = /^(?:\+|00)(?=\d)/.exec(bare)
+  const bracketed = national ? undefined : BRACKETED.exec(withoutBlanks(toHalfWidth(text)))?.[1]
   let mobile = bare
   let code = area
   if (national) {
@@ -295,6 +301,8 @@ export function normaliseMobile(
   }
   code ??= DEFAULT_MOBILE_AREA
   if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(MAINLAND_WITH_CODE, '')
+  if (bracketed !== undefined && (code === DEFAULT_MOBILE_AREA ? !MAINLAND.test(mobile) : bracketed === code))
+    return BAD_MOBILE
   if (!/^(?!00)\d{6,20}$/.test(mobile)) return BAD_MOBILE
   return { area: code, mobile }
 }
@@ -307,7 +315,7 @@ function callingCode(digits: string): string {
 
 function digitsOf(text: string): string {
   if (DIGITS.test(text)) return text
-  return withoutBlanks(toHalfWidth(text)).replace(SEPARATORS, '')
+  return withoutBlanks(toHalfWidth(text)).replace(WITH_FRACTION, '$1').replace(SEPARATORS, '')
 }
 
 // Extended fields

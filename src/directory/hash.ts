@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
+import { trimText } from '../lib/text.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
+import { parseActive } from './field-rules.ts'
 
 /**
  * Raised when normalisation changes, so that every row is checked again. The mapped columns are part of the seed too: another
@@ -16,12 +18,16 @@ const NEWLINE = 0x0a
 const TAB = 0x09
 const BACKSLASH = 0x5c
 const LETTER_N = 0x4e
+const LETTER_F = 0x66
+const LETTER_T = 0x74
 
 /** Figures of an HR scan; the sanity gate compares them with the last good ones. */
 export interface SourceStatistics {
   rows: number
   /** Rows of active employees; missing in statistics of earlier versions. */
   active?: number
+  /** Active employees with a department; missing where `dept_code` is not mapped, and in statistics of earlier versions. */
+  placed?: number
   /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
   /** Empty values per mapped column. */
@@ -52,12 +58,14 @@ export class RowHasher {
   readonly #columns: readonly string[]
   readonly #activeColumn: number
   readonly #firstField: number
+  readonly #departmentColumn: number
   readonly #empty: Float64Array
   #rest: Buffer = Buffer.alloc(0)
   #scratch = Buffer.alloc(4096)
   #rows = 0
   #keyless = 0
   #active = 0
+  #placed = 0
   #newest = ''
   /** In China's time zone, like HR's times. */
   readonly #now: string
@@ -68,6 +76,7 @@ export class RowHasher {
     this.#now = now ? new Date(now.getTime() + CHINA_MS).toISOString().replace('T', ' ') : '~'
     this.#activeColumn = columns.indexOf('active')
     this.#firstField = columns.findIndex(column => FIELDS.has(column))
+    this.#departmentColumn = columns.indexOf('dept_code')
     this.#empty = new Float64Array(columns.length)
     this.#seed = Buffer.from(seedText(columns))
     this.#seed.copy(this.#scratch)
@@ -105,6 +114,7 @@ export class RowHasher {
     return {
       rows: this.#rows,
       active: this.#active,
+      ...(this.#departmentColumn >= 0 && { placed: this.#placed }),
       keyless: this.#keyless,
       empty: Object.fromEntries(
         this.#columns.flatMap((column, i) =>
@@ -117,37 +127,40 @@ export class RowHasher {
 
   #line(input: Buffer, start: number, end: number, output: Buffer, offset: number): number {
     this.#rows++
-    let active = 0x74 // 't'
+    let active = LETTER_T
     let keyEnd = start
     let enterpriseEnd = start
     let fields = end
     let column = 0
     let begin = start
-    const [empty, firstField] = [this.#empty, this.#firstField]
+    let isPlaced = false
+    const [empty, firstField, departmentColumn] = [this.#empty, this.#firstField, this.#departmentColumn]
     for (let i = start; i <= end; i++) {
       const byte = input[i] as number
       // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
         if (i - begin <= 2 && isEmpty(input, begin, i)) (empty[column] as number)++
+        else if (column === departmentColumn) isPlaced = !isBlank(input, begin, i)
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
-      else if (column === this.#activeColumn) active = isInactive(input[begin]) ? 0x66 : 0x74
+      else if (column === this.#activeColumn) active = isInactive(input, begin, i) ? LETTER_F : LETTER_T
       else this.#updated(input, begin, i)
       column++
       begin = i + 1
       if (column === firstField) fields = begin
     }
+    if (isPlaced && active === LETTER_T) this.#placed++
     if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
     }
-    if (active === 0x74) this.#active++
+    if (active === LETTER_T) this.#active++
     let at = output.writeInt16BE(4, offset)
     at = writeText(input, start, enterpriseEnd, output, at)
     at = writeText(input, enterpriseEnd + 1, keyEnd, output, at)
     at = output.writeInt32BE(1, at)
-    output[at++] = active === 0x74 ? 1 : 0
+    output[at++] = active === LETTER_T ? 1 : 0
     at = output.writeInt32BE(HASH_BYTES, at)
     return at + output.write(this.#hash(input, fields, end, active), at, HASH_BYTES, 'latin1')
   }
@@ -178,6 +191,30 @@ export const CHINA_MS = 8 * 3_600_000
 function isEmpty(input: Buffer, from: number, to: number): boolean {
   // A backslash of the value itself would be written twice.
   return to <= from || (input[from] === BACKSLASH && input[from + 1] === LETTER_N)
+}
+
+/** The bytes that alone mean false to `parseActive`. */
+const INACTIVE = new Set(Buffer.from('fFnN0'))
+
+/** As `rowIsActive`. HR servers print t and f: only a longer text is parsed. */
+function isInactive(input: Buffer, from: number, to: number): boolean {
+  const first = input[from] as number
+  if (to - from <= 1) return to > from && INACTIVE.has(first)
+  return first !== LETTER_T && !isEmpty(input, from, to) && parseActive(valueText(input, from, to)) === false
+}
+
+/** Whether nothing would be left of a value that is not empty, once it is trimmed. */
+function isBlank(input: Buffer, from: number, to: number): boolean {
+  const first = input[from] as number
+  // Printable ASCII, or the first byte of a common ideograph.
+  if ((first > 0x20 && first < 0x7f && first !== BACKSLASH) || (first >= 0xe4 && first <= 0xe9)) return false
+  return trimText(valueText(input, from, to)) === ''
+}
+
+function valueText(input: Buffer, from: number, to: number): string {
+  const text = input.toString('utf8', from, to)
+  if (!text.includes('\\')) return text
+  return text.replace(/\\(.)/g, (_, letter: string) => String.fromCharCode(unescaped(letter.charCodeAt(0))))
 }
 
 /** Bytes of the digest that are used, as many as a uuid has. */
@@ -217,18 +254,13 @@ export function isKeyless({ enterprise_code, userid }: Record<string, string | n
   )
 }
 
-/** Whether a row counts as active, as in the staging table. */
+/** Whether a row counts as active, as in the staging table: validation decides about odd values. */
 export function rowIsActive(row: Record<string, string | null>): boolean {
-  return !isInactive(row.active?.charCodeAt(0))
+  return parseActive(row.active) !== false
 }
 
 function seedText(columns: readonly string[]): string {
   return `${RULES_VERSION}:${columns.filter(column => column !== 'updated_at').join(',')}\n`
-}
-
-/** First letters of false, no and 0; everything else counts as active here, and validation decides about odd values. */
-function isInactive(first: number | undefined): boolean {
-  return first === 0x66 || first === 0x46 || first === 0x6e || first === 0x4e || first === 0x30
 }
 
 const ESCAPES: Record<string, string> = {

@@ -100,7 +100,9 @@ export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const FULL_DATE = /^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ]\d{1,2}:\d{2}.*)?$/
+const FULL_DATE = /^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ](\d{1,2}:\d{2}.*))?$/
+const ZONED_TIME =
+  /^(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)? ?(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?(?::?\d{2})?)$/i
 const COMPACT_DATE = /^(\d{4})(\d{2})(\d{2})$/
 const MONTH_DAY = /^(\d{1,2})[-/.](\d{1,2})$/
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -113,8 +115,9 @@ export function isCalendarDate(year: number, month: number, day: number): boolea
 }
 
 /**
- * `yyyy-MM-dd` of a date as HR systems write it: `yyyy-M-d`, `yyyy/M/d`, `yyyy.M.d`, `yyyyMMdd`, or the date part of a
- * timestamp. Null when it is none of these or the day does not exist.
+ * `yyyy-MM-dd` of a date as HR systems write it: `yyyy-M-d`, `yyyy/M/d`, `yyyy.M.d`, `yyyyMMdd`, or a timestamp. Of one without a
+ * zone it is the date part; one with `Z` or an offset is a moment, whose day is the one in China. Null when it is none of these or
+ * the day does not exist.
  */
 export function normaliseDate(text: string): string | null {
   const plain = halfWidthText(text)
@@ -123,7 +126,23 @@ export function normaliseDate(text: string): string | null {
   if (!parts) return null
   const [year = '', month = '', day = ''] = parts
   if (!isCalendarDate(Number(year), Number(month), Number(day))) return null
-  return `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
+  const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
+  const zoned = ZONED_TIME.exec(match?.[5] ?? '')
+  return zoned ? dayInChina(date, zoned) : date
+}
+
+const CHINA_DAY = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: 'Asia/Shanghai',
+  ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
+})
+
+/** With the summer times of 1986 to 1991, as PostgreSQL has it: midnight of a birthday was then at +09:00. */
+function dayInChina(date: string, time: RegExpExecArray): string | null {
+  const [, hour = '', minute = '', second = '00', sign = '+', hours = '0', minutes = '0'] = time
+  const offset = Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000
+  const moment = Date.parse(`${date}T${hour.padStart(2, '0')}:${minute}:${second}Z`) - offset
+  const day = Number.isNaN(moment) ? '' : CHINA_DAY.format(moment).padStart(10, '0')
+  return day.length === 10 ? day : null
 }
 
 /** `MM-dd` of a day without a year (29 February exists), or null when there is no such day. */

@@ -94,10 +94,18 @@ export async function stageScan(
   const stray = codes === null ? { rows: 0, active: 0 } : await setStrayAside(db, codes)
   const { staged } = hasher
   const left = { rows: staged.rows - stray.rows, active: staged.active - stray.active }
-  const source =
-    codes === null ? statistics : { ...statistics, active: left.active, codes, stray: stray.rows }
+  const source = codes === null ? statistics : { ...ownOf(statistics, stray), codes, stray: stray.rows }
   await db.query('analyze staged')
   return { staged: left, source, mapping: scan.mapping }
+}
+
+/** Without stray employees, each of whom counts as one with a department. */
+function ownOf({ active = 0, placed, ...others }: SourceStatistics, stray: Staged): SourceStatistics {
+  return {
+    ...others,
+    active: active - stray.active,
+    ...(placed !== undefined && { placed: Math.max(0, placed - stray.active) }),
+  }
 }
 
 async function setStrayAside(db: ClientBase, codes: readonly string[]): Promise<Staged> {

@@ -106,7 +106,8 @@ export function missingEmployees(
   last: SourceStatistics,
   limits: Pick<GateLimits, 'maxFewerRows'>,
 ): Message | null {
-  const before = (last.active ?? usableRows(last)) - (last.empty.dept_code ?? 0)
+  // Earlier versions counted rows without a department, leavers' too.
+  const before = last.placed ?? Math.max(0, (last.active ?? usableRows(last)) - (last.empty.dept_code ?? 0))
   if (percent(before - counted, before) <= limits.maxFewerRows) return null
   return message('said.missing_employees', { counted, before })
 }

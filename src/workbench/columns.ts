@@ -219,7 +219,7 @@ function lengthOf(text: string): number {
  */
 
 export interface Doubt {
-  kind: 'leavers' | 'same' | 'empty' | 'zeros' | `${PersonalKind}_userid`
+  kind: 'leavers' | 'same' | 'empty' | 'zeros' | 'rewritten' | `${PersonalKind}_userid`
   /** The column of the mapping. */
   field: string
   rows: number
@@ -230,9 +230,9 @@ export interface Doubt {
 
 /**
  * Findings that are often fine: an e-mail address can be the user id that the platform knows, numbers may have grown by a
- * digit.
+ * digit, a code may end in .0.
  */
-export const DOUBT_HINTS: ReadonlySet<Doubt['kind']> = new Set(['email_userid', 'zeros'])
+export const DOUBT_HINTS: ReadonlySet<Doubt['kind']> = new Set(['email_userid', 'zeros', 'rewritten'])
 
 /** Fewer active employees may well share a value. */
 const MANY = 10
@@ -241,6 +241,8 @@ const OFTEN_SAME = new Set(['category', 'cost_center_id', 'card_type', 'mobile_a
 const OFTEN_EMPTY = new Set(['card_type', 'mobile_area'])
 /** Columns that may hold numbers with leading zeros. */
 const NUMBERED = ['userid', 'corp_code', 'dept_code']
+/** A number as programs write it that took an id for one: 1001.0, 4.4052419880101E+17. */
+const REWRITTEN = /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i
 /** Most distinct values of `active` that are counted. */
 const STATES = 12
 
@@ -251,6 +253,8 @@ export class DoubtCollector {
   readonly #personal = new Map<PersonalKind, number>()
   /** For numbers of employees in files, by column: rows by length, or null once one is not a number or begins with a zero. */
   readonly #lengths: Map<string, Map<number, number> | null>
+  /** Of the same columns. */
+  readonly #rewritten = new Map<string, number>()
   #rows = 0
   #active = 0
 
@@ -270,7 +274,10 @@ export class DoubtCollector {
     if (this.#states.size < STATES || this.#states.has(state)) count(this.#states, state)
     const personal = personalKind(row.userid ?? '')
     if (personal !== null) count(this.#personal, personal)
-    for (const [column, lengths] of this.#lengths) this.#addLength(column, lengths, row[column] ?? '')
+    for (const [column, lengths] of this.#lengths) {
+      this.#addLength(column, lengths, row[column] ?? '')
+      if (REWRITTEN.test(row[column] ?? '')) count(this.#rewritten, column)
+    }
     if (!isActive) return
     this.#active += 1
     let varies = false
@@ -312,6 +319,8 @@ export class DoubtCollector {
       const rows = others.reduce((sum, [, shorter]) => sum + shorter, 0)
       if (rows > 0) doubts.push({ kind: 'zeros', field, rows, of: rows + most, values: [] })
     }
+    for (const [field, rows] of this.#rewritten)
+      doubts.push({ kind: 'rewritten', field, rows, of, values: [] })
     if (this.#active < MANY) return doubts
     for (const { field, value = '' } of this.#uniform) {
       const isEmpty = trimText(value) === ''

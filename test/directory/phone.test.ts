@@ -22,6 +22,14 @@ describe('mobile', () => {
     ['+44.7700.900123', null, '44', '7700900123'],
     ['+7 912 345-67-89', null, '7', '9123456789'],
     ['8613812345678', '852', '852', '8613812345678'],
+    ['13800138000.0', null, '86', '13800138000'],
+    ['8613800138000.00', '86', '86', '13800138000'],
+    ['51234567.0', '852', '852', '51234567'],
+    ['(+852) 6123 4567', null, '852', '61234567'],
+    ['（00852）61234567', null, '852', '61234567'],
+    ['(86)13812345678', null, '86', '13812345678'],
+    ['(138)1234 5678', null, '86', '13812345678'],
+    ['(415) 555-0132', '1', '1', '4155550132'],
   ])('%j with area %j is area %j, number %j', (text, area, wantedArea, wantedMobile) => {
     expect(normaliseMobile(text, area)).toEqual({ area: wantedArea, mobile: wantedMobile })
   })
@@ -36,6 +44,9 @@ describe('mobile', () => {
     '138/139',
     '++8613812345678',
     '0000000000',
+    '(852)61234567',
+    '（852）6123 4567',
+    '(010)12345678',
     '甲',
   ])('%j is refused', text => {
     expect(normaliseMobile(text, null)).toMatchObject({ rule: 'format' })
@@ -46,6 +57,11 @@ describe('mobile', () => {
     expect(normaliseMobile('0086 13812345678', '852')).toMatchObject({ rule: 'mobile_area_conflict' })
   })
 
+  test('a number that may begin with its area code in brackets is refused', () => {
+    expect(normaliseMobile('(852)61234567', '852')).toMatchObject({ rule: 'format' })
+    expect(normaliseMobile('(1) 415 555 0132', '1')).toMatchObject({ rule: 'format' })
+  })
+
   test('nothing but blanks and hyphens is no number', () => {
     expect(normaliseMobile(' \u3000-', null)).toBeNull()
     expect(normaliseMobile('', '852')).toBeNull()
@@ -53,7 +69,7 @@ describe('mobile', () => {
 
   test('whatever is accepted has 6 to 20 digits and stays as it is when it comes back', () => {
     const text = fc.string({
-      unit: fc.constantFrom(...'0123456789861100 +-()\u3000８６'),
+      unit: fc.constantFrom(...'0123456789861100 +-().\u3000８６'),
       minLength: 4,
       maxLength: 26,
     })
@@ -87,6 +103,8 @@ describe('mobile_area', () => {
     ['+0086', '86'],
     ['８５２', '852'],
     ['1-809', '1809'],
+    ['86.0', '86'],
+    ['852.00', '852'],
     [' \u3000', null],
   ])('%j is %j', (text, wanted) => {
     expect(normaliseMobileArea(text)).toBe(wanted)

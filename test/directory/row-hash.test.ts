@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
+import { parseActive } from '../../src/directory/field-rules.ts'
 import { copyText, isKeyless, RowHasher, rowHash, rowIsActive } from '../../src/directory/hash.ts'
+import { trimText } from '../../src/lib/text.ts'
 import { type StagedRow, stagedRows } from './staged-rows.ts'
 
 type Row = Record<string, string | null>
@@ -247,12 +249,17 @@ describe('a staged row', () => {
 
   test.each([
     ...['f', 'false', 'F', 'FALSE', 'n', 'no', 'N', 'No', '0'].map(word => [word, false] as const),
+    ...[' no\t', '\u3000Ｆａｌｓｅ', '０'].map(word => [word, false] as const),
     ...['t', 'true', 'y', 'Yes', '1', '', null].map(word => [word, true] as const),
+    ...['N/A', 'NULL', 'None', 'Full-time', 'Normal', '01', 'nope', '\\N', '否', 'x'].map(
+      word => [word, true] as const,
+    ),
   ])('whose column active holds %j is active: %s, to a worker too', (active, isActive) => {
     const row = { enterprise_code: '', userid: 'e1', active, name: 'x' }
     const columns = Object.keys(row)
     expect(stage(new RowHasher(columns), [copyLines(columns, [row])])).toMatchObject([{ active: isActive }])
     expect(rowIsActive(row)).toBe(isActive)
+    expect(parseActive(active) !== false).toBe(isActive)
   })
 
   test('is not made of a row whose user id is too long to be kept; such rows are counted', () => {
@@ -317,6 +324,32 @@ test('statistics count empty values per field and keep the newest updated_at', (
         empty: { name: empty('name'), mobile: empty('mobile'), remark: empty('remark') },
         newest: newest || null,
       })
+    }),
+  )
+})
+
+test('statistics count the active employees with a department, as departments are counted', () => {
+  const columns = ['enterprise_code', 'userid', 'active', 'name', 'dept_code', 'remark']
+  const blank = fc.constantFrom(
+    ' ',
+    '\u3000',
+    '\u00a0\t',
+    '\u200b',
+    '\\',
+    '\u3400',
+    '\u4e2d',
+    '\u4e2d ',
+    '😀',
+  )
+  const row = fc
+    .tuple(rowOf(columns), fc.oneof(value, blank))
+    .map(([one, code]) => ({ ...one, dept_code: code }))
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 10 }), rows => {
+      const hasher = new RowHasher(columns)
+      hasher.push(copyLines(columns, rows))
+      const placed = rows.filter(one => one.active === 't' && trimText(one.dept_code ?? '') !== '').length
+      expect(hasher.statistics.placed).toBe(placed)
     }),
   )
 })

@@ -537,7 +537,7 @@ describe('departments are checked against the last full reading of employees', (
   /** Ten employees of D1, whom the platform has not shown yet, two of D2, and a third department without any. */
   async function closed(): Promise<void> {
     await under.hire(12)
-    await hr(`update person set dept_code = case when userid in ('e1', 'e2') then 'D2' else 'D1' end;
+    await hr(`update person set dept_code = case when userid in ('e1', 'e2') then 'D2' else 'D1' end where active;
       insert into department values ('D1', null, true, null), ('D2', null, false, now() - interval '2 days'),
         ('D3', null, false, now() - interval '2 days')`)
     await under.plan('changes', { employees: EMPLOYEES })
@@ -556,6 +556,14 @@ describe('departments are checked against the last full reading of employees', (
   })
 
   test('one without employees is deleted', async () => {
+    await closed()
+    expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
+    expect(await under.pending()).toEqual(['D3'])
+  })
+
+  test('one without employees is deleted beside many leavers without a department', async () => {
+    await under.hire(30, 20)
+    await hr(`update person set active = false, dept_code = null`)
     await closed()
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
     expect(await under.pending()).toEqual(['D3'])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { SourceStatistics } from '../../src/directory/hash.ts'
-import { belowNotice, straying, suspicion, trips } from '../../src/sync/safety.ts'
+import { RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
+import { belowNotice, missingEmployees, straying, suspicion, trips } from '../../src/sync/safety.ts'
 import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
@@ -168,5 +168,26 @@ describe('a breaker', () => {
   test('of nothing holds every change, and of everything none', () => {
     expect(trips({ count: 0, percent: 0 }, 1, 1_000_000)).toBe(true)
     expect(trips({ count: 0, percent: 100 }, 1_000_000, 1_000_000)).toBe(false)
+  })
+})
+
+describe('employees counted by department', () => {
+  /** Ten in service with a department, and leavers whose row HR has emptied. */
+  const last = (leavers: number): SourceStatistics => {
+    const hasher = new RowHasher(['enterprise_code', 'userid', 'active', 'dept_code'])
+    const rows = [...Array<string>(10).fill('t\tD1'), ...Array<string>(leavers).fill('f\t\\N')]
+    hasher.push(Buffer.from(rows.map((row, i) => `\te${i}\t${row}\n`).join('')))
+    return hasher.statistics
+  }
+
+  test.each([0, 3, 50])('are compared with those in service, beside %i leavers without one', leavers => {
+    expect(missingEmployees(10, last(leavers), LIMITS)).toBeNull()
+    expect(missingEmployees(7, last(leavers), LIMITS)).toMatchObject({ values: { counted: 7, before: 10 } })
+  })
+
+  test('are compared with at least none, where an earlier version did not count them', () => {
+    const { placed: _, ...earlier } = last(50)
+    expect(missingEmployees(10, earlier, LIMITS)).toBeNull()
+    expect(missingEmployees(0, earlier, LIMITS)).toBeNull()
   })
 })

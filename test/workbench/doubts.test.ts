@@ -14,6 +14,13 @@ test('numbers in files that are shorter than the others may have lost zeros', ()
   ])
 })
 
+test('ids in files that were written as numbers are not what HR has', () => {
+  expect(doubts(['1001.0', '4.4052419880101E+17', 'E1001', '7.01', '1E1'], 'files')).toEqual([
+    { kind: 'rewritten', field: 'userid', rows: 2, of: 5, values: [] },
+  ])
+  expect(doubts(['1001.0'], 'postgres')).toEqual([])
+})
+
 test.each<[string, string[], HrKind]>([
   ['that are all of one length', ['1001', '1002'], 'files'],
   ['of which one begins with a zero', ['1001', '0007', '42'], 'files'],

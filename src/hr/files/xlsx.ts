@@ -196,7 +196,7 @@ function showsDate(format: string): boolean {
 
 const DAY_MS = 86_400_000
 
-/** A day's number as Excel counts, in which 1900 is a leap year. */
+/** A day's number as Excel counts, in which 1900 is a leap year; null for one that Excel shows as ########. */
 function dateText(serial: number, epoch: Epoch): string | null {
   const days = epoch === 1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
   const date = new Date(Math.round(days * DAY_MS) - 25_569 * DAY_MS)
@@ -207,14 +207,17 @@ function dateText(serial: number, epoch: Epoch): string | null {
   return seconds === '00:00:00' ? day : `${day} ${seconds}`
 }
 
-/** With the digits that Excel shows: it computes in binary, and writes 17 of them. */
+/**
+ * With the digits that Excel shows: it computes in binary, and writes 17 of them. Of a longer integer the others are lost, so it
+ * keeps Excel's exponent, in which it can be no one else's number.
+ */
 function numberText(text: string): string {
   if (/^-?\d{1,15}$/.test(text)) return text
   const value = Number(text)
   if (!Number.isFinite(value)) return text
-  if (Number.isSafeInteger(value)) return String(value)
   const rounded = Number(value.toPrecision(15))
-  return String(rounded)
+  if (Math.abs(rounded) < 1e15) return String(rounded)
+  return rounded.toExponential().toUpperCase()
 }
 
 // Cells
@@ -285,7 +288,7 @@ function cellText(
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
   if (type === 'e')
     throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
-  return isDate ? dateText(Number(value), epoch) : numberText(value)
+  return (isDate ? dateText(Number(value), epoch) : null) ?? numberText(value)
 }
 
 /** From a cell reference, such as 27 for AB7. */

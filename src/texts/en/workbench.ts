@@ -35,6 +35,8 @@ export const workbench = {
     'empty for all {rows, number} active employees: check which column it should be, or leave it out',
   'hr_check.doubt.zeros':
     '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have removed leading zeros, so have it exported as text',
+  'hr_check.doubt.rewritten':
+    '{rows, number} of {of, number} end in .0 or have an exponent: a program may have taken them for numbers, so have them exported as text',
   'hr_check.doubt.identity_userid':
     '{rows, number} of {of, number} look like identity numbers: take another column, user ids appear in logs and on pages',
   'hr_check.doubt.mobile_userid':

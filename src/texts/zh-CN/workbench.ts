@@ -35,6 +35,8 @@ export const workbench = {
   'hr_check.doubt.empty': '全部 {rows, number} 名在职员工都为空：请检查应取哪一列，或去掉该列',
   'hr_check.doubt.zeros':
     '{of, number} 个中有 {rows, number} 个位数较少，且没有一个以零开头：电子表格可能去掉了前导零，请以文本格式导出',
+  'hr_check.doubt.rewritten':
+    '{of, number} 个中有 {rows, number} 个以 .0 结尾或带有指数：导出程序可能把它们当作了数字，请以文本格式导出',
   'hr_check.doubt.identity_userid':
     '{of, number} 个中有 {rows, number} 个像身份证号：请改用其他列，员工 ID 会出现在日志和页面中',
   'hr_check.doubt.mobile_userid':

@@ -38,7 +38,7 @@ test('texts are what they are, shared or not', async () => {
   ])
 })
 
-test('numbers have no noise, and no exponent', async () => {
+test('numbers have no noise, and no exponent while they have all of their digits', async () => {
   const numbers: [string, string][] = [
     ['1', '1'],
     ['13800138000', '13800138000'],
@@ -46,7 +46,12 @@ test('numbers have no noise, and no exponent', async () => {
     ['1.1000000000000001', '1.1'],
     ['-2.5', '-2.5'],
     ['1E3', '1000'],
-    ['4.4052419880101E+17', '440524198801010000'],
+    ['123456789012345', '123456789012345'],
+    // Excel keeps 15 digits: what it shows here is not the number that was typed.
+    ['4.4052419880101E+17', '4.4052419880101E+17'],
+    ['440524198801010000', '4.4052419880101E+17'],
+    ['1234567890123450', '1.23456789012345E+15'],
+    ['-1E21', '-1E+21'],
   ]
   const cells = numbers.map(([value]) => `<c><v>${value}</v></c>`)
   expect(await remarks(workbook([staff(...cells)]))).toEqual(numbers.map(([, shown]) => shown))
@@ -63,6 +68,9 @@ test('what Excel shows as a day or a time is one', async () => {
     [1, '0.5', '12:00:00'],
     [3, '45351', '45351'],
     [0, '45351', '45351'],
+    // Excel shows ########: it is no day, but not nothing either.
+    [1, '20240105', '20240105'],
+    [1, '-1', '-1'],
   ]
   const cells = values.map(([style, value]) => `<c s="${style}"><v>${value}</v></c>`)
   expect(
