@@ -210,6 +210,15 @@ describe('blocks that dump or restore', () => {
     }
   })
 
+  test('wait for the PostgreSQL that they start', () => {
+    const starting = dumping.filter(({ text }) => text.includes('up --detach postgres'))
+    expect(starting).toHaveLength(1)
+    for (const { text } of starting)
+      expect(text).toMatch(
+        /up --detach postgres\nuntil docker compose exec -T postgres pg_isready .*; done\n/,
+      )
+  })
+
   test('give psql statements that run', async () => {
     await using database = await createTestDatabase({ migrated: true })
     const statements = dumping.flatMap(({ text }) => given(text, ' psql ', '-c'))
