@@ -425,6 +425,7 @@ export const saidTexts = {
   'said.wanted_integer': 'should be a whole number',
   'said.wanted_integers': 'should be whole numbers, separated by commas',
   'said.wanted_language': 'should be en or zh-CN',
+  'said.wanted_time_zone': 'should be a time zone such as {example}',
   'said.wanted_operations': 'should name operations, such as employee/get=20; they are {names}',
   'said.wanted_claim_roles': 'should be claim:value=role,…, with the roles {roles}',
   'said.wanted_headers': 'should be name=value,…, with values percent-encoded',

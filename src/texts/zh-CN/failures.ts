@@ -471,6 +471,7 @@ export const failures = {
   'said.wanted_integer': '应为整数',
   'said.wanted_integers': '应为以逗号分隔的整数',
   'said.wanted_language': '应为 en 或 zh-CN',
+  'said.wanted_time_zone': '应为时区，例如 {example}',
   'said.wanted_operations': '应指明接口，例如 employee/get=20；可用的接口：{names}',
   'said.wanted_claim_roles': '应为 claim:value=role,… 的形式，角色可为 {roles}',
   'said.wanted_headers': '应为 name=value,… 的形式，值使用百分号编码',
