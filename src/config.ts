@@ -98,7 +98,9 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
   const beside = (['HR_DATABASE_URL', 'HR_EMPLOYEES_SQL', 'HR_DEPARTMENTS_SQL'] as const).filter(name =>
     present(env, name),
   )
-  const complaints = beside.map(name => message('said.setting_beside_sources', { name }))
+  const complaints = beside.map(name =>
+    message('said.setting_beside_sources', { name: env[name]?.trim() ? name : `${name}_FILE` }),
+  )
   const found = readSetting(env, 'HR_SOURCES')
   // If HR_SOURCES_FILE cannot be read, that is reported with the other settings.
   if (!('value' in found)) return { sources: [], complaints }

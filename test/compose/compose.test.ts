@@ -214,6 +214,25 @@ describe('an override that a page shows', () => {
       expect(partsOf('secrets', override)).toEqual(expect.arrayContaining(secretsOf(container)))
     }
   })
+
+  test('of several HR systems takes the single address from every service that has it', () => {
+    const [several] = overrides.filter(({ text }) => text.includes('several HR systems'))
+    const single = Object.entries(services).flatMap(([name, { environment = {} }]) => {
+      const given = { ...environment, ...several?.override.services?.[name]?.environment }
+      return 'HR_DATABASE_URL_FILE' in environment ? [{ name, address: given.HR_DATABASE_URL_FILE }] : []
+    })
+    expect(single.map(({ name }) => name)).toEqual(['dirsync', 'worker', 'notifications', 'migrate'])
+    for (const { address } of single) expect(address).toBe('')
+  })
+
+  test('gives every role what it gives to one', () => {
+    const ofRoles = overrides.flatMap(({ override: { services: changed = {} } }) =>
+      changed.dirsync ? [changed] : [],
+    )
+    expect(ofRoles.length).toBeGreaterThan(2)
+    for (const { dirsync, worker, notifications } of ofRoles)
+      expect({ worker, notifications }).toEqual({ worker: dirsync, notifications: dirsync })
+  })
 })
 
 describe('as Compose reads it', { tags: 'compose' }, () => {
