@@ -4,7 +4,7 @@ import type { DatabaseError } from 'pg'
 import { message, SaidError } from '../texts/message.ts'
 import { onceLocked } from './advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from './database.ts'
-import { onlyRow } from './database.ts'
+import { DAY_MS, onlyRow } from './database.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)
 
@@ -90,7 +90,7 @@ async function apply(client: PoolClient, name: string, tries = 1): Promise<void>
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     await client.query('insert into dirsync.migration (name) values ($1)', [name])
-    await client.query(sql + tableComments(sql))
+    await client.query({ text: sql + tableComments(sql), query_timeout: DAY_MS })
     await client.query('commit')
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
