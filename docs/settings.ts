@@ -37,6 +37,9 @@ const SCHEDULES = `## Schedules
 Each cron job has a setting for its schedule: a cron expression of five fields, or of six that begin with seconds, in
 the time zone of the process (\`TZ\`), or \`off\`. However many processes run, a tick runs once. A tick that was missed
 while everything was down runs once at the next start.
+
+\`TZ\` is the name of a zone, such as \`Asia/Shanghai\`; without it, the zone is that of the machine, or UTC in a container. A
+name that does not exist, such as \`Asia/Beijing\` or \`UTC+8\`, stops the start. \`TZ\` has no file.
 `
 
 interface Shown {

@@ -3,6 +3,7 @@ import type { ChannelSettings } from './alerts/channel.ts'
 import { CHANNEL_PREFIX, type OwnSettings, parseChannels } from './alerts/channel-settings.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
 import { type Environment, readSetting } from './lib/io.ts'
+import { isClockOf } from './lib/time-text.ts'
 import { hrAddress, joinedValues } from './settings/kinds.ts'
 import { ESSENTIAL, SETTINGS, type Setting, type SettingName } from './settings/settings.ts'
 import {
@@ -59,7 +60,7 @@ export function isEmbedded(env: Environment): boolean {
  */
 export function loadConfig(env: Environment): Config {
   const { channels, complaints } = readChannelSettings(env)
-  const config = readWithSources(env, schema, complaints)
+  const config = readWithSources(env, schema, [...complaints, ...zoneComplaints(env)])
   assertWholeOidc(config)
   return {
     ...config,
@@ -97,7 +98,9 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
   const beside = (['HR_DATABASE_URL', 'HR_EMPLOYEES_SQL', 'HR_DEPARTMENTS_SQL'] as const).filter(name =>
     present(env, name),
   )
-  const complaints = beside.map(name => message('said.setting_beside_sources', { name }))
+  const complaints = beside.map(name =>
+    message('said.setting_beside_sources', { name: env[name]?.trim() ? name : `${name}_FILE` }),
+  )
   const found = readSetting(env, 'HR_SOURCES')
   // If HR_SOURCES_FILE cannot be read, that is reported with the other settings.
   if (!('value' in found)) return { sources: [], complaints }
@@ -240,6 +243,12 @@ function complaint(issue: z.core.$ZodIssue, values: Record<string, string | unde
       ? message('said.wanted_one_of', { names: inner.values.map(String) })
       : saidBySchema(inner?.message ?? issue.message)
   return holding(name, 'secret' in SETTINGS[name] ? null : values[name], wanted)
+}
+
+/** TZ is Node.js' own, and read before anything else. */
+function zoneComplaints({ TZ }: Environment): Message[] {
+  if (!TZ || isClockOf(TZ)) return []
+  return [holding('TZ', TZ, message('said.wanted_time_zone', { example: 'Asia/Shanghai' }))]
 }
 
 function schedules(env: Environment): Record<string, string> {

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { RULES, type RuleName, settingOf } from '../src/alerts/rule.ts'
 import { ConfigError, type Environment, isEmbedded, loadConfig } from '../src/config.ts'
 import { hrAddresses } from '../src/connections.ts'
@@ -445,6 +445,41 @@ describe('everything runs embedded', () => {
     expect(isEmbedded({ [name]: LEAST[name] })).toBe(false)
     expect(isEmbedded({ [`${name}_FILE`]: '/run/secrets/x' })).toBe(false)
   })
+})
+
+describe('TZ', () => {
+  const zone = process.env.TZ
+  const startedIn = (TZ: string) => {
+    process.env.TZ = TZ
+    return { TZ }
+  }
+  afterEach(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+
+  test.each([
+    'Asia/Beijing',
+    'Beijing',
+    'asia/shanghai',
+    'UTC+8',
+    'GMT+8',
+    'CST-8',
+    'CST',
+    '+08:00',
+    '/etc/localtime',
+  ])('%s is not the zone of a clock', name => {
+    expect(complaintAbout(startedIn(name))).toBe(
+      `TZ holds ${JSON.stringify(name)} but should be a time zone such as Asia/Shanghai`,
+    )
+  })
+
+  test.each(['Asia/Shanghai', ':Asia/Shanghai', 'PRC', 'Europe/London', 'America/New_York', 'UTC', ''])(
+    '"%s" is',
+    name => {
+      expect(loadConfig({ ...LEAST, ...startedIn(name) })).toMatchObject({ PLATFORM_APP_ID: 'app' })
+    },
+  )
 })
 
 test('schedules come by job name', () => {

@@ -142,15 +142,19 @@ function closedBySignal(settings: AsyncDisposable): Disposable {
 
 /** @throws FailedError if dirsync's own database cannot be used */
 export async function assertAnswers(pool: Pool): Promise<void> {
+  await usable(pool.query('select 1'))
+}
+
+async function usable<T>(work: Promise<T>): Promise<T> {
   try {
-    await pool.query('select 1')
+    return await work
   } catch (error) {
     throw new FailedError(message('said.and_remedy', databaseTrouble(error)), { cause: error })
   }
 }
 
 async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings): Promise<void> {
-  const missing = await missingMigrations(pool)
+  const missing = await usable(missingMigrations(pool))
   if (missing.length === 0) return
   throw new FailedError(
     embedded

@@ -4,6 +4,7 @@ import type { EmployeeResult } from '../console/employees/query.ts'
 import { employees } from '../console/employees/routes.ts'
 import { employeeShown } from '../console/employees/view.ts'
 import { People } from '../console/people.ts'
+import { Problem } from '../console/problem.ts'
 import { message } from '../texts/message.ts'
 import { employeeName } from './arguments.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -50,10 +51,8 @@ export async function explained(context: CommandContext, name: string): Promise<
   const services = { ...context, hr, people: new People(hr, context.logger), hrMs: HR_MS }
   const { keys, silent } = await employeesNamed(services, name)
   if (keys.length === 0)
-    throw new FailedError(
-      silent.length === 0
-        ? message('said.knows_nobody', { names: name })
-        : message('said.dirsync_knows_no', { name, unread: silent }),
-    )
+    throw silent.length === 0
+      ? new FailedError(message('said.knows_nobody', { names: name }), { cause: new Problem('not_found') })
+      : new FailedError(message('said.dirsync_knows_no', { name, unread: silent }))
   return runEndpoint(context, employees(services).explain, { params: { key: name }, input: {} })
 }

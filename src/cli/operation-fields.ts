@@ -145,6 +145,8 @@ function printObject(path: string, object: z.ZodObject): void {
  */
 export async function readRequestFlags(operation: Operation, args: string[]): Promise<GivenRequest> {
   const fields = fieldsOf(operation)
+  const flags = new Set(['--json', '--yes', ...fields.map(({ name }) => `--${name}`)])
+  const isFlag = (text = '') => flags.has(text.replace(/=.*/s, ''))
   const given: Record<string, unknown> = {}
   let json = false
   let yes = false
@@ -173,7 +175,7 @@ export async function readRequestFlags(operation: Operation, args: string[]): Pr
         }),
       )
     if (Object.hasOwn(given, name)) throw new UsageError(message('said.given_twice', { name: `--${name}` }))
-    const value = attached ?? rest.shift()
+    const value = attached ?? (isFlag(rest[0]) ? undefined : rest.shift())
     if (value === undefined) throw new UsageError(message('said.needs_a_value', { name: `--${name}` }))
     given[name] = field.object ? parseJson(value, `--${name}`) : value
   }

@@ -24,8 +24,9 @@ export function platformCommand(program: Command): void {
       'after',
       `
 Without an operation, lists them all; OPERATION --help lists its fields.
---json alone prints the answer as one JSON document; --json FILE reads the
-request from a file (- for standard input), whose fields the flags override.
+--json alone prints the answer, or the list, as one JSON document; --json FILE
+reads the request from a file (- for standard input), whose fields the flags
+override.
 The answer is shown unmasked. An operation that moves money asks on a terminal
 first, and needs --yes elsewhere.
 
@@ -44,6 +45,7 @@ Examples:
 async function platform(name: string | undefined, rest: string[], command: Command): Promise<void> {
   const { OPERATIONS } = await import('../platform/operations/index.ts')
   const names = Object.keys(OPERATIONS)
+  if (name === '--json' && rest.length === 0) return printJson(names)
   if (name === undefined) {
     print(said(message('said.operations')), ...names.map(known => `  ${known}`), '')
     print(said(message('said.operation_fields')))

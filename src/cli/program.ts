@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
 import { environment, io, readSetting, write } from '../lib/io.ts'
+import { message } from '../texts/message.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, linesOf, UsageError } from './failure.ts'
 
@@ -103,11 +104,12 @@ const BY_NAME = new Map(
 export async function runProgram(args: string[]): Promise<number> {
   const inChinese = await help()
   const program = await createProgram(args, inChinese)
+  const called = calledOf(program, args)
   try {
+    assertValues(called, args)
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
-    const called = calledOf(program, args)
     if (error instanceof CommanderError) {
       // Help and version are not failures; everything else that commander rejects is wrong usage.
       if (error.exitCode === 0) return 0
@@ -147,6 +149,17 @@ function calledOf(program: Command, args: string[]): Command {
       called.commands.find(command => [command.name(), ...command.aliases()].includes(arg)) ?? called,
     program,
   )
+}
+
+/**
+ * For commander, `--reason --json` is the reason `--json`.
+ * @throws UsageError if an option stands where the value of another one should
+ */
+function assertValues(called: Command, args: string[]): void {
+  const options = called.createHelp().visibleOptions(called)
+  const optionOf = (arg = '') => options.find(({ long, short }) => arg === long || arg === short)
+  const name = args.find((arg, i) => optionOf(arg)?.required && optionOf(args[i + 1]))
+  if (name !== undefined) throw new UsageError(message('said.needs_a_value', { name }))
 }
 
 /** Whether the answer should be a JSON document. Some commands take the file of a request after the option instead. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isZone } from '../lib/time-text.ts'
 import { worded } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
 import { momentIn, tomorrowAt } from './moment.ts'
@@ -28,15 +29,6 @@ export const Until = z.object({
     .optional()
     .describe('Time zone of `until` if it has no offset, such as Asia/Shanghai'),
 })
-
-/** Whether this Node.js knows a time zone of that name. */
-export function isZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
-  } catch {
-    return false
-  }
-}
 
 /** @throws Problem if no time is given, or one that is past or too far away */
 export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>): Date {

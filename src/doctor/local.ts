@@ -74,12 +74,15 @@ export async function examineDatabase(
     return { findings: [finding], isReady: false }
   }
   const answers = ok('database', message('doctor.answers', { name }))
-  const found = await migrationFindings(pool).catch(error => {
-    if (error instanceof MigrationError) return error
-    throw error
-  })
-  if (found instanceof MigrationError)
-    return { findings: [answers, failed('schema', found.said)], isReady: false }
+  let found: Awaited<ReturnType<typeof migrationFindings>>
+  try {
+    found = await migrationFindings(pool)
+  } catch (error) {
+    const { what, remedy } = databaseTrouble(error)
+    const finding =
+      error instanceof MigrationError ? failed('schema', error.said) : failed('schema', what, remedy)
+    return { findings: [answers, finding], isReady: false }
+  }
   const { missing, hasReviewer } = found
   if (missing.length > 0) {
     const what = message('doctor.database_lacks', { names: missing })

@@ -14,7 +14,7 @@ import {
   UpdatedTimesCollector,
 } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
-import { saidOf } from '../lib/failure.ts'
+import { codeOf, NO_RIGHT, saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { duration } from '../lib/time-text.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
@@ -154,7 +154,9 @@ async function examineMapping(
   } catch (error) {
     if (error instanceof HrUnavailableError) return [failed('hr', error.said)]
     if (!(error instanceof MappingError)) throw error
-    return [failed('mapping', error.said, message('doctor.correct_mapping'))]
+    const isForbidden = codeOf(error.cause) === NO_RIGHT
+    const remedy = message(isForbidden ? 'doctor.grant_select' : 'doctor.correct_mapping')
+    return [failed('mapping', error.said, remedy)]
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   type ClientBase,
+  DAY_MS,
   NOTICE_LOST_CLIENT,
   onlyRow,
   type Pool,
@@ -79,7 +80,7 @@ export function whileLocked<T>(
 export function onceLocked<T>(pool: Pool, lock: Lock, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
     await client.query(NOTICE_LOST_CLIENT)
-    await call(client, 'pg_advisory_lock', lock)
+    await call(client, 'pg_advisory_lock', lock, DAY_MS)
     return unlocking(client, lock, work)
   })
 }
@@ -98,13 +99,17 @@ async function unlocking<T>(
 }
 
 /** Calls one of PostgreSQL's lock functions. The ones that wait return nothing. */
-async function call(db: ClientBase, name: string, lock: Lock): Promise<boolean> {
+async function call(db: ClientBase, name: string, lock: Lock, timeoutMs?: number): Promise<boolean> {
   const [key, values] =
     typeof lock === 'string'
       ? ['$1::bigint', [LOCKS[lock]]]
       : 'key' in lock
         ? ['hashtextextended($1, 0)', [lock.key]]
         : ['$1, hashtext($2)', [LOCKS[lock[0]], lock[1]]]
-  const { rows } = await db.query<{ answer: boolean }>(`select ${name}(${key}) as answer`, values)
+  const { rows } = await db.query<{ answer: boolean }>({
+    text: `select ${name}(${key}) as answer`,
+    values,
+    ...(timeoutMs && { query_timeout: timeoutMs }),
+  })
   return onlyRow(rows).answer
 }

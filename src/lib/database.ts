@@ -21,7 +21,8 @@ export interface Pool extends Omit<pg.Pool, 'query' | 'connect'> {
 }
 interface Query {
   <Row extends pg.QueryResultRow = never>(
-    statement: string | pg.QueryConfig | pg.QueryArrayConfig,
+    // The limit is in milliseconds; without: the pool's.
+    statement: string | ((pg.QueryConfig | pg.QueryArrayConfig) & { query_timeout?: number }),
     values?: unknown[],
   ): Promise<pg.QueryResult<Row>>
   <Stream extends pg.Submittable>(stream: Stream): Stream
@@ -60,7 +61,9 @@ types.setTypeParser(pg.types.builtins.INT8, Number)
 export const WORK_MS = 10_000
 /** Feeding a chunk of the outbox to the queue. */
 export const FEED_MS = 30_000
-/** Everything without a limit of its own: statements of plans, migrations, pruning of history. */
+/** A migration, which may rewrite a large table; and waiting for another process that does. */
+export const DAY_MS = 24 * 60 * 60_000
+/** Everything without a limit of its own: statements of plans, pruning of history. */
 const ANY_MS = 10 * 60_000
 /** Copying all of HR, which takes as long as HR takes. */
 export const COPY_MS = 60 * 60_000

@@ -33,6 +33,8 @@ function portTaken(error: Error): Message {
 /** The server's codes for a database that it lacks, and for a login that it refuses. */
 const NO_DATABASE = '3D000'
 const NO_LOGIN = ['28000', '28P01']
+/** Of a user who may not do what was asked. */
+export const NO_RIGHT = '42501'
 
 /** Why dirsync's own database cannot be used, and what to do. */
 export function databaseTrouble(error: unknown): { what: Message; remedy: Message } {
@@ -42,5 +44,7 @@ export function databaseTrouble(error: unknown): { what: Message; remedy: Messag
     return { what: message('said.database_missing', { reason }), remedy: message('said.create_database') }
   if (NO_LOGIN.includes(code))
     return { what: message('said.database_login', { reason }), remedy: message('said.correct_login') }
+  if (code === NO_RIGHT)
+    return { what: message('said.database_forbids', { reason }), remedy: message('said.name_owner') }
   return { what: message('said.database_silent', { reason }), remedy: message('said.start_database') }
 }

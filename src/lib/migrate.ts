@@ -4,7 +4,8 @@ import type { DatabaseError } from 'pg'
 import { message, SaidError } from '../texts/message.ts'
 import { onceLocked } from './advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from './database.ts'
-import { onlyRow } from './database.ts'
+import { DAY_MS, onlyRow } from './database.ts'
+import { codeOf, databaseTrouble, NO_RIGHT } from './failure.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)
 
@@ -36,11 +37,16 @@ interface MigrationResult {
 
 /**
  * Brings schema `dirsync` up to date: applies every numbered file once, each in its own transaction, under a lock.
- * @throws MigrationError naming the file when one fails, or saying why this code cannot continue from this database
+ * @throws MigrationError naming the file when one fails, or saying why this code or user cannot continue from this database
  */
 export async function migrate(pool: Pool): Promise<MigrationResult> {
   const files = await migrationFiles()
-  return onceLocked(pool, 'migration', client => bringUpToDate(client, files))
+  try {
+    return await onceLocked(pool, 'migration', client => bringUpToDate(client, files))
+  } catch (cause) {
+    if (codeOf(cause) !== NO_RIGHT) throw cause
+    throw new MigrationError(message('said.and_remedy', databaseTrouble(cause)), { cause })
+  }
 }
 
 async function migrationFiles(): Promise<string[]> {
@@ -90,7 +96,7 @@ async function apply(client: PoolClient, name: string, tries = 1): Promise<void>
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     await client.query('insert into dirsync.migration (name) values ($1)', [name])
-    await client.query(sql + tableComments(sql))
+    await client.query({ text: sql + tableComments(sql), query_timeout: DAY_MS })
     await client.query('commit')
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already

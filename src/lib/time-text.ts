@@ -37,6 +37,33 @@ export function ownZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
+/** Whether this Node.js knows a time zone of that name. */
+export function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
+  } catch {
+    return false
+  }
+}
+
+/** The two differ in half of the year where clocks are put forward. */
+const HALF_A_YEAR_MS = 183 * 86_400_000
+
+/**
+ * Whether the clock of this process shows the time of the zone that TZ names. It shows UTC for a name that Node.js does not know,
+ * such as Beijing, and for a few that only Intl knows, such as CST; and 8 hours behind UTC for UTC+8.
+ */
+export function isClockOf(tz: string): boolean {
+  // POSIX's way to say that the name of a zone follows.
+  const timeZone = tz.replace(/^:/, '')
+  if (!isZone(timeZone)) return false
+  return [0, HALF_A_YEAR_MS].every(ahead => {
+    const date = new Date(Date.now() + ahead)
+    const shown = new Date(date.getTime() - date.getTimezoneOffset() * 60_000)
+    return shown.toLocaleString('en', { timeZone: 'UTC' }) === date.toLocaleString('en', { timeZone })
+  })
+}
+
 /** How long something took or takes, in the largest unit that says enough: 0.4 s, 12 s, 3 min, 2 h, 5 d. Below 0, as clocks differ: 0 s. */
 export function duration(ms: number): Message {
   const seconds = Math.max(0, ms) / 1000

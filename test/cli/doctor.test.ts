@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { loadSampleHr } from '../../src/trial/environment.ts'
 import { APP_ID, APP_SECRET, PlatformUnderTest } from '../emulator/platform-under-test.ts'
 import { until } from '../helpers/company.ts'
@@ -114,6 +114,43 @@ test('a database that takes no writes is named, and the platform is not blamed f
     },
   ])
   expect(findings).toContainEqual(expect.objectContaining({ check: 'platform', status: 'warning' }))
+})
+
+/** Lets a database's address name a user without any rights. */
+async function withoutRights(url: string): Promise<string> {
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await deployment.own.pool.query(`create role ${name} login password 'secret'`)
+  onTestFinished(async () => void (await deployment.own.pool.query(`drop role ${name}`)))
+  return Object.assign(new URL(url), { username: name, password: 'secret' }).href
+}
+
+test('a user who may do nothing in dirsync’s database is told apart from one that is away, and the rest is checked', async () => {
+  const settings = { DATABASE_URL: await withoutRights(deployment.own.url) }
+  const { failed, findings } = await examine(settings)
+  const what = "dirsync's own database permits its user too little: permission denied for schema dirsync"
+  const remedy = 'Let DATABASE_URL name the user who owns the schema dirsync, or the database.'
+  expect(failed.filter(({ check }) => check !== 'queue')).toEqual([
+    { check: 'schema', status: 'failed', what, remedy },
+  ])
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'mapping', status: 'ok' }))
+  for (const command of ['status', 'migrate'])
+    expect(await dirsync([command], { ...deployment.settings, ...settings })).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `dirsync: ${what}. ${remedy}\n`,
+    })
+})
+
+test('an HR user who lacks rights is helped to them', async () => {
+  const { failed } = await examine({ HR_DATABASE_URL: await withoutRights(deployment.hr.url) })
+  expect(failed).toEqual([
+    {
+      check: 'mapping',
+      status: 'failed',
+      what: expect.stringContaining('permission denied for schema hr (42501)'),
+      remedy: 'Grant the HR user USAGE on the schema and SELECT on its tables.',
+    },
+  ])
 })
 
 test('a signature of another algorithm is found, with the one that the platform accepts', async () => {

@@ -195,6 +195,7 @@ test.concurrent.each([
   const failed = await dirsync(...args)
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(/^dirsync: neither HR nor dirsync knows an employee \S+\n$/)
+  expect((await dirsync(...args, '--json')).json()).toMatchObject({ error: { code: 'not_found' } })
 })
 
 test.concurrent.each([

@@ -290,6 +290,12 @@ test.each([
   ],
   ['an unknown field', ['platform', 'employee/get', '--name', 'x'], /"--name" is not a field.*--userid/],
   ['a field without value', ['platform', 'employee/get', '--userid'], /--userid needs a value/],
+  [
+    'a field in place of a value',
+    ['platform', 'employee/get', '--userid', '--mobile=1'],
+    /--userid needs a value/,
+  ],
+  ['a question in place of a reason', ['pause', '--reason', '--help'], /--reason needs a value/],
   ['a field twice', ['platform', 'employee/get', '--userid', 'a', '--userid=b'], /given twice/],
   [
     'a day that is none',
@@ -401,6 +407,22 @@ test.each([
   ['a wrong value before it', ['runs', '--limit', 'all', '--json'], 'invalid', /^--limit holds "all"/],
   ['an unknown operation', ['platform', 'employee/fire', '--json'], 'invalid', /^there is no operation/],
   ['money without a word', [...REFUND, '--json'], 'invalid', /there is no terminal to ask on/],
+  ...[
+    ['dead-letters', 'ignore', '1', '--reason'],
+    ['dead-letters', 'list', '--enterprise'],
+    ['pause', '--reason'],
+    ['resync', '--employee'],
+    ['plan', '--employee'],
+    ['platform', 'employee/get', '--userid'],
+  ].map(args => {
+    const sentence = new RegExp(`^${args.at(-1)} needs a value$`)
+    return [
+      `an option in place of a value: ${args.join(' ')}`,
+      [...args, '--json'],
+      'invalid',
+      sentence,
+    ] as const
+  }),
   ['wrong settings', ['status', '--json'], 'CONFIG_INVALID', /^DATABASE_URL/],
   ['a database that is away', ['status', '--json'], 'database', /^dirsync's own database does not answer/],
 ] as const)('%s is also told to programs', async (what, args, code, sentence) => {
@@ -437,7 +459,9 @@ function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: Re
 
 test('the operations are those of the specification', async () => {
   const list = await dirsync(['platform'])
-  expect(list.stdout.match(/^ {2}\S+\/\S+$/gm)).toHaveLength(13)
+  const named = list.stdout.match(/(?<=^ {2})\S+\/\S+$/gm)
+  expect(named).toHaveLength(13)
+  expect((await dirsync(['platform', '--json'])).json()).toEqual(named)
 })
 
 test('an option without a sentence of its own lists what it takes', async () => {

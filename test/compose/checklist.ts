@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
+import { blocksOf } from '../docs/pages.ts'
 import { ROOT } from './compose-file.ts'
 
 /**
@@ -465,14 +466,13 @@ async function restored(): Promise<void> {
   const before = await point('42', known, ends(0))
   await point('42', BACKUP, ends(0))
   await run('docker compose down --volumes')
-  await point('42', 'docker compose up --detach postgres', ends(0))
-  await until('docker compose ps --format "{{.Health}}" postgres', ({ text }) => /^healthy/.test(text))
-  await point('42', `${psql} 'create role dirsync_reviewer nologin'`, ends(0))
-  const restore =
-    'docker compose exec -T postgres pg_restore -U dirsync -d dirsync --exit-on-error <before.dump'
-  await point('42', restore, ends(0))
+  const [block = ''] = blocksOf('docs/operating.md').flatMap(({ text }) =>
+    text.includes('create role dirsync_reviewer') ? [text] : [],
+  )
+  const [, restore = '', start = ''] = /^([\s\S]+\n)(.+\n)\)\n$/.exec(block) ?? []
+  await point('42', `${restore})`, ends(0))
   await point('42', known, ({ text }) => [['all that was known is there', text === before.text]])
-  await point('42', 'docker compose up --detach', ends(0))
+  await point('42', start, ends(0))
   await healthy('42', '', 4)
 }
 

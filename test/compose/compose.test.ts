@@ -5,6 +5,7 @@ import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { SETTINGS } from '../../src/settings/settings.ts'
+import { blocksOf } from '../docs/pages.ts'
 import { program } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import {
@@ -187,6 +188,51 @@ test("the demo's settings are settings, and none is a secret", () => {
     name => !name.startsWith('SCHEDULE_') && (!(name in SETTINGS) || secretSettings.includes(name)),
   )
   expect(wrong).toEqual([])
+})
+
+describe('an override that a page shows', () => {
+  const overrides = ['docs/compose.md', 'docs/hr-files.md']
+    .flatMap(blocksOf)
+    .flatMap(({ language, text }) =>
+      language === 'yaml' ? [{ text, override: parse(text) as Partial<ComposeFile> }] : [],
+    )
+  const partsOf = (part: 'services' | 'networks' | 'secrets' | 'volumes', override: Partial<ComposeFile>) =>
+    Object.keys({ ...file[part], ...override[part] })
+
+  test.each(overrides)('changes what there is, and declares what it adds: %j', ({ override }) => {
+    const { services: changed = {}, networks = {}, ...declared } = override
+    expect(Object.keys({ ...changed, ...networks })).not.toEqual([])
+    expect(Object.keys(services)).toEqual(expect.arrayContaining(Object.keys(changed)))
+    expect(Object.keys(file.networks)).toEqual(expect.arrayContaining(Object.keys(networks)))
+    const others = Object.keys(declared).filter(key => !key.startsWith('x-'))
+    expect(['secrets', 'volumes']).toEqual(expect.arrayContaining(others))
+    for (const container of Object.values(changed)) {
+      const mounted = (container.volumes ?? []).map(volume => String(volume).split(':', 1).join())
+      expect(partsOf('volumes', override)).toEqual(
+        expect.arrayContaining(mounted.filter(from => !from.startsWith('/'))),
+      )
+      expect(partsOf('secrets', override)).toEqual(expect.arrayContaining(secretsOf(container)))
+    }
+  })
+
+  test('of several HR systems takes the single address from every service that has it', () => {
+    const [several] = overrides.filter(({ text }) => text.includes('several HR systems'))
+    const single = Object.entries(services).flatMap(([name, { environment = {} }]) => {
+      const given = { ...environment, ...several?.override.services?.[name]?.environment }
+      return 'HR_DATABASE_URL_FILE' in environment ? [{ name, address: given.HR_DATABASE_URL_FILE }] : []
+    })
+    expect(single.map(({ name }) => name)).toEqual(['dirsync', 'worker', 'notifications', 'migrate'])
+    for (const { address } of single) expect(address).toBe('')
+  })
+
+  test('gives every role what it gives to one', () => {
+    const ofRoles = overrides.flatMap(({ override: { services: changed = {} } }) =>
+      changed.dirsync ? [changed] : [],
+    )
+    expect(ofRoles.length).toBeGreaterThan(2)
+    for (const { dirsync, worker, notifications } of ofRoles)
+      expect({ worker, notifications }).toEqual({ worker: dirsync, notifications: dirsync })
+  })
 })
 
 describe('as Compose reads it', { tags: 'compose' }, () => {

@@ -10,6 +10,7 @@ import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../../src/alerts/channel-setti
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
+import { rolledBack } from '../../src/lib/database.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { type CatalogueEntry, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { OPERATION_NAMES } from '../../src/platform/operation.ts'
@@ -191,6 +192,67 @@ describe('SQL', () => {
     const roles = blocks.filter(({ text }) => text.includes('create role hr_reader'))
     expect(roles.map(({ page }) => page)).toEqual(['README.md', 'README.zh-CN.md', 'docs/mapping.md'])
     for (const { text } of roles) expect(plain(text)).toBe(plain(pageOf('compose/demo/hr-reader.sql')))
+  })
+})
+
+describe('blocks that dump or restore', () => {
+  const dumping = blocks.filter(
+    ({ language, text }) => language === 'sh' && /exec .* pg_(?:dump|restore)/.test(text),
+  )
+  /** What the options of a program name, as in `-t refund -t topup`. */
+  const given = (text: string, program: string, option: string) =>
+    text
+      .replaceAll('\\\n', '')
+      .split('\n')
+      .filter(line => line.includes(program))
+      .flatMap(line => [...line.matchAll(new RegExp(` ${option} (?:'([^']+)'|(\\S+))`, 'g'))])
+      .map(([, quoted, plain]) => quoted ?? plain ?? '')
+
+  test('end at the first command that fails', () => {
+    expect(dumping.length).toBeGreaterThan(2)
+    for (const { text } of dumping) {
+      expect(text).toMatch(/^\(set -eC?\n[\s\S]+\n\)\n$/)
+      // The shell goes on after a failure in the middle of these.
+      expect(text).not.toMatch(/&&|;(?! do | done)/)
+    }
+  })
+
+  test('wait for the PostgreSQL that they start', () => {
+    const starting = dumping.filter(({ text }) => text.includes('up --detach postgres'))
+    expect(starting).toHaveLength(1)
+    for (const { text } of starting)
+      expect(text).toMatch(
+        /up --detach postgres\nuntil docker compose exec -T postgres pg_isready .*; done\n/,
+      )
+  })
+
+  test('give psql statements that run', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    const statements = dumping.flatMap(({ text }) => given(text, ' psql ', '-c'))
+    expect(statements).toHaveLength(3)
+    for (const statement of statements)
+      await rolledBack(database.pool, async client => {
+        await client.query('alter role dirsync_reviewer rename to dirsync_reviewer_of_others')
+        await expect(client.query(statement), statement).resolves.toBeDefined()
+      })
+  })
+
+  test('carry over refunds and top-ups with all that is emptied with them', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    const [rollback = ''] = dumping.map(({ text }) => text).filter(text => text.includes('money.dump'))
+    const [, emptied = ''] = /'truncate ([\w., ]+) cascade'/.exec(rollback) ?? []
+    const { rows } = await database.pool.query<{ name: string }>(
+      `with recursive emptied (id) as (
+         select unnest($1::regclass[])
+         union select conrelid from pg_constraint join emptied on confrelid = id where contype = 'f')
+       select id::text as name from emptied`,
+      [emptied.split(', ')],
+    )
+    const tables = rows.map(({ name }) => name).sort()
+    expect(tables).toEqual(expect.arrayContaining(['dirsync.refund', 'dirsync.topup']))
+    expect(given(rollback, 'pg_dump', '-t').sort()).toEqual(tables)
+    const restored = given(rollback, 'pg_restore', '-t').map(name => `dirsync.${name}`)
+    expect(restored).toEqual(expect.arrayContaining(tables))
   })
 })
 

@@ -191,6 +191,9 @@ describe('HR_SOURCES', () => {
       'HR_DATABASE_URL is set beside HR_SOURCES, which names the HR systems: unset one',
       'HR_DEPARTMENTS_SQL is set beside HR_SOURCES, which names the HR systems: unset one',
     ])
+    expect(problemsOf([SHANGHAI], { HR_DATABASE_URL_FILE: '/run/secrets/hr_database_url' })).toEqual([
+      'HR_DATABASE_URL_FILE is set beside HR_SOURCES, which names the HR systems: unset one',
+    ])
   })
 
   test('a file that is not there is named, and no message has a password', () => {

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { LOCKS } from '../../src/lib/advisory-lock.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { MigrationError, migrate, missingMigrations } from '../../src/lib/migrate.ts'
 import { until } from '../helpers/company.ts'
@@ -133,6 +135,27 @@ describe('migrate', () => {
     await until(async () => !(await isWaiting()))
     await reader.query('commit')
     reader.release()
+    expect((await migrating).applied).toEqual(FILES)
+  })
+
+  test('waits for another process, and for a file, longer than any other statement may take', async () => {
+    const { pool, url } = await emptyDatabase()
+    const query_timeout = 3000
+    const hurried = new pg.Pool({ connectionString: url, query_timeout })
+    onTestFinished(() => hurried.end())
+    const longer = `pg_sleep(${query_timeout / 1000 + 0.5})`
+    // The second table is the first one of a file.
+    await pool.query(`create sequence made;
+      create function delay() returns event_trigger language plpgsql as $$
+        begin if nextval('public.made') = 2 then perform ${longer}; end if; end $$;
+      create event trigger delay on ddl_command_start when tag in ('CREATE TABLE') execute function delay()`)
+    const other = await pool.connect()
+    await other.query('select pg_advisory_lock($1)', [LOCKS.migration])
+    const migrating = migrate(hurried)
+    const isWaiting = () => other.query(`select from pg_locks where locktype = 'advisory' and not granted`)
+    await until(async () => (await isWaiting()).rowCount !== 0)
+    await other.query(`select ${longer}, pg_advisory_unlock($1)`, [LOCKS.migration])
+    other.release()
     expect((await migrating).applied).toEqual(FILES)
   })
 

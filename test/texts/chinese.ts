@@ -16,7 +16,7 @@ const FLAWS: Record<string, (text: string) => boolean> = {
   'no blank between Chinese and Latin letters or figures': text =>
     /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/u.test(written(text)),
   'another word for a dead letter, a run or a halt than the glossary’s': text =>
-    /死信|熔断|作业|运行记录|幂等|服务器端停止/.test(text),
+    /死信|熔断|作业|运行记录|运行 \{run\}|批次|凭据|幂等|服务器端停止/.test(text),
 }
 
 /** The names of Chinese texts that are not as ours are, and why. */

@@ -118,7 +118,7 @@ export const alerts = {
   'alert.database_slow.what': '读取少量指标耗时 {milliseconds, number} 毫秒。',
   'alert.database_slow.remedy': '请检查服务器的负载、磁盘和锁；`pg_stat_activity` 会显示正在执行的语句。',
   'alert.database_slow.over': '响应已恢复正常。',
-  'alert.database_away.title': 'dirsync 数据库无响应',
+  'alert.database_away.title': 'dirsync 数据库无响应或响应异常',
   'alert.database_away.what':
     '恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.database_away.remedy': '请启动数据库服务器，或恢复与它的网络连接；`dirsync doctor` 会指出问题所在。',

@@ -34,7 +34,7 @@ export const api = {
   'api.problems_intro': 'API 拒绝请求的原因：错误文档（RFC 9457）的各种类型。点击可查看含义和处理方法。',
   'problem.malformed': '无法解析地址、请求头或请求体，因此未执行任何操作。请修正请求；原样重发仍会失败。',
   'problem.unauthorized':
-    '请求没有凭据，或凭据错误、过期、已吊销。程序需在请求头 "Authorization: Bearer" 中带上令牌；人员需登录。',
+    '请求没有凭证，或凭证错误、过期、已吊销。程序需在请求头 "Authorization: Bearer" 中带上令牌；人员需登录。',
   'problem.forbidden': '调用者的角色不能执行此操作。API 说明中列出了每个操作所需的角色。',
   'problem.out_of_scope':
     '令牌的使用范围不包括此操作。/api/v1/me 的 `scopes` 列出了其范围；如需更多，请管理员添加另一个令牌。',

@@ -157,7 +157,7 @@ export const cases = {
   'cases.next.retrying': '重试正在进行，或等待执行。',
   'cases.next.paused': '有人恢复全部调用后会重试。',
   'cases.next.halted': '相关工作恢复后会重试。',
-  'cases.next.held': '该员工的人事数据已变更，运行 {run} 审批之后会重试。',
+  'cases.next.held': '该员工的人事数据已变更，第 {run} 号同步任务审批之后会重试。',
   'cases.next.snoozed': '已暂缓，到期后 dirsync 会自动重试。',
   'cases.next.ignored': '已有人按现状接受。人事数据变更后会重新打开。',
   'cases.next.ignored_field': '已有人按现状接受。dirsync 仍会自行试发该字段；停发范围扩大时会重新打开。',

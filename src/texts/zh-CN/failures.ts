@@ -322,8 +322,8 @@ export const failures = {
   'said.missing_employees':
     '上次正常运行时有部门的员工为 {before} 名，人事系统现在只有 {counted} 名：请检查映射查询和人事数据库；如果确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.employees_unread':
-    '在有一次运行读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
-  'said.employees_held': '运行 {run} 待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
+    '在有同步任务读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
+  'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned':
@@ -339,8 +339,8 @@ export const failures = {
   'said.most_left':
     '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：映射对在职的判断可能有误。',
   'said.departments_go': '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%。',
-  'said.was_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
-  'said.were_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
+  'said.was_rejected': '其中 {count} 名曾在第 {run} 号同步任务中被 {name} 驳回。',
+  'said.were_rejected': '其中 {count} 名曾在第 {run} 号同步任务中被 {name} 驳回。',
   'said.unchanged_since': '此后人事数据没有变化。',
   'said.changed_row_since':
     '此后人事数据有 {count} 行变更：批准后按已保存的计划发送，这些变更留待下一次同步。',
@@ -471,6 +471,7 @@ export const failures = {
   'said.wanted_integer': '应为整数',
   'said.wanted_integers': '应为以逗号分隔的整数',
   'said.wanted_language': '应为 en 或 zh-CN',
+  'said.wanted_time_zone': '应为时区，例如 {example}',
   'said.wanted_operations': '应指明接口，例如 employee/get=20；可用的接口：{names}',
   'said.wanted_claim_roles': '应为 claim:value=role,… 的形式，角色可为 {roles}',
   'said.wanted_headers': '应为 name=value,… 的形式，值使用百分号编码',
@@ -604,6 +605,8 @@ export const failures = {
   'said.create_database': '请创建该数据库，或更正 DATABASE_URL 中的数据库名。',
   'said.database_login': 'dirsync 自身的数据库拒绝登录：{reason}',
   'said.correct_login': '请更正 DATABASE_URL 中的用户和密码，或在 pg_hba.conf 中允许该登录。',
+  'said.database_forbids': 'dirsync 自身的数据库给其用户的权限不足：{reason}',
+  'said.name_owner': '请让 DATABASE_URL 使用 schema dirsync 或该数据库的所有者。',
   'said.and_remedy': '{what}。{remedy}',
   'said.nothing_here_yet': '此处还没有数据，或数据来自旧版本：请运行 {command}',
   'said.schema_lacks': '数据库缺少 {names}：请运行 {command}',
@@ -864,11 +867,12 @@ export const failures = {
   'doctor.show_rows': '请为人事数据库用户设置可查看全部员工的策略，或授予 BYPASSRLS。',
   'doctor.select_only': '请为 HR_DATABASE_URL 使用只有 SELECT 权限的用户。',
   'doctor.correct_mapping': '请更正字段映射文件。',
+  'doctor.grant_select': '请授予人事系统用户该 schema 的 USAGE 权限及其中各表的 SELECT 权限。',
   'doctor.correct_file': '请更正该文件，或指向它的设置项。',
   'doctor.reads_whole': '每次查询一名员工都会读取 {table} 的全部约 {rows} 行',
   'doctor.make_index': '请在人事数据库中建立索引：{statement}。',
   'doctor.map_plainly':
-    '请改写映射，使索引能够找到单个员工账号：直接映射该列，不做计算，并通过有索引的列进行连接。',
+    '请改写映射，使索引能够找到单个员工 ID：直接映射该列，不做计算，并通过有索引的列进行连接。',
   'doctor.no_trigger': '未安装：由定时任务发现人事变更',
   'doctor.trigger_impossible':
     '人事数据不在 PostgreSQL 中，无法安装触发器：由定时任务发现人事变更，设置 HR_POLL_SECONDS 可即时发现',
@@ -880,7 +884,7 @@ export const failures = {
   'doctor.portable_sql': '在字段映射中，名称请用反引号，文本请用单引号，并用 concat() 代替 ||。',
   'doctor.delivery': '最近一次完整交付：{words}',
   'doctor.delivery_next': '文件夹中现有的不是完整交付：{problem}',
-  'doctor.delivery_wait': '交付完整之前批次会停止；查询使用最近一次完整交付。',
+  'doctor.delivery_wait': '交付完整之前同步任务会停止；查询使用最近一次完整交付。',
   'doctor.delivery_hidden': '{file} 未被读取：虽然它的写入时间晚于 {by}，但后者文件名中的日期在未来',
   'doctor.rename_ahead': '如果该日期有误，请重命名或移走该文件。',
   'doctor.delivery_ignored': '不是数据，不会读取：{words}',
