@@ -31,6 +31,7 @@ import {
   moveCursor,
   nextMirrorTask,
   noteMirrorAttempt,
+  noteShortList,
   type PlannedTask,
   writeMirrorPlan,
 } from './mirror.ts'
@@ -39,6 +40,7 @@ import {
   type MirrorReader,
   type MirrorWorkDependencies,
   type Reading,
+  type ReadingMemory,
 } from './mirror-reader.ts'
 import { OrderReader } from './orders.ts'
 import { TaxpayerReader } from './taxpayers.ts'
@@ -106,6 +108,7 @@ interface Execution {
   position: number
   startedAt: Date
   begun: number
+  memory: ReadingMemory
 }
 
 /**
@@ -189,7 +192,8 @@ class MirrorWork {
       else if (halt) await this.#leave(run, task, halt)
       else {
         const { position, handedOutAt: startedAt } = task
-        if (execution?.position !== position) execution = { position, startedAt, begun: performance.now() }
+        if (execution?.position !== position)
+          execution = { position, startedAt, begun: performance.now(), memory: {} }
         const present = execution
         const about = { partOf: runSpan(run.id), attributes: { 'dirsync.run': run.id } }
         await tracing.trace('read', about, () => this.#read(task, present, isProbe, signal))
@@ -200,7 +204,7 @@ class MirrorWork {
   async #read(task: MirrorTask, execution: Execution, isProbe: boolean, signal: AbortSignal): Promise<void> {
     const calls = new CountedCalls(this.#deps.client, signal)
     try {
-      const reading = await this.#reader.read(task, calls)
+      const reading = await this.#reader.read(task, calls, execution.memory)
       annotate({ 'dirsync.rows': reading.rows })
       await traced('store', () => repeatOnDeadlock(() => this.#store(task, reading, calls.count, execution)))
     } catch (error) {
@@ -217,7 +221,8 @@ class MirrorWork {
 
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
     await transaction(this.#deps.pool, async db => {
-      const { changed, next } = await reading.store(db)
+      const { changed, next, short } = await reading.store(db)
+      if (short) await noteShortList(db, task.runId, short)
       await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
       if (next) return
       const outcome = task.changed + changed > 0 ? 'updated' : 'in_sync'

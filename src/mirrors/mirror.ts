@@ -2,7 +2,7 @@ import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { LONGEST_DELAY_MS } from '../sync/backoff.ts'
 import { endLostRetries } from '../sync/cases.ts'
 import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
-import { type Said, toStore } from '../texts/message.ts'
+import { type Message, message, type Said, toStore } from '../texts/message.ts'
 
 /**
  * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a task
@@ -218,6 +218,27 @@ export async function dropMirrorTasks(
      where id = $1 and not coalesce(message @> $2::jsonb, false)`,
     [runId, toStore([why].flat())],
   )
+}
+
+/** Says in the run's message that a list is short, and how many are: the first of them is named. */
+export async function noteShortList(
+  db: ClientBase,
+  runId: number,
+  short: { list: string; counted: number; found: number },
+): Promise<void> {
+  const { rows } = await db.query<{ message: readonly Message[] | null }>(
+    'select message from dirsync.sync_run where id = $1',
+    [runId],
+  )
+  const said = onlyRow(rows).message ?? []
+  const before = said.find(({ key }) => key === 'said.short_lists')
+  const first = before ?? message('said.short_lists', { lists: 0, ...short })
+  const { lists = 0 } = first.values ?? {}
+  const again = { ...first, values: { ...first.values, lists: Number(lists) + 1 } }
+  await db.query('update dirsync.sync_run set message = $2 where id = $1', [
+    runId,
+    toStore([...said.filter(one => one !== before), again]),
+  ])
 }
 
 /** One execution of a task, for the history. */
