@@ -19,7 +19,9 @@ beforeEach(async () => {
 
 describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
-    (await listPaymentOrders(store.pool, { limit: 20, ...options })).items.map(({ trade_no }) => trade_no)
+    (await listPaymentOrders(store.pool, { limit: 20, own: '', ...options })).items.map(
+      ({ trade_no }) => trade_no,
+    )
 
   test('come the latest first', async () => {
     expect(await numbers()).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
@@ -36,8 +38,15 @@ describe('payment orders', () => {
     expect(await numbers({ from, until })).toEqual(['t3', 't2'])
   })
 
+  test("of an employee are found in the deployment's own enterprise although no employee is known", async () => {
+    await store.pool.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, userid) values ('OWN', 'o1', 'e1')`,
+    )
+    expect(await numbers({ userid: 'e1', own: 'OWN' })).toContain('o1')
+  })
+
   test('have amounts as decimal texts', async () => {
-    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).items
+    const [latest] = (await listPaymentOrders(store.pool, { limit: 1, own: '' })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
 })

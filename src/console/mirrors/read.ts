@@ -35,6 +35,8 @@ export interface OrderFilter {
   /** Created at or after `from`, and before `to`. */
   from?: Date | undefined
   until?: Date | undefined
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  own: string
 }
 
 /** When an order was created, or else first seen. There is an index on it. */
@@ -43,14 +45,14 @@ const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 /** Payment orders, the latest first. */
 export async function listPaymentOrders(
   db: Pool,
-  { enterprise, userid, status, number, from, until, after, limit }: OrderFilter & PageAsked,
+  { enterprise, userid, status, number, from, until, own, after, limit }: OrderFilter & PageAsked,
 ): Promise<Paged<PaymentOrderRow>> {
   const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
   // The index of an employee's orders begins with the enterprise.
   else if (userid !== undefined)
-    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, ''))})`)
+    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
   if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(likeBeginning(number))}`)
