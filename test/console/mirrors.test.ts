@@ -61,6 +61,17 @@ test('limit accounts come with their sub-accounts, without those that are gone u
   expect(all.items.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
 })
 
+test('of more sub-accounts than are listed, all are counted', async () => {
+  await store.pool.query(
+    `insert into dirsync.limit_sub_account (account_openid, id) select 'a2', i::text from generate_series(1, 201) i`,
+  )
+  const { items } = await listLimitAccounts(store.pool, { limit: 5 })
+  expect(items.map(row => [row.sub_accounts.length, row.sub_account_count])).toEqual([
+    [1, 1],
+    [200, 201],
+  ])
+})
+
 test('taxpayers are found by the beginning of their number', async () => {
   const { items } = await listTaxpayers(store.pool, { identifier: '91', limit: 5 })
   expect(items).toMatchObject([

@@ -96,6 +96,7 @@ export const LimitAccountRow = z.object({
       }),
     )
     .describe('At most 200'),
+  sub_account_count: z.int().describe('How many there are'),
 })
 export type LimitAccountRow = z.infer<typeof LimitAccountRow>
 
@@ -116,7 +117,10 @@ export async function listLimitAccounts(
                select id, name, status, gone_at is not null as gone from dirsync.limit_sub_account s
                where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
                  and ($2 or s.gone_at is null)
-               order by id limit 200) s) as sub_accounts
+               order by id limit 200) s) as sub_accounts,
+            (select count(*)::int from dirsync.limit_sub_account s
+             where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
+               and ($2 or s.gone_at is null)) as sub_account_count
      from dirsync.limit_account a
      where ($1::text is null or a.enterprise_code = $1) and ($2 or a.gone_at is null)
        and ($3::text is null or (a.enterprise_code, a.account_openid) > ($3, $4))
