@@ -153,14 +153,15 @@ class MirrorWork {
       if (run === null) return null
       const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
       const plan = await this.#reader.plan(db, codes, run.startedAt)
-      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts: plan.parts }, run.id)
+      const parts = [...plan.parts, ...plan.tasks.map(({ entityKey }) => entityKey)]
+      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts }, run.id)
       // A scheduled run does not ask again at every tick for what the platform refused.
       const resting =
         run.requestedBy === 'cron'
           ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
           : []
-      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part }: PlannedTask) =>
-        rests.enterpriseCode === enterpriseCode && rests.field === part
+      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part, entityKey }: PlannedTask) =>
+        rests.enterpriseCode === enterpriseCode && [part, entityKey].includes(rests.field)
       const refused = resting.filter(rests => plan.tasks.some(task => isOf(rests, task)))
       const tasks = plan.tasks.filter(task => !refused.some(rests => isOf(rests, task)))
       const nothing = tasks.length === 0 ? (plan.nothing ?? null) : null
@@ -231,10 +232,16 @@ class MirrorWork {
         outcome,
         calls: { [this.#reader.operation(task)]: task.calls + calls },
       })
-      const { enterpriseCode, part, runId } = task
-      const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail: part }
-      if (await isPartRead(db, task))
-        await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', stored: null, outcome }])
+      const { enterpriseCode, part, entityKey, runId } = task
+      const healed = (await isPartRead(db, task)) ? [part] : []
+      if (entityKey !== part) healed.push(entityKey)
+      await resolveCases(
+        db,
+        healed.map(detail => {
+          const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail }
+          return { key, runId, failures: [], resolve: 'all', stored: null, outcome }
+        }),
+      )
     })
   }
 

@@ -20,7 +20,7 @@ export interface MirrorRun {
 /** One thing to read: a day, an order, an enterprise's accounts, a taxpayer. */
 export interface PlannedTask {
   enterpriseCode: string
-  /** The tasks that fail and recover together, see `dirsync.mirror_task.part`. */
+  /** The tasks that are refused and recover together, see `dirsync.mirror_task.part`. */
   part: string
   entityKey: string
   detail: string
@@ -186,6 +186,18 @@ export async function isPartRead(
   return onlyRow(rows).isRead
 }
 
+/** How many tasks of a run were given up since the last one that was read. */
+export async function failedInARow(db: Pool, runId: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from dirsync.attempt
+     where run_id = $1 and outcome = 'parked'
+       and id > coalesce((select max(id) from dirsync.attempt
+                          where run_id = $1 and outcome in ('in_sync', 'updated')), 0)`,
+    [runId],
+  )
+  return onlyRow(rows).n
+}
+
 export async function postponeMirrorTask(
   db: ClientBase,
   { runId, position }: MirrorTask,
@@ -200,18 +212,19 @@ export async function postponeMirrorTask(
 
 /**
  * Deletes tasks, and says why in the run's message.
- * @param which those of a part, of an enterprise (without `part`), or all (without either)
+ * @param which one, those of a part, of an enterprise (without `part`), or all (without any)
  */
 export async function dropMirrorTasks(
   db: ClientBase,
   runId: number,
-  which: { enterpriseCode?: string; part?: string },
+  which: { position?: number; enterpriseCode?: string; part?: string },
   why: Said,
 ): Promise<void> {
   await db.query(
     `delete from dirsync.mirror_task
-     where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)`,
-    [runId, which.enterpriseCode ?? null, which.part ?? null],
+     where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)
+       and ($4::int is null or position = $4)`,
+    [runId, which.enterpriseCode ?? null, which.part ?? null, which.position ?? null],
   )
   await db.query(
     `update dirsync.sync_run set message = coalesce(message, '[]') || $2::jsonb
