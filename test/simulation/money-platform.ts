@@ -92,7 +92,7 @@ export class MoneyPlatform implements StandsStill {
 
   /**
    * The back office refunds more than dirsync does at a time: of less, no one could tell whose it is. The records show it after
-   * what came before.
+   * what came before, and what comes after it later.
    */
   refundElsewhere(of: string): void {
     const refunded = { of, amount: ELSEWHERE, shownAt: this.now + this.lag }
@@ -224,7 +224,8 @@ export class MoneyPlatform implements StandsStill {
     while (this.still) await this.still
     const met = fault ?? (sending && this.#refusal(sending))
     if (sending && WITH_EFFECT.includes(met)) {
-      sending.shownAt = this.now + this.lag
+      const before = this.elsewhere.filter(({ of }) => of === sending.of).map(({ shownAt }) => shownAt)
+      sending.shownAt = Math.max(this.now + this.lag, ...before)
       sending.fate = 'carried out'
     } else if (sending) sending.fate = TURNED_AWAY.includes(met) ? 'turned away' : 'not carried out'
     if (met !== undefined) throw failed(met, operation, sending !== undefined)
