@@ -109,7 +109,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
 }
 
 async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-  const { enterpriseCode, entityKey: trade_no } = task
+  const { enterpriseCode, entityKey: trade_no, handedOutAt: askedAt } = task
   const order = await calls
     .make((client, options) =>
       client.paymentOrders.get({ trade_no, ...enterpriseParams(enterpriseCode) }, options),
@@ -122,7 +122,10 @@ async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading
     rows: order === null ? 0 : 1,
     async store(db) {
       const found = order && mirroredOrder(trade_no, order)
-      return { changed: await storeAskedOrder(db, enterpriseCode, trade_no, found), next: null }
+      return {
+        changed: await storeAskedOrder(db, { enterpriseCode, tradeNo: trade_no, askedAt }, found),
+        next: null,
+      }
     },
   }
 }

@@ -68,18 +68,18 @@ export async function storeListedOrders(
 
 /**
  * Stores one order that was read by its number. An unchanged one is not written.
+ * @param asked the order, and when the task of asking for it was handed out
  * @param order null: the platform has no such order; it is marked gone
  * @returns how many were different: 1 or 0
  */
 export async function storeAskedOrder(
   db: ClientBase,
-  enterpriseCode: string,
-  tradeNo: string,
+  { enterpriseCode, tradeNo, askedAt }: { enterpriseCode: string; tradeNo: string; askedAt: Date },
   order: MirroredOrder | null,
 ): Promise<number> {
   await db.query(
-    `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
-    [enterpriseCode, tradeNo],
+    `update dirsync.payment_order set asked_at = $3 where enterprise_code = $1 and trade_no = $2`,
+    [enterpriseCode, tradeNo, askedAt],
   )
   if (order === null) {
     const { rowCount } = await db.query(

@@ -362,6 +362,27 @@ describe('payment orders', () => {
       expect(await extra()).toEqual({})
     })
 
+    test('are asked for once more if dirsync refunded them while they were asked for', async () => {
+      await readDaysAgo(1)
+      await company.db.query(
+        `update dirsync.payment_order set status = 5, asked_at = null where trade_no = $1`,
+        [ORDER],
+      )
+      await company.control('POST', 'faults', [
+        { operation: 'enterprise/consume/get', hold: true, times: 1 },
+      ])
+      const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+      await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
+      await company.db.query(
+        `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
+         values ('R0', 'test-application-950', 1, 'accepted', 'tester', now())`,
+      )
+      await company.control('DELETE', 'faults')
+      await endOf(company.db, Number(rows[0].id))
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
+      expect(await extra()).toEqual({})
+    })
+
     test('are asked for once more if dirsync refunded them while the pages of their day were read', async () => {
       const long = daysAgo(41)
       const many = Array.from({ length: 101 }, (_, i) => order(2000 + i, 41, { out_trade_no: `long-${i}` }))
