@@ -651,6 +651,19 @@ test('taxpayers are not marked gone because the platform lists fewer than it cou
   await company.db.query(`delete from dirsync.taxpayer where taxpayer_name like 'Short%'`)
 })
 
+test('taxpayers are not marked gone by an answer about another number, which is asked for again', async () => {
+  await seed('taxpayers', [{ identifier: 'ID-1', taxpayer_name: 'Mixed', taxpayer_nature: 1 }])
+  await company.run('taxpayers')
+  const data_list = [{ identifier: 'ID-2', taxpayer_name: 'Company ID-2', taxpayer_nature: 1 }]
+  const body = JSON.stringify({ code: 0, data: { total_count: 1, has_next: false, data_list } })
+  const match = { identifier: 'ID-1', taxpayer_nature: '1' }
+  await company.control('POST', 'faults', [{ operation: 'taxpayer/findList', match, body, times: 1 }])
+  const run = await company.run('taxpayers')
+  expect(run).toMatchObject({ state: 'done', result: { calls: { 'taxpayer/findList': 5 } } })
+  const mixed = (await rowsOf(company, 'taxpayer')).filter(row => row.taxpayer_name === 'Mixed')
+  expect(mixed).toMatchObject([{ gone_at: null }])
+})
+
 test('a taxpayer whose number the platform spells in other letters is marked gone, too', async () => {
   const listed = async (...identifiers: string[]) => {
     await company.control('DELETE', 'faults')
