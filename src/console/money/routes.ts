@@ -4,6 +4,7 @@ import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../m
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
+import { isPaused } from '../../sync/halts.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -98,6 +99,7 @@ export function money(services: Needs) {
       async run(ask, { params: { number } }) {
         const refund = await entryOf(ask, refundJournal, number)
         if (!isOpen(refund)) throw decidedAlready(ask, number, refund)
+        if (await isPaused(pool)) throw new Problem('paused', { key: 'circumstance.paused.meaning' })
         await ask.commands.note('settle_refund', { outer_refund_no: number })
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
         const deps = { pool, logger, client: await services.platform(), notCarriedOutAfterMs }
