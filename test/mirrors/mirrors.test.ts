@@ -368,9 +368,7 @@ describe('payment orders', () => {
         `update dirsync.payment_order set status = 5, asked_at = null where trade_no = $1`,
         [ORDER],
       )
-      await company.control('POST', 'faults', [
-        { operation: 'enterprise/consume/get', hold: true, times: 1 },
-      ])
+      await company.control('POST', 'faults', [{ operation: 'enterprise/consume/get', hold: true, times: 1 }])
       const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
       await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
       await company.db.query(
