@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import type { CallOptions, PlatformClient } from '../platform/client.ts'
+import type { CallOptions, EveryRow, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
 import { type Message, message } from '../texts/message.ts'
@@ -8,7 +8,7 @@ import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { said, say, shellLanguage } from './language.ts'
-import { factLines, factsOf, print } from './output.ts'
+import { factLines, factsOf } from './output.ts'
 
 /** Shared by the commands that ask the platform while a person waits. */
 
@@ -154,20 +154,35 @@ export function amountText(text: string | null, asset?: string | null): string |
   return text === null ? null : moneyText(shellLanguage(), text, asset)
 }
 
-/** Prints how many rows were shown, and whether there are more. */
-export function printShown(rows: readonly unknown[], more: boolean): void {
-  print('', say(more ? 'shell.first_shown' : 'shell.all_shown', { count: String(rows.length) }))
+/** The first rows of a list. */
+interface FirstRows<Row> {
+  rows: Row[]
+  /** Whether there are more of them. */
+  more: boolean
+  /** How many the platform counts, where that is more than it returned. */
+  total?: number
 }
 
-/** The first rows, and whether there are more of them. */
-export async function firstOf<T>(
-  rows: AsyncIterable<T>,
-  limit: number,
-): Promise<{ rows: T[]; more: boolean }> {
-  const first: T[] = []
-  for await (const row of rows) {
-    if (first.length === limit) return { rows: first, more: true }
-    first.push(row)
+/** How many rows were shown, and whether there are more. */
+export function shownText({ rows, more, total }: FirstRows<unknown>): string {
+  const count = String(rows.length)
+  if (total !== undefined) return say('shell.short_shown', { count, total: String(total) })
+  return say(more ? 'shell.first_shown' : 'shell.all_shown', { count })
+}
+
+/** @param limit how many at most */
+export async function firstOf<Row>(rows: EveryRow<Row>, limit: number): Promise<FirstRows<Row>> {
+  const first: Row[] = []
+  for (;;) {
+    const { done, value } = await rows.next()
+    if (done)
+      return value === null
+        ? { rows: first, more: false }
+        : { rows: first, more: true, total: first.length + value.counted - value.found }
+    if (first.length === limit) {
+      await rows.return(null)
+      return { rows: first, more: true }
+    }
+    first.push(value)
   }
-  return { rows: first, more: false }
 }

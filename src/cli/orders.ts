@@ -14,7 +14,7 @@ import {
   firstOf,
   type LookUpOptions,
   lookUp,
-  printShown,
+  shownText,
   stateText,
 } from './look-up.ts'
 import {
@@ -122,11 +122,11 @@ async function list(options: ListOptions): Promise<void> {
   const { found, program } = await lookUp('enterprise/consume/list', options, (client, enterprise) =>
     firstOf(client.paymentOrders.list({ ...query, ...enterprise }, ASKED_BY_PERSON), limit),
   )
-  const { rows, more } = found
-  if (options.json) return printJson({ from, to, more, orders: rows })
-  if (rows.length === 0) return print(say('shell.no_orders', { from, to }))
+  const { rows, ...rest } = found
+  if (options.json) return printJson({ from, to, ...rest, orders: rows })
+  if (rows.length === 0) return print(rest.more ? shownText(found) : say('shell.no_orders', { from, to }))
   printOrders(rows)
-  printShown(rows, more)
+  print('', shownText(found))
   const command = `${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`
   print(say('shell.order_shown', { command }))
 }

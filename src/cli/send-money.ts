@@ -3,7 +3,7 @@ import { accountOf } from '../connections.ts'
 import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
-import { acceptedAmount, paidWith, refundJournal } from '../money/refund.ts'
+import { paidWith, refundedAtLeast, refundJournal } from '../money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
 import { type RefundedSoFar, readOrderRecord } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -42,10 +42,10 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     operation: refundCreate,
     paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
     summary: async (refund, { pool, client, asset, signal }) => {
-      const ours = await acceptedAmount(pool, trimText(refund.outerTradeNo))
+      const atLeast = await refundedAtLeast(pool, trimText(refund.outerTradeNo))
       const known = await readOrderRecord(client, refund.outerTradeNo, { ...ASKED_BY_PERSON, signal })
       const before = known && refundedAmount(known)
-      agreed = { shown: before, ours }
+      agreed = { shown: before, atLeast }
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
       const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
       return [

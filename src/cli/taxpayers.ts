@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { EveryRow } from '../platform/client.ts'
+import type { Taxpayer } from '../platform/operations/account.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import { say } from './language.ts'
 import {
@@ -7,7 +9,7 @@ import {
   firstOf,
   type LookUpOptions,
   lookUp,
-  printShown,
+  shownText,
   stateText,
 } from './look-up.ts'
 import { columnTitle, print, printJson, printTable } from './output.ts'
@@ -44,20 +46,25 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
   const query = { identifier, ...(name === undefined ? {} : { taxpayer_name: name }) }
   const { found } = await lookUp('taxpayer/findList', options, (client, enterprise) => {
     // Without a nature, the platform would return only small-scale taxpayers (section 4.13).
-    async function* ofEach(natures: ('1' | '2')[]) {
-      for (const taxpayer_nature of natures)
-        yield* client.taxpayers.list({ ...query, taxpayer_nature, ...enterprise }, ASKED_BY_PERSON)
+    async function* ofEach(natures: ('1' | '2')[]): EveryRow<Taxpayer> {
+      let missing = 0
+      for (const taxpayer_nature of natures) {
+        const rows = client.taxpayers.list({ ...query, taxpayer_nature, ...enterprise }, ASKED_BY_PERSON)
+        const short = yield* rows
+        missing += short === null ? 0 : short.counted - short.found
+      }
+      return missing === 0 ? null : { counted: missing, found: 0 }
     }
     return firstOf(ofEach(nature ? [nature] : ['1', '2']), limit)
   })
-  const { rows, more } = found
-  if (options.json) return printJson({ more, taxpayers: rows })
-  if (rows.length === 0) return print(say('shell.no_taxpayers'))
+  const { rows, ...rest } = found
+  if (options.json) return printJson({ ...rest, taxpayers: rows })
+  if (rows.length === 0) return print(rest.more ? shownText(found) : say('shell.no_taxpayers'))
   printTable(rows, [
     { title: columnTitle('name'), of: row => row.taxpayer_name, gives: true },
     { title: columnTitle('identifier'), of: row => row.identifier ?? null },
     { title: columnTitle('nature'), of: row => stateText('taxpayer_nature', row.taxpayer_nature) },
     { title: columnTitle('status'), of: row => stateText('taxpayer_status', row.status) },
   ])
-  printShown(rows, more)
+  print('', shownText(found))
 }

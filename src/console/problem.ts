@@ -16,6 +16,7 @@ const STATUS = {
   no_such_method: 405,
   changed: 409,
   key_in_use: 409,
+  paused: 409,
   too_large: 413,
   media_type: 415,
   misdirected: 421,

@@ -10,3 +10,8 @@ create table dirsync.refund_check (
   message         jsonb not null
 );
 create index refund_check_of on dirsync.refund_check (outer_refund_no, id);
+
+-- The latest outcomes: pages that show money are fresh by them.
+create index refund_settled_at on dirsync.refund (settled_at);
+create index refund_notified_at on dirsync.refund (notified_at);
+create index topup_settled_at on dirsync.topup (settled_at);

@@ -3,3 +3,6 @@
 alter table dirsync.payment_order add column gone_at timestamptz;
 comment on column dirsync.payment_order.gone_at is
   'Since when the platform has answered that there is no such order; null while it has it.';
+
+comment on column dirsync.dead_letter.field is
+  'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the identification number; mirror-orders: the day or the order that could not be read, older_orders for all that are asked for one by one); empty: the whole entity.';

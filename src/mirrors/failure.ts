@@ -1,20 +1,28 @@
 import { DatabaseError } from 'pg'
 import { transaction } from '../lib/database.ts'
+import type { FailureCategory } from '../platform/codes.ts'
 import { MAX_ATTEMPTS, retryDelay } from '../sync/backoff.ts'
 import { mirrorCases, recordFailure } from '../sync/cases.ts'
 import { halt } from '../sync/halts.ts'
 import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
 import { type Again, failure, finished, type JobResult, refusalOf, resultOfRefusal } from '../sync/outcome.ts'
 import { message, type Said } from '../texts/message.ts'
-import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
+import {
+  dropMirrorTasks,
+  failedInARow,
+  type MirrorTask,
+  noteMirrorAttempt,
+  postponeMirrorTask,
+} from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
 type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'logger'>
 
 /**
  * Turns a failed reading into a retry, a halt or a case, by the same catalogue as a failed job. A part that was refused is
- * given up; when the platform stays away, so is the whole run. Repeated halts give the run up too, without a case: the mirror
- * itself may be at fault, and employees wait for the halt to end.
+ * given up; when the platform stays away, so is the whole run. What ails one task alone (see `isOfTaskAlone`) costs that task,
+ * or the part that it is, and is a case of its own, unless the tasks before it failed, too. Repeated halts give the run up too,
+ * without a case: the mirror itself may be at fault, and employees wait for the halt to end.
  * @throws anything that is not a failure of the platform or of its data
  */
 export async function settleFailure(
@@ -26,15 +34,17 @@ export async function settleFailure(
 ): Promise<void> {
   const { pool, logger } = deps
   const operation = mirrorOperation(mirror)
-  const { enterpriseCode, part, runId } = task
+  const { enterpriseCode, part, position, runId } = task
   const { startedAt, durationMs } = execution
+  const isAlone = isOfTaskAlone(task, thrown) && (await failedInARow(pool, runId)) < MOST_ALONE
+  const field = isAlone ? task.entityKey : part
   const cases = (await mirrorCases(pool, operation)).filter(
-    open => open.enterpriseCode === enterpriseCode && open.field === part,
+    open => open.enterpriseCode === enterpriseCode && open.field === field,
   )
   const { result, again, dropped, lesson } =
     thrown instanceof DatabaseError
-      ? unfit(thrown, part, cases)
-      : await decide(deps, mirror, task, thrown, cases)
+      ? unfit(thrown, field, cases)
+      : await decide(deps, mirror, { ...task, part: field }, thrown, cases)
   const { outcome, platformCode, traceId, error } = result
   const calls = execution.calls + (again === null ? task.calls : 0)
   await transaction(pool, async db => {
@@ -50,9 +60,26 @@ export async function settleFailure(
     if (again !== null) return postponeMirrorTask(db, task, again)
     const key = { operation, enterpriseCode, entityKey: mirror }
     for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
-    await dropMirrorTasks(db, runId, dropped === 'run' ? {} : { enterpriseCode, part }, lesson)
+    const ofPart = { enterpriseCode, part }
+    const alone = field === part ? ofPart : { position }
+    const all = dropped === 'run' ? {} : ofPart
+    await dropMirrorTasks(db, runId, isAlone ? alone : all, lesson)
   })
   logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
+}
+
+/** So many tasks in a row may fail alone. Of more, it is not the tasks. */
+const MOST_ALONE = 2
+
+/** Refusals of an order that is asked for by itself that are not about this order. */
+const OF_ALL_ORDERS: FailureCategory[] = ['platform_unavailable', 'no_permission', 'feature_disabled']
+
+/** Whether a failure says nothing of other tasks: its answer is odd, or the platform refuses this very order. */
+function isOfTaskAlone({ detail }: MirrorTask, thrown: unknown): boolean {
+  if (thrown instanceof DatabaseError) return true
+  const { error, verdict } = refusalOf(thrown)
+  if (error.kind === 'malformed') return true
+  return detail === 'order' && verdict.disposition !== 'halt' && !OF_ALL_ORDERS.includes(verdict.category)
 }
 
 type Cases = Parameters<typeof resultOfRefusal>[0]['claim']['cases']

@@ -1,7 +1,16 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Tracing } from '../lib/tracing.ts'
-import { type CallOptions, isLastPage, type ListPage, type PlatformClient } from '../platform/client.ts'
+import {
+  type CallOptions,
+  isLastPage,
+  type ListPage,
+  MOST_PASSES,
+  type PlatformClient,
+  type RowsSeen,
+  type ShortList,
+} from '../platform/client.ts'
+import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import type { Message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
@@ -23,8 +32,12 @@ export interface MirrorReader {
    */
   plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan>
   operation(task: MirrorTask): string
-  /** Reads the current page of a task. @throws PlatformError */
-  read(task: MirrorTask, calls: CountedCalls): Promise<Reading>
+  /**
+   * Reads the current page of a task.
+   * @param memory what the reader keeps from page to page of the task; empty at first, and after a new process has taken it up
+   * @throws PlatformError
+   */
+  read(task: MirrorTask, calls: CountedCalls, memory: ReadingMemory): Promise<Reading>
   /** Runs in the transaction that ends the run. */
   conclude?(db: ClientBase, run: MirrorRun): Promise<void>
 }
@@ -40,11 +53,23 @@ export interface ReadingPlan {
   nothing?: Message
 }
 
+export interface ReadingMemory {
+  orders?: RowsSeen<PaymentOrder>
+}
+
 /** The platform's answer. */
 export interface Reading {
   rows: number
-  /** Stores them, in the transaction that moves the cursor; returns how many changed and what to read next, if anything. */
-  store(db: ClientBase): Promise<{ changed: number; next: PageCursor | null }>
+  /** Stores them, in the transaction that moves the cursor. */
+  store(db: ClientBase): Promise<StoredReading>
+}
+
+export interface StoredReading {
+  changed: number
+  /** What to read next; null: the task is over. */
+  next: PageCursor | null
+  /** Names the list and what it lacks, where the platform counts more rows than it returned. */
+  short?: ShortList & { list: string }
 }
 
 /** After everything else: mirrors can wait. */
@@ -69,8 +94,11 @@ export class CountedCalls {
 
 export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0, passRows: 0 }
 
-/** Passes over the pages of one list, however often it changes. */
-const MAX_PASSES = 3
+/** What a list is called in the run's message. */
+export function listName(enterpriseCode: string, ...rest: string[]): string {
+  return [enterpriseCode, ...rest].filter(Boolean).join(' ')
+}
+
 /** Pages of one pass, in case a platform neither counts nor ends. */
 const MAX_PAGES = 10_000
 
@@ -84,23 +112,30 @@ export function endsPass<Row>(
 
 /**
  * The cursor after a page, or null at the end of the list. When rows are removed while pages are read, others move up and are
- * missed. That shows at the end: the platform counts fewer rows than before, or more than are known. Then another pass is made.
+ * missed. That shows at the end: the platform counts fewer rows than before, or more than were found. Then another pass is made.
  * @param answer the page
- * @param known different rows seen so far; counts at the end of a pass only
+ * @param found different rows that were read so far
+ * @param missing how many it may count more than were found without another pass: as many as in the last reading
+ * @returns short: the list is at its end, and the platform counts more than were found
  */
 export function nextPage<Row>(
   cursor: PageCursor,
-  { answer, pageSize, known }: { answer: ListPage<Row>; pageSize: number; known: number },
-): PageCursor | null {
+  read: { answer: ListPage<Row>; pageSize: number; found: number; missing?: number },
+): { next: PageCursor | null; short: ShortList | null } {
+  const { answer, found, missing = 0 } = read
   const { page, pass, most, passRows } = cursor
   const total = answer.total_count
-  if (!endsPass(cursor, { answer, pageSize }))
+  if (!endsPass(cursor, read))
     return {
-      page: page + 1,
-      pass,
-      most: Math.max(most, total ?? 0),
-      passRows: passRows + answer.data_list.length,
+      next: {
+        page: page + 1,
+        pass,
+        most: Math.max(most, total ?? 0),
+        passRows: passRows + answer.data_list.length,
+      },
+      short: null,
     }
-  const isWhole = total === null || (known >= total && total >= most)
-  return isWhole || pass >= MAX_PASSES ? null : { ...FIRST_PAGE, pass: pass + 1 }
+  const isSettled = total === null || (found + missing >= total && total >= most)
+  if (!isSettled && pass < MOST_PASSES) return { next: { ...FIRST_PAGE, pass: pass + 1 }, short: null }
+  return { next: null, short: total !== null && found < total ? { counted: total, found } : null }
 }

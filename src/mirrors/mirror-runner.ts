@@ -31,6 +31,7 @@ import {
   moveCursor,
   nextMirrorTask,
   noteMirrorAttempt,
+  noteShortList,
   type PlannedTask,
   writeMirrorPlan,
 } from './mirror.ts'
@@ -39,6 +40,7 @@ import {
   type MirrorReader,
   type MirrorWorkDependencies,
   type Reading,
+  type ReadingMemory,
 } from './mirror-reader.ts'
 import { OrderReader } from './orders.ts'
 import { TaxpayerReader } from './taxpayers.ts'
@@ -106,6 +108,7 @@ interface Execution {
   position: number
   startedAt: Date
   begun: number
+  memory: ReadingMemory
 }
 
 /**
@@ -150,14 +153,15 @@ class MirrorWork {
       if (run === null) return null
       const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
       const plan = await this.#reader.plan(db, codes, run.startedAt)
-      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts: plan.parts }, run.id)
+      const parts = [...plan.parts, ...plan.tasks.map(({ entityKey }) => entityKey)]
+      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts }, run.id)
       // A scheduled run does not ask again at every tick for what the platform refused.
       const resting =
         run.requestedBy === 'cron'
           ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
           : []
-      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part }: PlannedTask) =>
-        rests.enterpriseCode === enterpriseCode && rests.field === part
+      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part, entityKey }: PlannedTask) =>
+        rests.enterpriseCode === enterpriseCode && [part, entityKey].includes(rests.field)
       const refused = resting.filter(rests => plan.tasks.some(task => isOf(rests, task)))
       const tasks = plan.tasks.filter(task => !refused.some(rests => isOf(rests, task)))
       const nothing = tasks.length === 0 ? (plan.nothing ?? null) : null
@@ -189,7 +193,8 @@ class MirrorWork {
       else if (halt) await this.#leave(run, task, halt)
       else {
         const { position, handedOutAt: startedAt } = task
-        if (execution?.position !== position) execution = { position, startedAt, begun: performance.now() }
+        if (execution?.position !== position)
+          execution = { position, startedAt, begun: performance.now(), memory: {} }
         const present = execution
         const about = { partOf: runSpan(run.id), attributes: { 'dirsync.run': run.id } }
         await tracing.trace('read', about, () => this.#read(task, present, isProbe, signal))
@@ -200,7 +205,7 @@ class MirrorWork {
   async #read(task: MirrorTask, execution: Execution, isProbe: boolean, signal: AbortSignal): Promise<void> {
     const calls = new CountedCalls(this.#deps.client, signal)
     try {
-      const reading = await this.#reader.read(task, calls)
+      const reading = await this.#reader.read(task, calls, execution.memory)
       annotate({ 'dirsync.rows': reading.rows })
       await traced('store', () => repeatOnDeadlock(() => this.#store(task, reading, calls.count, execution)))
     } catch (error) {
@@ -217,7 +222,8 @@ class MirrorWork {
 
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
     await transaction(this.#deps.pool, async db => {
-      const { changed, next } = await reading.store(db)
+      const { changed, next, short } = await reading.store(db)
+      if (short) await noteShortList(db, task.runId, short)
       await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
       if (next) return
       const outcome = task.changed + changed > 0 ? 'updated' : 'in_sync'
@@ -226,10 +232,16 @@ class MirrorWork {
         outcome,
         calls: { [this.#reader.operation(task)]: task.calls + calls },
       })
-      const { enterpriseCode, part, runId } = task
-      const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail: part }
-      if (await isPartRead(db, task))
-        await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', stored: null, outcome }])
+      const { enterpriseCode, part, entityKey, runId } = task
+      const healed = (await isPartRead(db, task)) ? [part] : []
+      if (entityKey !== part) healed.push(entityKey)
+      await resolveCases(
+        db,
+        healed.map(detail => {
+          const key = { operation: this.#operation, enterpriseCode, entityKey: this.#mirror, detail }
+          return { key, runId, failures: [], resolve: 'all', stored: null, outcome }
+        }),
+      )
     })
   }
 

@@ -2,7 +2,7 @@ import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { LONGEST_DELAY_MS } from '../sync/backoff.ts'
 import { endLostRetries } from '../sync/cases.ts'
 import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
-import { type Said, toStore } from '../texts/message.ts'
+import { type Message, message, type Said, toStore } from '../texts/message.ts'
 
 /**
  * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a task
@@ -20,7 +20,7 @@ export interface MirrorRun {
 /** One thing to read: a day, an order, an enterprise's accounts, a taxpayer. */
 export interface PlannedTask {
   enterpriseCode: string
-  /** The tasks that fail and recover together, see `dirsync.mirror_task.part`. */
+  /** The tasks that are refused and recover together, see `dirsync.mirror_task.part`. */
   part: string
   entityKey: string
   detail: string
@@ -186,6 +186,18 @@ export async function isPartRead(
   return onlyRow(rows).isRead
 }
 
+/** How many tasks of a run were given up since the last one that was read. */
+export async function failedInARow(db: Pool, runId: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from dirsync.attempt
+     where run_id = $1 and outcome = 'parked'
+       and id > coalesce((select max(id) from dirsync.attempt
+                          where run_id = $1 and outcome in ('in_sync', 'updated')), 0)`,
+    [runId],
+  )
+  return onlyRow(rows).n
+}
+
 export async function postponeMirrorTask(
   db: ClientBase,
   { runId, position }: MirrorTask,
@@ -200,24 +212,46 @@ export async function postponeMirrorTask(
 
 /**
  * Deletes tasks, and says why in the run's message.
- * @param which those of a part, of an enterprise (without `part`), or all (without either)
+ * @param which one, those of a part, of an enterprise (without `part`), or all (without any)
  */
 export async function dropMirrorTasks(
   db: ClientBase,
   runId: number,
-  which: { enterpriseCode?: string; part?: string },
+  which: { position?: number; enterpriseCode?: string; part?: string },
   why: Said,
 ): Promise<void> {
   await db.query(
     `delete from dirsync.mirror_task
-     where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)`,
-    [runId, which.enterpriseCode ?? null, which.part ?? null],
+     where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)
+       and ($4::int is null or position = $4)`,
+    [runId, which.enterpriseCode ?? null, which.part ?? null, which.position ?? null],
   )
   await db.query(
     `update dirsync.sync_run set message = coalesce(message, '[]') || $2::jsonb
      where id = $1 and not coalesce(message @> $2::jsonb, false)`,
     [runId, toStore([why].flat())],
   )
+}
+
+/** Says in the run's message that a list is short, and how many are: the first of them is named. */
+export async function noteShortList(
+  db: ClientBase,
+  runId: number,
+  short: { list: string; counted: number; found: number },
+): Promise<void> {
+  const { rows } = await db.query<{ message: readonly Message[] | null }>(
+    'select message from dirsync.sync_run where id = $1',
+    [runId],
+  )
+  const said = onlyRow(rows).message ?? []
+  const before = said.find(({ key }) => key === 'said.short_lists')
+  const first = before ?? message('said.short_lists', { lists: 0, ...short })
+  const { lists = 0 } = first.values ?? {}
+  const again = { ...first, values: { ...first.values, lists: Number(lists) + 1 } }
+  await db.query('update dirsync.sync_run set message = $2 where id = $1', [
+    runId,
+    toStore([...said.filter(one => one !== before), again]),
+  ])
 }
 
 /** One execution of a task, for the history. */

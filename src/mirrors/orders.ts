@@ -1,20 +1,24 @@
 import type { ClientBase } from '../lib/database.ts'
 import { platformDay } from '../lib/text.ts'
+import { RowsSeen } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
+import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,
   endsPass,
+  listName,
   type MirrorReader,
   nextPage,
   type Reading,
+  type ReadingMemory,
   type ReadingPlan,
 } from './mirror-reader.ts'
 import {
-  countListedOrders,
   daysRead,
   mirroredOrder,
+  missingOrders,
   noteDayRead,
   olderDays,
   ordersToAsk,
@@ -69,8 +73,8 @@ export class OrderReader implements MirrorReader {
     return task.detail === 'order' ? GET : LIST
   }
 
-  read(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-    return task.detail === 'order' ? readOrder(task, calls) : readPage(task, calls)
+  read(task: MirrorTask, calls: CountedCalls, memory: ReadingMemory): Promise<Reading> {
+    return task.detail === 'order' ? readOrder(task, calls) : readPage(task, calls, memory)
   }
 
   async conclude(db: ClientBase, run: MirrorRun): Promise<void> {
@@ -78,12 +82,16 @@ export class OrderReader implements MirrorReader {
   }
 }
 
-async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
+async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMemory): Promise<Reading> {
   const { runId, enterpriseCode, entityKey: day, page } = task
   const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
   const answer = await calls.make((client, options) =>
     client.paymentOrders.page({ ...query, ...enterpriseParams(enterpriseCode) }, options),
   )
+  const read = { answer, pageSize: PAGE_SIZE }
+  memory.orders ??= new RowsSeen<PaymentOrder>(LIST, order => order.trade_no, task.passRows)
+  memory.orders.add(page, answer.data_list, endsPass(task, read))
+  const { found } = memory.orders
   // An order without a number cannot be stored.
   const orders = answer.data_list.flatMap(order =>
     order.trade_no === null ? [] : [mirroredOrder(order.trade_no, order)],
@@ -92,17 +100,16 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
     rows: orders.length,
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
-      const read = { answer, pageSize: PAGE_SIZE }
-      const known = endsPass(task, read) ? await countListedOrders(db, enterpriseCode, day) : 0
-      const next = nextPage(task, { ...read, known })
-      if (next === null) await noteDayRead(db, runId, enterpriseCode, day)
-      return { changed, next }
+      const missing = await missingOrders(db, enterpriseCode, day)
+      const { next, short } = nextPage(task, { ...read, found, missing })
+      if (next === null) await noteDayRead(db, runId, enterpriseCode, day, short)
+      return { changed, next, ...(short && { short: { ...short, list: listName(enterpriseCode, day) } }) }
     },
   }
 }
 
 async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-  const { enterpriseCode, entityKey: trade_no } = task
+  const { enterpriseCode, entityKey: trade_no, handedOutAt: askedAt } = task
   const order = await calls
     .make((client, options) =>
       client.paymentOrders.get({ trade_no, ...enterpriseParams(enterpriseCode) }, options),
@@ -115,7 +122,10 @@ async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading
     rows: order === null ? 0 : 1,
     async store(db) {
       const found = order && mirroredOrder(trade_no, order)
-      return { changed: await storeAskedOrder(db, enterpriseCode, trade_no, found), next: null }
+      return {
+        changed: await storeAskedOrder(db, { enterpriseCode, tradeNo: trade_no, askedAt }, found),
+        next: null,
+      }
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
+import type { ShortList } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
 import { FULL_READING } from '../sync/earlier-runs.ts'
@@ -68,18 +68,18 @@ export async function storeListedOrders(
 
 /**
  * Stores one order that was read by its number. An unchanged one is not written.
+ * @param asked the order, and when the task of asking for it was handed out
  * @param order null: the platform has no such order; it is marked gone
  * @returns how many were different: 1 or 0
  */
 export async function storeAskedOrder(
   db: ClientBase,
-  enterpriseCode: string,
-  tradeNo: string,
+  { enterpriseCode, tradeNo, askedAt }: { enterpriseCode: string; tradeNo: string; askedAt: Date },
   order: MirroredOrder | null,
 ): Promise<number> {
   await db.query(
-    `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
-    [enterpriseCode, tradeNo],
+    `update dirsync.payment_order set asked_at = $3 where enterprise_code = $1 and trade_no = $2`,
+    [enterpriseCode, tradeNo, askedAt],
   )
   if (order === null) {
     const { rowCount } = await db.query(
@@ -99,17 +99,13 @@ export async function storeAskedOrder(
   return rowCount ?? 0
 }
 
-/** The number of orders listed under a day. */
-export async function countListedOrders(
-  db: ClientBase,
-  enterpriseCode: string,
-  day: string,
-): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    `select count(*)::int as n from dirsync.payment_order where enterprise_code = $1 and listed_on = $2`,
+/** How many orders of a day the platform counted more than it listed when the day was last read. */
+export async function missingOrders(db: ClientBase, enterpriseCode: string, day: string): Promise<number> {
+  const { rows } = await db.query<{ missing: number }>(
+    `select missing from dirsync.mirror_day where enterprise_code = $1 and day = $2`,
     [enterpriseCode, day],
   )
-  return onlyRow(rows).n
+  return rows[0]?.missing ?? 0
 }
 
 /** Records that a run has read a day to the end. What happened since the run began may not be on the first pages. */
@@ -118,12 +114,13 @@ export async function noteDayRead(
   runId: number,
   enterpriseCode: string,
   day: string,
+  short: ShortList | null,
 ): Promise<void> {
   await db.query(
-    `insert into dirsync.mirror_day (enterprise_code, day, read_at)
-     select $2, $3, started_at from dirsync.sync_run where id = $1
-     on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
-    [runId, enterpriseCode, day],
+    `insert into dirsync.mirror_day (enterprise_code, day, read_at, missing)
+     select $2, $3, started_at, $4 from dirsync.sync_run where id = $1
+     on conflict (enterprise_code, day) do update set read_at = excluded.read_at, missing = excluded.missing`,
+    [runId, enterpriseCode, day, short === null ? 0 : short.counted - short.found],
   )
 }
 

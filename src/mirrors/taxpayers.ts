@@ -1,12 +1,15 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
+import { keyOfTaxpayer, RowsSeen, type ShortList } from '../platform/client.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
 import { message } from '../texts/message.ts'
 import type { MirrorTask, PageCursor } from './mirror.ts'
 import {
   type CountedCalls,
+  endsPass,
   FIRST_PAGE,
+  listName,
   type MirrorReader,
   nextPage,
   type Reading,
@@ -56,6 +59,8 @@ export class TaxpayerReader implements MirrorReader {
   async read({ enterpriseCode, entityKey, detail }: MirrorTask, calls: CountedCalls): Promise<Reading> {
     const nature = Number(detail)
     const found = new Map<string, Taxpayer & { taxpayer_name: string }>()
+    const seen = new RowsSeen<Taxpayer>(OPERATION, keyOfTaxpayer)
+    let short: ShortList | null = null
     const query = {
       identifier: entityKey,
       taxpayer_nature: nature,
@@ -68,6 +73,8 @@ export class TaxpayerReader implements MirrorReader {
       const answer = await calls.make((client, options) =>
         client.taxpayers.page({ ...query, page_no: cursor.page }, options),
       )
+      const read = { answer, pageSize: PAGE_SIZE }
+      seen.add(cursor.page, answer.data_list, endsPass(cursor, read))
       for (const row of answer.data_list) {
         const kept = {
           identifier: row.identifier ?? entityKey,
@@ -77,27 +84,35 @@ export class TaxpayerReader implements MirrorReader {
         }
         found.set(JSON.stringify([kept.identifier, kept.taxpayer_nature, kept.taxpayer_name]), kept)
       }
-      next = nextPage(cursor, { answer, pageSize: PAGE_SIZE, known: found.size })
+      const after = nextPage(cursor, { ...read, found: seen.found })
+      next = after.next
+      short = after.short
     }
-    const asked = { enterpriseCode, identifier: entityKey, nature }
+    const isWhole = short === null
+    const asked = { enterpriseCode, identifier: entityKey, nature, isWhole }
+    const list = listName(enterpriseCode, entityKey, detail)
     return {
       rows: found.size,
-      store: async db => ({ changed: await storeTaxpayers(db, asked, [...found.values()]), next: null }),
+      store: async db => ({
+        changed: await storeTaxpayers(db, asked, [...found.values()]),
+        next: null,
+        ...(short && { short: { ...short, list } }),
+      }),
     }
   }
 }
 
 /**
  * Stores all taxpayers that the platform returned for an identification number and a nature. Those that it no longer shows are
- * marked gone; unchanged rows are not written.
+ * marked gone, unless it returned fewer than it counts; unchanged rows are not written.
  * @returns how many were new, different or gone
  */
 async function storeTaxpayers(
   db: ClientBase,
-  asked: { enterpriseCode: string; identifier: string; nature: number },
+  asked: { enterpriseCode: string; identifier: string; nature: number; isWhole: boolean },
   taxpayers: (Taxpayer & { taxpayer_name: string })[],
 ): Promise<number> {
-  const { enterpriseCode, identifier, nature } = asked
+  const { enterpriseCode, identifier, nature, isWhole } = asked
   const stored = await db.query(
     `insert into dirsync.taxpayer as t (enterprise_code, identifier, taxpayer_nature, taxpayer_name, status)
      select distinct on (identifier, taxpayer_nature, taxpayer_name)
@@ -108,6 +123,7 @@ async function storeTaxpayers(
      where (t.status, t.gone_at) is distinct from (excluded.status, null)`,
     [enterpriseCode, storableRows(taxpayers)],
   )
+  if (!isWhole) return stored.rowCount ?? 0
   const gone = await db.query(
     // The platform may spell the number that was asked for in other letters.
     `update dirsync.taxpayer t set gone_at = now(), changed_at = now()

@@ -117,11 +117,20 @@ export async function paidWith(db: Pool, outerTradeNo: string): Promise<string |
   return onlyRow(rows).asset
 }
 
-/** How much of an order dirsync has refunded, as far as it knows. */
-export async function acceptedAmount(db: Pool, outerTradeNo: string): Promise<string> {
+/**
+ * How much of an order is refunded at least: what dirsync knows of its own refunds, and what the order record showed before one
+ * of them, which others may have refunded.
+ */
+export async function refundedAtLeast(db: Pool, outerTradeNo: string): Promise<string> {
   const { rows } = await db.query<{ amount: string }>(
-    `select coalesce(sum(refund_amount), 0)::text as amount from dirsync.refund
-     where outer_trade_no = $1 and state in ('accepted', 'notified')`,
+    `with sums as (
+       -- What was shown before a refund does not have that one, nor those after it.
+       select coalesce(refunded_before, 0)
+              + sum(case when state in ('accepted', 'notified') then refund_amount else 0 end)
+                  over (order by sent_at desc) as amount
+       from dirsync.refund where outer_trade_no = $1
+     )
+     select coalesce(max(amount), 0)::text as amount from sums`,
     [outerTradeNo],
   )
   return onlyRow(rows).amount

@@ -93,7 +93,7 @@ export async function sendRefund(
 }
 
 function isSame(one: RefundedSoFar, other: RefundedSoFar): boolean {
-  return cents(one.shown) === cents(other.shown) && cents(one.ours) === cents(other.ours)
+  return cents(one.shown) === cents(other.shown) && cents(one.atLeast) === cents(other.atLeast)
 }
 
 /** Why a refund must not be sent; null when it may be. */

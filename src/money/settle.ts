@@ -10,12 +10,12 @@ import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
 import {
-  acceptedAmount,
   type ClaimedRefund,
   claimUnknown,
   HALTS_OF_OTHERS,
   noteCheck,
   type ReadRefund,
+  refundedAtLeast,
   refundJournal,
   storeVerdict,
   tradeNumbersOf,
@@ -178,10 +178,10 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
     : message('said.payment_order_refunded', { ...order, refunded: refund_amount })
 }
 
-/** How much of an order is refunded: as its record shows it, null where it does not say, and as dirsync knows of its own refunds. */
+/** How much of an order is refunded: as its record shows it, null where it does not say, and what it is at least. */
 export interface RefundedSoFar {
   shown: string | null
-  ours: string
+  atLeast: string
 }
 
 /** @throws PlatformError */
@@ -191,16 +191,16 @@ export async function readRefundedSoFar(
   signal: AbortSignal | undefined,
 ): Promise<RefundedSoFar> {
   const shown = await readRefunded(deps, outerTradeNo, signal ? { signal } : {})
-  return { shown, ours: await acceptedAmount(deps.pool, outerTradeNo) }
+  return { shown, atLeast: await refundedAtLeast(deps.pool, outerTradeNo) }
 }
 
 /**
  * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
- * what dirsync itself has refunded: later that could be taken for this refund.
+ * all that dirsync knows to be refunded: what it shows later could be taken for this refund.
  */
-export function refundedBefore({ shown, ours: refunded }: RefundedSoFar): string | null {
-  const [before, ours] = [cents(shown), cents(refunded)]
-  return before !== null && ours !== null && before >= ours ? shown : null
+export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null {
+  const [before, least] = [cents(shown), cents(atLeast)]
+  return before !== null && least !== null && before >= least ? shown : null
 }
 
 /** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */

@@ -109,8 +109,11 @@ export class PlatformClient {
   }
 
   readonly paymentOrders = {
-    /** Every payment order of a time span (section 4.7), page by page, each once although rows move between pages. */
-    list: (query: PaymentOrderListQuery = {}, options: CallOptions = {}): AsyncIterable<PaymentOrder> => {
+    /**
+     * Every payment order of a time span (section 4.7), page by page, each once although rows move between pages. The value
+     * that it returns at its end says whether the platform counts more than it has listed.
+     */
+    list: (query: PaymentOrderListQuery = {}, options: CallOptions = {}): EveryRow<PaymentOrder> => {
       const pageSize = Number(query.page_size ?? LARGEST_PAGE)
       return everyRow({
         operation: paymentOrderList.name,
@@ -136,14 +139,17 @@ export class PlatformClient {
   }
 
   readonly taxpayers = {
-    /** Every taxpayer with the identification number (section 4.13), of one nature: small-scale by default. */
-    list: (query: TaxpayerListQuery, options: CallOptions = {}): AsyncIterable<Taxpayer> => {
+    /**
+     * Every taxpayer with the identification number (section 4.13), of one nature: small-scale by default. What it returns at
+     * its end is as of payment orders.
+     */
+    list: (query: TaxpayerListQuery, options: CallOptions = {}): EveryRow<Taxpayer> => {
       const pageSize = Number(query.page_size ?? LARGEST_PAGE)
       return everyRow({
         operation: taxpayerList.name,
         fetch: (page_no, signal) =>
           this.taxpayers.page({ ...query, page_no, page_size: pageSize }, { ...options, signal }),
-        keyOf: row => JSON.stringify([row.identifier, row.taxpayer_name, row.taxpayer_nature]),
+        keyOf: keyOfTaxpayer,
         pageSize,
         signal: options.signal,
       })
@@ -238,11 +244,85 @@ export interface ListPage<Row> {
   readonly data_list: readonly Row[]
 }
 
+/** Tells the rows of a list of taxpayers apart. */
+export function keyOfTaxpayer({ identifier, taxpayer_name, taxpayer_nature }: Taxpayer): string {
+  return JSON.stringify([identifier, taxpayer_name, taxpayer_nature])
+}
+
+/** A list of which the platform counts more rows than it returned. */
+export interface ShortList {
+  /** Rows by the platform's count. */
+  counted: number
+  /** Different rows that it returned. */
+  found: number
+}
+
+/** Rows one by one; at the end null, or that the list is short. */
+export type EveryRow<Row> = AsyncGenerator<Row, ShortList | null, undefined>
+
 /** Rows that are added in front make a page repeat the one before. A list that goes on like that has no end. */
 const MOST_REPEATS = 3
 
-/** How often to go through the pages when rows move while they are read. */
-const MOST_PASSES = 3
+/** How often to go through the pages of a list when rows move while they are read. */
+export const MOST_PASSES = 3
+
+/** The different rows of a paged list that were read so far, pass by pass. */
+export class RowsSeen<Row> {
+  readonly #operation: string
+  readonly #keyOf: (row: Row) => string | null
+  /** The last pass that had each. */
+  readonly #withKey = new Map<string, number>()
+  readonly #withoutKey = new Map<string, number>()
+  #pass = 0
+  #keyless: number
+  #repeats = 0
+
+  /**
+   * @param operation for the error
+   * @param keyOf identifies a row
+   * @param before rows on the pages before the first that it is given
+   */
+  constructor(operation: string, keyOf: (row: Row) => string | null, before = 0) {
+    this.#operation = operation
+    this.#keyOf = keyOf
+    this.#keyless = before
+  }
+
+  /** How many there are, those without a key in the present pass included. */
+  get found(): number {
+    return this.#withKey.size + this.#keyless
+  }
+
+  /**
+   * Adds the next page of a pass.
+   * @param index from 1, which begins a pass
+   * @returns its rows that were not seen before; those without a key in the first pass only
+   * @throws PlatformError of kind `malformed` when page after page of a pass brings only rows that it has had, and none is the
+   * last
+   */
+  add(index: number, rows: readonly Row[], isLast: boolean): Row[] {
+    if (index === 1) {
+      this.#pass += 1
+      this.#keyless = 0
+      this.#repeats = 0
+    }
+    let isRepeat = true
+    const fresh: Row[] = []
+    for (const row of rows) {
+      const key = this.#keyOf(row)
+      const id = key ?? JSON.stringify(row)
+      const had = key === null ? this.#withoutKey : this.#withKey
+      if (key === null) this.#keyless += 1
+      if (key === null ? this.#pass <= 1 : !had.has(id)) fresh.push(row)
+      if (had.get(id) !== this.#pass) isRepeat = false
+      had.set(id, this.#pass)
+    }
+    this.#repeats = isRepeat ? this.#repeats + 1 : 0
+    if (!isLast && this.#repeats > MOST_REPEATS)
+      throw new PlatformError({ kind: 'malformed', operation: this.#operation, outcomeKnown: false })
+    return fresh
+  }
+}
 
 /**
  * Every row of a paged list, each once. The next page is fetched while the rows of the current one are consumed; when the
@@ -254,6 +334,7 @@ const MOST_PASSES = 3
  * @param operation for the error
  * @param fetch returns one page, counted from 1
  * @param keyOf identifies a row; a row without a key is returned in the first pass only
+ * @returns at its end: null, or that the platform counts more rows than it returned
  * @throws PlatformError of kind `malformed` when page after page of a pass brings only rows that it has had, and none is the last
  */
 export async function* everyRow<Row>(options: {
@@ -262,47 +343,30 @@ export async function* everyRow<Row>(options: {
   keyOf: (row: Row) => string | null
   pageSize: number
   signal?: AbortSignal | undefined
-}): AsyncGenerator<Row, void, undefined> {
+}): EveryRow<Row> {
   const { operation, fetch, keyOf, pageSize } = options
   const giveUp = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal
-  const seen = new Set<string>()
-  let keyless = 0
+  const seen = new RowsSeen(operation, keyOf)
   try {
-    for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
+    for (let pass = 1; ; pass += 1) {
       let hasMoved = false
       let rowsOfPass = 0
-      let repeats = 0
-      const inPass = new Set<string>()
       let total: number | null = null
       let next: Promise<ListPage<Row>> | null = fetch(1, signal)
       for (let index = 1; next !== null; index += 1) {
         const page: ListPage<Row> = await next
-        const rows = page.data_list
-        rowsOfPass += rows.length
+        rowsOfPass += page.data_list.length
         if (index > 1 && page.total_count !== total) hasMoved = true
         total = page.total_count
-        const had = inPass.size
-        for (const row of rows) inPass.add(keyOf(row) ?? JSON.stringify(row))
-        repeats = inPass.size > had ? 0 : repeats + 1
         const isEnd = isLastPage(page, rowsOfPass, pageSize)
-        if (!isEnd && repeats > MOST_REPEATS)
-          throw new PlatformError({ kind: 'malformed', operation, outcomeKnown: false })
+        const fresh = seen.add(index, page.data_list, isEnd)
         next = isEnd ? null : fetch(index + 1, signal)
         next?.catch(() => undefined) // a failure is thrown when its turn comes, if it comes
-        for (const row of rows) {
-          const key = keyOf(row)
-          if (key === null) {
-            if (pass > 1) continue
-            keyless += 1
-          } else {
-            if (seen.has(key)) continue
-            seen.add(key)
-          }
-          yield row
-        }
+        yield* fresh
       }
-      if (!hasMoved && (total === null || seen.size + keyless >= total)) return
+      const short = total !== null && seen.found < total ? { counted: total, found: seen.found } : null
+      if (pass === MOST_PASSES || !(hasMoved || short)) return short
     }
   } finally {
     giveUp.abort()

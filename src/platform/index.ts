@@ -5,9 +5,11 @@ export { LocalPacer } from './caller.ts'
 export {
   type CallOptions,
   type CallReport,
+  type EveryRow,
   type PaymentOrderListQuery,
   PlatformClient,
   type PlatformClientOptions,
+  type ShortList,
   type TaxpayerListQuery,
   type UnsettledRefund,
 } from './client.ts'

@@ -102,6 +102,26 @@ test('more than one page is read, and it is told where there are more', async ()
   })
 })
 
+test('it is told where the platform counts more than it lists', async () => {
+  const page = (names: string[]) => ({
+    operation: 'taxpayer/findList',
+    match: { identifier: 'SHORT', taxpayer_nature: String(names.length) },
+    body: JSON.stringify({
+      code: 0,
+      data: {
+        total_count: names.length + (names.length > 1 ? 3 : 0),
+        has_next: false,
+        data_list: names.map(taxpayer_name => ({ identifier: 'SHORT', taxpayer_name })),
+      },
+    }),
+  })
+  await control('faults', [page(['A']), page(['B', 'C'])])
+  const list = await dirsync('taxpayers', 'SHORT')
+  expect(list.stdout).toContain('3 shown; the platform counts 6.')
+  expect((await dirsync('taxpayers', 'SHORT', '--json')).json()).toMatchObject({ more: true, total: 6 })
+  expect((await dirsync('taxpayers', 'SHORT', '--limit', '2', '--json')).json()).not.toHaveProperty('total')
+})
+
 test('a program is told that there is no such account', async () => {
   const missing = await dirsync('accounts', 'd'.repeat(32), '--json')
   expect(missing.code).toBe(1)

@@ -431,5 +431,8 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(settled.stdout).toMatch(
       / · unknown\n[\s\S]+outcome is unknown[\s\S]+checks\s+the\s+order\s+record\s+by\s+itself/,
     )
+    await own.pool.query(`select dirsync.pause('maintenance')`)
+    const paused = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
+    expect(paused).toMatchObject({ code: 1, stderr: expect.stringContaining('All calls are paused') })
   })
 })

@@ -104,6 +104,26 @@ test('runs have moved when a part of a held plan is decided, and when HR was che
   await untilMoved(stream, 'runs')
 })
 
+test('money has moved when an outcome becomes known, and when a notification comes after it', async () => {
+  const console = await listening()
+  await database.pool.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, requested_by, state)
+     values ('R', 'T', 1, 'tester', 'unknown');
+     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, requested_by, state, settled_at, sent_at)
+     values ('later', 'T2', 1, 'tester', 'accepted', now(), now())`,
+  )
+  const stream = await watch(console.url, await tokenOf('teller'))
+  await untilMoved(stream, 'money')
+  await database.pool.query(
+    `update dirsync.refund set state = 'accepted', settled_at = now() where outer_refund_no = 'R'`,
+  )
+  await untilMoved(stream, 'money')
+  await database.pool.query(
+    `update dirsync.refund set state = 'notified', notified_at = now() where outer_refund_no = 'R'`,
+  )
+  await untilMoved(stream, 'money')
+})
+
 test('halts and schedules have moved when another person pauses what is paused, for another reason', async () => {
   const console = await listening()
   await database.pool.query(

@@ -19,7 +19,9 @@ beforeEach(async () => {
 
 describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
-    (await listPaymentOrders(store.pool, { limit: 20, ...options })).items.map(({ trade_no }) => trade_no)
+    (await listPaymentOrders(store.pool, { limit: 20, own: '', ...options })).items.map(
+      ({ trade_no }) => trade_no,
+    )
 
   test('come the latest first', async () => {
     expect(await numbers()).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
@@ -36,8 +38,15 @@ describe('payment orders', () => {
     expect(await numbers({ from, until })).toEqual(['t3', 't2'])
   })
 
+  test("of an employee are found in the deployment's own enterprise although no employee is known", async () => {
+    await store.pool.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, userid) values ('OWN', 'o1', 'e1')`,
+    )
+    expect(await numbers({ userid: 'e1', own: 'OWN' })).toContain('o1')
+  })
+
   test('have amounts as decimal texts', async () => {
-    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).items
+    const [latest] = (await listPaymentOrders(store.pool, { limit: 1, own: '' })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
 })
@@ -50,6 +59,17 @@ test('limit accounts come with their sub-accounts, without those that are gone u
   ])
   const all = await listLimitAccounts(store.pool, { limit: 5, gone: true })
   expect(all.items.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
+})
+
+test('of more sub-accounts than are listed, all are counted', async () => {
+  await store.pool.query(
+    `insert into dirsync.limit_sub_account (account_openid, id) select 'a2', i::text from generate_series(1, 201) i`,
+  )
+  const { items } = await listLimitAccounts(store.pool, { limit: 5 })
+  expect(items.map(row => [row.sub_accounts.length, row.sub_account_count])).toEqual([
+    [1, 1],
+    [200, 201],
+  ])
 })
 
 test('taxpayers are found by the beginning of their number', async () => {

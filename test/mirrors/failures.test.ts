@@ -193,22 +193,33 @@ describe('what the platform refuses', () => {
     })
   })
 
-  test('of one order does not keep the days from being read; a number that is too long is never asked for', async () => {
+  test('of one order does not keep days and other orders from being read; a number that is too long is never asked for', async () => {
     const older = `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 4, $2)`
-    for (const number of ['T000000000000700', 'T0000000000000701'])
-      await company.db.query(older, [number, daysAgo(9)])
-    await fault('enterprise/consume/get', { code: 1000220002 })
-    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
-    expect(await casesOf(company, 'mirror-orders')).toMatchObject([
-      { field: 'older_orders', category: 'invalid_parameter', state: 'open' },
-    ])
+    const odd = 'T000000000000702'
+    for (const [number, age] of [
+      [odd, 8],
+      ['T000000000000700', 9],
+      ['T0000000000000701', 9],
+    ] as const)
+      await company.db.query(older, [number, daysAgo(age)])
+    await company.control('POST', 'orders', [order(700, 9, { status: 3 }), order(702, 8, { status: 3 })])
+    await fault('enterprise/consume/get', { match: { trade_no: odd }, code: 1000220002 })
+    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 2 })
+    const refused = { field: odd, category: 'invalid_parameter', state: 'open' }
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject([refused])
+    const states = async () =>
+      (await rowsOf(company, 'payment_order'))
+        .filter(row => [odd, 'T000000000000700'].includes(String(row.trade_no)))
+        .map(row => row.status)
+    expect(await states()).toEqual([3, 4])
     await company.control('POST', 'orders', [order(4, 0)])
     expect(await tick('orders')).toMatchObject({ state: 'done', result: { rows: { changed: 1 } } })
-    expect(await casesOf(company, 'mirror-orders')).toHaveLength(1)
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject([refused])
 
     await company.control('DELETE', 'faults')
     expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
     expect(await casesOf(company, 'mirror-orders')).toEqual([])
+    expect(await states()).toEqual([3, 3])
   })
 
   test('comes to its turn within the hour when the run that was to retry it could not', async () => {
@@ -224,6 +235,62 @@ describe('what the platform refuses', () => {
     )
     expect(await casesOf(company, 'mirror-taxpayers')).toHaveLength(2)
   })
+})
+
+test('an answer that breaks the specification costs its day only, and is a case of its own until the day is read', async () => {
+  const odd = daysAgo(1)
+  await company.db.query('delete from dirsync.mirror_day')
+  const body = JSON.stringify({ total_count: 1, data_list: [{ ...order(2, 1), total_amount: '1,000.00' }] })
+  await fault('enterprise/consume/list', { match: { time_start: odd }, body })
+  const id = await ask('orders')
+  const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where run_id = $1 and attempts > 0`
+  await until(async () => (await company.db.query(last, [id])).rowCount === 1)
+  expect(await endOf(company.db, id)).toMatchObject({ state: 'failed' })
+  expect(await casesOf(company, 'mirror-orders')).toMatchObject([
+    { field: odd, category: 'platform_unavailable', state: 'retry_scheduled' },
+  ])
+  const { rows } = await company.db.query('select day::text from dirsync.mirror_day order by day')
+  expect(rows).toEqual([{ day: daysAgo(2) }, { day: daysAgo(0) }])
+  await company.control('DELETE', 'faults')
+  await company.run('orders')
+  expect(await casesOf(company, 'mirror-orders')).toEqual([])
+})
+
+test('answers that break the specification one after the other are the platform, and end the run', async () => {
+  await company.db.query('delete from dirsync.mirror_day')
+  const { rows } = await company.db.query(
+    `insert into dirsync.payment_order (trade_no, status, listed_on)
+     select 'T00000000000076' || n, 4, $1 from generate_series(1, 3) as n returning trade_no`,
+    [daysAgo(9)],
+  )
+  await fault('enterprise/consume/get', { body: '<html>' })
+  const id = await ask('orders')
+  const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where run_id = $1 and attempts between 1 and 3`
+  for (const _ of rows) await until(async () => (await company.db.query(last, [id])).rowCount === 1)
+  expect(await endOf(company.db, id)).toMatchObject({ state: 'failed' })
+  expect((await casesOf(company, 'mirror-orders')).map(({ field }) => field)).toEqual([
+    ...rows.slice(0, 2).map(({ trade_no }) => trade_no),
+    'older_orders',
+  ])
+  await company.db.query(`delete from dirsync.payment_order where listed_on = $1`, [daysAgo(9)])
+})
+
+test('an order whose mall detail is empty in other words is read', async () => {
+  const number = 'T000000000000750'
+  for (const commerce_order_detail of ['', []]) {
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 4, $2)`,
+      [number, daysAgo(9)],
+    )
+    const { payer_name: _, ...data } = order(750, 9, { status: 3, commerce_order_detail })
+    await fault('enterprise/consume/get', { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    expect(await company.run('orders')).toMatchObject({ state: 'done' })
+    expect(await rowsOf(company, 'payment_order')).toContainEqual(
+      expect.objectContaining({ trade_no: number, status: 3 }),
+    )
+    await company.db.query('delete from dirsync.payment_order where trade_no = $1', [number])
+    await company.control('DELETE', 'faults')
+  }
 })
 
 test('data that no column can hold is a case, and its contents are not shown', async () => {

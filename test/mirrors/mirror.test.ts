@@ -63,42 +63,46 @@ describe('days', () => {
 describe('pages', () => {
   const third = { page: 3, pass: 1, most: 250, passRows: 200 }
   /** A page of so many rows, from a list of `total`. */
-  const after = (rows: number, total: number | null, known: number) => ({
+  const after = (rows: number, total: number | null, found: number) => ({
     answer: { total_count: total, data_list: Array.from({ length: rows }) },
     pageSize: 100,
-    known,
+    found,
   })
+  const WHOLE = { next: null, short: null }
+  const AGAIN = { next: { ...FIRST_PAGE, pass: 2 }, short: null }
 
   test('follow each other until the last', () => {
-    const next = nextPage(FIRST_PAGE, after(100, 250, 100))
-    expect(next).toEqual({ page: 2, pass: 1, most: 250, passRows: 100 })
-    expect(nextPage(third, after(50, 250, 250))).toBeNull()
+    const next = { page: 2, pass: 1, most: 250, passRows: 100 }
+    expect(nextPage(FIRST_PAGE, after(100, 250, 100))).toEqual({ next, short: null })
+    expect(nextPage(third, after(50, 250, 250))).toEqual(WHOLE)
   })
 
   test('go on until all rows were read, if the platform returns fewer a page than requested', () => {
-    const next = nextPage({ ...third, passRows: 100 }, after(50, 250, 250))
-    expect(next).toEqual({ page: 4, pass: 1, most: 250, passRows: 150 })
+    const next = { page: 4, pass: 1, most: 250, passRows: 150 }
+    expect(nextPage({ ...third, passRows: 100 }, after(50, 250, 250))).toEqual({ next, short: null })
   })
 
-  test('are read once more when fewer rows are known than there are', () => {
+  test('are read once more when fewer rows were found than there are; if they stay fewer, the list is short', () => {
     const last = after(50, 250, 249)
-    expect(nextPage(third, last)).toEqual({ ...FIRST_PAGE, pass: 2 })
-    expect(nextPage({ ...third, pass: 3 }, last)).toBeNull()
+    expect(nextPage(third, last)).toEqual(AGAIN)
+    const short = { counted: 250, found: 249 }
+    expect(nextPage({ ...third, pass: 3 }, last)).toEqual({ next: null, short })
+    expect(nextPage(third, { ...last, missing: 1 })).toEqual({ next: null, short })
   })
 
   test('are read once more when rows went meanwhile, but not when some came', () => {
-    expect(nextPage(third, after(49, 249, 249))).toEqual({ ...FIRST_PAGE, pass: 2 })
-    expect(nextPage(third, after(51, 251, 251))).toBeNull()
+    expect(nextPage(third, after(49, 249, 249))).toEqual(AGAIN)
+    expect(nextPage(third, after(51, 251, 251))).toEqual(WHOLE)
   })
 
   test('come to an end even where the platform knows none', () => {
     const more = after(100, null, 100)
     const at = (page: number) => ({ page, pass: 1, most: 0, passRows: 0 })
-    expect(nextPage(at(9_999), more)).toEqual({ ...at(10_000), passRows: 100 })
-    expect(nextPage(at(10_000), more)).toBeNull()
+    expect(nextPage(at(9_999), more).next).toEqual({ ...at(10_000), passRows: 100 })
+    expect(nextPage(at(10_000), more)).toEqual(WHOLE)
   })
 
   test('are believed where the platform does not count', () => {
-    expect(nextPage(FIRST_PAGE, after(0, null, 0))).toBeNull()
+    expect(nextPage(FIRST_PAGE, after(0, null, 0))).toEqual(WHOLE)
   })
 })

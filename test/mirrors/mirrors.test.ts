@@ -128,6 +128,84 @@ describe('payment orders', () => {
     await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
   })
 
+  test('of which the platform counts more than it lists are kept; the run says so, and their day is read as ever', async () => {
+    const day = daysAgo(2)
+    const { rows: stale } = await company.db.query(
+      `insert into dirsync.payment_order (trade_no, listed_on, status) values ('STALE', $1, 3) returning trade_no`,
+      [day],
+    )
+    expect(stale).toHaveLength(1)
+    const listed = [
+      ...Array.from({ length: 3 }, (_, i) => order(7200 + i, 2)),
+      { ...order(0, 2), trade_no: null },
+    ]
+    const lists = (total_count: number) =>
+      company.control(
+        'POST',
+        'faults',
+        [listed, []].map((data_list, page) => ({
+          operation: 'enterprise/consume/list',
+          match: { time_start: day, page_index: String(page + 1) },
+          body: JSON.stringify({ total_count, data_list }),
+        })),
+      )
+    const read = async () => {
+      await company.db.query(
+        `update dirsync.mirror_day set read_at = read_at - interval '1 day' where day = $1`,
+        [day],
+      )
+      const { id } = await company.run('orders')
+      const { rows } = await company.db.query(
+        `select (a.calls ->> 'enterprise/consume/list')::int as calls, r.state,
+                dirsync.in_language('en', r.message) as message
+         from dirsync.attempt a join dirsync.sync_run r on r.id = a.run_id where r.id = $1 and a.entity_key = $2`,
+        [id, day],
+      )
+      return rows[0]
+    }
+    const short = (counted: number) => ({
+      state: 'done',
+      message: `lists of which the platform counts more rows than it returned: 1, such as ${day}, of which it counts ${counted} and returned 4`,
+    })
+    const days = async () =>
+      (await company.db.query('select missing from dirsync.mirror_day where day = $1', [day])).rows
+    await lists(5)
+    expect(await read()).toEqual({ calls: 6, ...short(5) })
+    expect(await days()).toEqual([{ missing: 1 }])
+    expect((await orders()).map(row => row.trade_no)).toContain('T000000000007200')
+    // It misses as many as before: so that is how the platform counts.
+    expect(await read()).toEqual({ calls: 2, ...short(5) })
+    await company.control('DELETE', 'faults')
+    await lists(6)
+    expect(await read()).toEqual({ calls: 6, ...short(6) })
+    await company.control('DELETE', 'faults')
+    // One without a number counts, too.
+    await lists(4)
+    expect(await read()).toEqual({ calls: 1, state: 'done', message: null })
+    expect(await days()).toEqual([{ missing: 0 }])
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+  })
+
+  test('whose pages repeat without end are given up', async () => {
+    const day = daysAgo(2)
+    const many = Array.from({ length: 100 }, (_, i) => order(7300 + i, 2))
+    await company.control('POST', 'faults', [
+      {
+        ...{ operation: 'enterprise/consume/list', match: { time_start: day } },
+        body: JSON.stringify({ total_count: 1_000_000, data_list: many }),
+      },
+    ])
+    await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+    const { rows } = await company.db.query(`select dirsync.resync('orders')::int as id`)
+    const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where attempts > 0`
+    await until(async () => (await company.db.query(last)).rowCount === 1)
+    const run = await endOf(company.db, rows[0].id)
+    expect(run.state).toBe('failed')
+    expect(run.result?.calls?.['enterprise/consume/list']).toBeLessThan(12)
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+    await company.db.query('delete from dirsync.dead_letter')
+  })
+
   test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {
     const late = { ...order(900, 20, { status: 4 }) }
     await seed('orders', [late])
@@ -281,6 +359,25 @@ describe('payment orders', () => {
       expect(await extra()).toEqual({})
       await company.db.query(`update dirsync.refund set state = 'notified', notified_at = now()`)
       expect(await extra()).toEqual(get)
+      expect(await extra()).toEqual({})
+    })
+
+    test('are asked for once more if dirsync refunded them while they were asked for', async () => {
+      await readDaysAgo(1)
+      await company.db.query(
+        `update dirsync.payment_order set status = 5, asked_at = null where trade_no = $1`,
+        [ORDER],
+      )
+      await company.control('POST', 'faults', [{ operation: 'enterprise/consume/get', hold: true, times: 1 }])
+      const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+      await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
+      await company.db.query(
+        `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
+         values ('R0', 'test-application-950', 1, 'accepted', 'tester', now())`,
+      )
+      await company.control('DELETE', 'faults')
+      await endOf(company.db, Number(rows[0].id))
+      expect(await extra()).toEqual({ 'enterprise/consume/get': 1 })
       expect(await extra()).toEqual({})
     })
 
@@ -526,6 +623,43 @@ test('taxpayers of both natures are kept, by number, and marked gone', async () 
   ])
   await company.run('taxpayers')
   expect((await rowsOf(company, 'taxpayer')).map(row => row.gone_at !== null)).toEqual([true, false])
+})
+
+test('taxpayers are not marked gone because the platform lists fewer than it counts', async () => {
+  const listed = async (total_count: number, ...names: string[]) => {
+    await company.control('DELETE', 'faults')
+    const data_list = names.map(taxpayer_name => ({ identifier: 'ID-1', taxpayer_name, taxpayer_nature: 1 }))
+    const body = JSON.stringify({ code: 0, msg: 'OK', data: { total_count, has_next: false, data_list } })
+    const match = { identifier: 'ID-1', taxpayer_nature: '1' }
+    await company.control('POST', 'faults', [{ operation: 'taxpayer/findList', match, body }])
+    const { state, message } = await company.run('taxpayers')
+    const rows = (await rowsOf(company, 'taxpayer')).filter(row =>
+      String(row.taxpayer_name).startsWith('Short'),
+    )
+    return { state, message, gone: rows.map(row => row.gone_at !== null) }
+  }
+  const whole = { state: 'done', message: null }
+  expect(await listed(3, 'Short 1', 'Short 2', 'Short 3')).toEqual({ ...whole, gone: [false, false, false] })
+  expect(await listed(3, 'Short 1')).toEqual({
+    state: 'done',
+    message: expect.stringMatching(/: 1, such as ID-1 1, of which it counts 3 and returned 1$/),
+    gone: [false, false, false],
+  })
+  expect(await listed(1, 'Short 1')).toEqual({ ...whole, gone: [false, true, true] })
+  await company.db.query(`delete from dirsync.taxpayer where taxpayer_name like 'Short%'`)
+})
+
+test('taxpayers are not marked gone by an answer about another number, which is asked for again', async () => {
+  await seed('taxpayers', [{ identifier: 'ID-1', taxpayer_name: 'Mixed', taxpayer_nature: 1 }])
+  await company.run('taxpayers')
+  const data_list = [{ identifier: 'ID-2', taxpayer_name: 'Company ID-2', taxpayer_nature: 1 }]
+  const body = JSON.stringify({ code: 0, data: { total_count: 1, has_next: false, data_list } })
+  const match = { identifier: 'ID-1', taxpayer_nature: '1' }
+  await company.control('POST', 'faults', [{ operation: 'taxpayer/findList', match, body, times: 1 }])
+  const run = await company.run('taxpayers')
+  expect(run).toMatchObject({ state: 'done', result: { calls: { 'taxpayer/findList': 5 } } })
+  const mixed = (await rowsOf(company, 'taxpayer')).filter(row => row.taxpayer_name === 'Mixed')
+  expect(mixed).toMatchObject([{ gone_at: null }])
 })
 
 test('a taxpayer whose number the platform spells in other letters is marked gone, too', async () => {

@@ -65,16 +65,55 @@ describe('a refund', () => {
     expect(await refunds.refund(`${REQUEST.outerRefundNo}b`)).toMatchObject({ refunded_before: '4.00' })
   })
 
+  /** The order record answers once that so much is refunded. */
+  const showsOnce = (refund_amount: number) =>
+    refunds.fault(RECORD_CALL, {
+      body: JSON.stringify({ code: 0, msg: 'OK', data: { outer_trade_no: ORDER, refund_amount, status: 2 } }),
+    })
+
   test('is left to a person, if need be, while the order record is behind with an earlier one', async () => {
     await send()
-    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
-    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    await showsOnce(0)
     await refunds.fault(REFUND_CALL, { reset: true })
     const no = `${REQUEST.outerRefundNo}b`
     expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
     expect(await refunds.refund(no)).toMatchObject({ refunded_before: null, next_settle_at: null })
     expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown' })
   })
+
+  test.each<[string, number, () => Promise<unknown>]>([
+    ['ours', 5, async () => {}],
+    [
+      'ours, after which one was refused',
+      5,
+      async () => {
+        await refunds.fault(REFUND_CALL, { code: 1000220002 })
+        await send({ outerRefundNo: `${REQUEST.outerRefundNo}b` })
+      },
+    ],
+    [
+      'the last of ours, of which it could not be told what was refunded before',
+      9,
+      async () => {
+        await showsOnce(5)
+        await send({ outerRefundNo: `${REQUEST.outerRefundNo}b` })
+      },
+    ],
+  ])(
+    'is left to a person while the record has what others refunded, and not yet %s',
+    async (_, shown, then) => {
+      const order = { trade_no: '0000000000000001', out_trade_no: ORDER, total_amount: '20.00', status: 6 }
+      await refunds.control('POST', 'orders', [{ ...order, refund_amount: '5.00' }])
+      await send()
+      await then()
+      await showsOnce(shown)
+      await refunds.fault(REFUND_CALL, { reset: true })
+      const no = `${REQUEST.outerRefundNo}c`
+      expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
+      expect(await refunds.refund(no)).toMatchObject({ refunded_before: null })
+      expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown' })
+    },
+  )
 
   test('that the platform refuses is rejected, with its words masked', async () => {
     const message = 'no such shop: 13900000001'

@@ -87,6 +87,26 @@ describe('rows that stay', () => {
   })
 })
 
+test('a list of which the platform counts more than it gives says so at its end, after three passes', async () => {
+  const asked: number[] = []
+  const rows = everyRow({
+    ...LIST,
+    fetch: async index => {
+      asked.push(index)
+      return { total_count: 5, has_next: false, data_list: rowsOf('1', '2', null) }
+    },
+  })
+  for (const id of ['1', '2', null]) expect(await rows.next()).toEqual({ done: false, value: { id } })
+  expect(await rows.next()).toEqual({ done: true, value: { counted: 5, found: 3 } })
+  expect(asked).toEqual([1, 1, 1])
+})
+
+test.each(['total', 'neither'] as const)('a list that is whole says so at its end: %s', async shape => {
+  const rows = everyRow({ ...LIST, fetch: new Listing(['1', null, '2'], 2, undefined, shape).fetch })
+  for (let row = 0; row < 3; row += 1) await rows.next()
+  expect(await rows.next()).toEqual({ done: true, value: null })
+})
+
 describe('rows that move', () => {
   test('rows added in front are no repeats, and are found in another pass', async () => {
     let added = 0
@@ -204,7 +224,7 @@ describe('fetching ahead', () => {
     expect(listing.asked).toEqual([1, 2])
     await rows.next()
     expect(listing.asked).toEqual([1, 2, 3])
-    await rows.return()
+    await rows.return(null)
   })
 
   test('a consumer that ends early gives the fetch up', async () => {

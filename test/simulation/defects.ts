@@ -185,8 +185,16 @@ export const DEFECTS: readonly Defect[] = [
     what: 'An order record that is behind with an earlier refund is taken for what it was before the next one.',
     of: 'money',
     file: 'money/settle.ts',
-    from: 'before !== null && ours !== null && before >= ours ? shown : null',
+    from: 'before !== null && least !== null && before >= least ? shown : null',
     to: 'shown',
+  },
+  {
+    name: 'others-forgotten',
+    what: 'What others have refunded of an order hides that its record is behind with an earlier refund.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: 'coalesce(refunded_before, 0)',
+    to: '0',
   },
   {
     name: 'clock-ahead',

@@ -46,7 +46,9 @@ const TOO_OLD = 600
 /** Seconds after which the client waits no longer for an answer. */
 const TIMEOUT = 10
 /** Hundredths of each order. */
-const TOTAL = 1000n
+const TOTAL = 1500n
+/** What the back office refunds at a time. */
+const ELSEWHERE = '5.00'
 
 const NETWORK: SimulatedProcess = { name: 'network', dead: false, still: null }
 
@@ -63,6 +65,8 @@ export class MoneyPlatform implements StandsStill {
   /** Seconds until its records show the refunds that come now. */
   lag = 0
   readonly sendings: Sending[] = []
+  /** Refunds of the vendor's back office, of which dirsync hears nothing. */
+  readonly elsewhere: Pick<Sending, 'of' | 'amount' | 'shownAt'>[] = []
   /** What the next calls meet: those that move money, and those that ask. */
   readonly faults: Record<'send' | 'ask', MoneyFault[]> = { send: [], ask: [] }
   readonly #waiting = new Set<{ sends: boolean; fail: (error: PlatformError) => void; operation: string }>()
@@ -84,6 +88,17 @@ export class MoneyPlatform implements StandsStill {
     this.moved += seconds
     if (seconds > TIMEOUT)
       for (const { operation, fail, sends } of this.#waiting) fail(failed('lost', operation, sends))
+  }
+
+  /**
+   * The back office refunds more than dirsync does at a time: of less, no one could tell whose it is. The records show it after
+   * what came before, and what comes after it later.
+   */
+  refundElsewhere(of: string): void {
+    const refunded = { of, amount: ELSEWHERE, shownAt: this.now + this.lag }
+    if (this.#refunded(of) + amountOf(refunded) > TOTAL) return
+    for (const { shownAt } of this.#refundsOf(of)) refunded.shownAt = Math.max(refunded.shownAt, shownAt)
+    this.elsewhere.push(refunded)
   }
 
   isCalled(what: OnItsWay): boolean {
@@ -140,7 +155,7 @@ export class MoneyPlatform implements StandsStill {
   }
 
   #record(outer_trade_no: string) {
-    const refunded = this.#refunded(outer_trade_no, ({ shownAt }) => shownAt <= this.now)
+    const refunded = this.#refunded(outer_trade_no, this.now)
     const { NOT_REFUNDED, REFUNDED } = ORDER_RECORD_STATUS
     return {
       outer_trade_no,
@@ -155,10 +170,16 @@ export class MoneyPlatform implements StandsStill {
     return { refund_amount, status: PAYMENT_ORDER_STATUS[isUnderWay ? 'REFUNDING' : 'COMPLETED'].value }
   }
 
-  #refunded(order: string, isMeant: (sending: Sending) => boolean = () => true): bigint {
-    return this.sendings
-      .filter(each => each.of === order && each.fate === 'carried out' && isMeant(each))
-      .reduce((sum, { amount }) => sum + (cents(amount) ?? 0n), 0n)
+  #refundsOf(order: string): Pick<Sending, 'of' | 'amount' | 'shownAt'>[] {
+    return [...this.sendings.filter(({ fate }) => fate === 'carried out'), ...this.elsewhere].filter(
+      ({ of }) => of === order,
+    )
+  }
+
+  #refunded(order: string, shownBy = Number.POSITIVE_INFINITY): bigint {
+    return this.#refundsOf(order)
+      .filter(({ shownAt }) => shownAt <= shownBy)
+      .reduce((sum, refund) => sum + amountOf(refund), 0n)
   }
 
   async #call<T>(
@@ -203,7 +224,8 @@ export class MoneyPlatform implements StandsStill {
     while (this.still) await this.still
     const met = fault ?? (sending && this.#refusal(sending))
     if (sending && WITH_EFFECT.includes(met)) {
-      sending.shownAt = this.now + this.lag
+      const before = this.elsewhere.filter(({ of }) => of === sending.of).map(({ shownAt }) => shownAt)
+      sending.shownAt = Math.max(this.now + this.lag, ...before)
       sending.fate = 'carried out'
     } else if (sending) sending.fate = TURNED_AWAY.includes(met) ? 'turned away' : 'not carried out'
     if (met !== undefined) throw failed(met, operation, sending !== undefined)
@@ -212,12 +234,12 @@ export class MoneyPlatform implements StandsStill {
 
   /** Codes for a number that exists, and for more than is left of an order, are not in the specification. */
   #refusal(sending: Sending): MoneyFault | undefined {
-    const { kind, number, of, amount } = sending
+    const { kind, number, of } = sending
     if (!this.isOnItsWay(sending)) return 'reset'
     const isUsed = this.sendings.some(
       other => other.kind === kind && other.number === number && other.fate === 'carried out',
     )
-    const isTooMuch = kind === 'refund' && this.#refunded(of) + (cents(amount) ?? 0n) > TOTAL
+    const isTooMuch = kind === 'refund' && this.#refunded(of) + amountOf(sending) > TOTAL
     return isUsed || isTooMuch ? 'unlisted' : undefined
   }
 }
@@ -234,6 +256,8 @@ function failed(fault: keyof typeof FAULTS, operation: string, sends: boolean): 
   const error = new PlatformError({ ...FAULTS[fault], operation })
   return !sends || error.outcomeKnown ? error : new OutcomeUnknownError(error)
 }
+
+const amountOf = ({ amount }: Pick<Sending, 'amount'>) => cents(amount) ?? 0n
 
 /** The platform's own number. */
 export const tradeOf = (of: string) => `trade-${of}`

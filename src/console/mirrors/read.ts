@@ -35,6 +35,8 @@ export interface OrderFilter {
   /** Created at or after `from`, and before `to`. */
   from?: Date | undefined
   until?: Date | undefined
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  own: string
 }
 
 /** When an order was created, or else first seen. There is an index on it. */
@@ -43,14 +45,14 @@ const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 /** Payment orders, the latest first. */
 export async function listPaymentOrders(
   db: Pool,
-  { enterprise, userid, status, number, from, until, after, limit }: OrderFilter & PageAsked,
+  { enterprise, userid, status, number, from, until, own, after, limit }: OrderFilter & PageAsked,
 ): Promise<Paged<PaymentOrderRow>> {
   const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
   // The index of an employee's orders begins with the enterprise.
   else if (userid !== undefined)
-    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, ''))})`)
+    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
   if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(likeBeginning(number))}`)
@@ -94,6 +96,7 @@ export const LimitAccountRow = z.object({
       }),
     )
     .describe('At most 200'),
+  sub_account_count: z.int().describe('How many there are'),
 })
 export type LimitAccountRow = z.infer<typeof LimitAccountRow>
 
@@ -114,7 +117,10 @@ export async function listLimitAccounts(
                select id, name, status, gone_at is not null as gone from dirsync.limit_sub_account s
                where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
                  and ($2 or s.gone_at is null)
-               order by id limit 200) s) as sub_accounts
+               order by id limit 200) s) as sub_accounts,
+            (select count(*)::int from dirsync.limit_sub_account s
+             where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
+               and ($2 or s.gone_at is null)) as sub_account_count
      from dirsync.limit_account a
      where ($1::text is null or a.enterprise_code = $1) and ($2 or a.gone_at is null)
        and ($3::text is null or (a.enterprise_code, a.account_openid) > ($3, $4))

@@ -42,7 +42,7 @@ function mirrors(services: Services): Endpoint[] {
       summary: 'Payment orders as last read from the platform, the latest first',
       query: OrdersInput,
       result: Orders,
-      run: (ask, { input }) => readOrders(pool, ask, input),
+      run: (ask, { input }) => readOrders(pool, config.PLATFORM_ENTERPRISE_CODE, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
         body: ordersBody(ask, await status('orders'), result, input),

@@ -321,12 +321,15 @@ export const accountsBody = listBody<LimitAccountRow, AccountsInput>('accounts',
     },
     { title: ask.t('mirrors.balance'), kind: 'number', cell: ({ balance }) => amount(ask, balance) },
     { title: ask.t('mirrors.status'), cell: account => validity(ask, 'account_status', account) },
-    { title: ask.t('mirrors.sub_accounts'), cell: ({ sub_accounts }) => subAccounts(ask, sub_accounts) },
+    { title: ask.t('mirrors.sub_accounts'), cell: account => subAccounts(ask, account) },
     { title: ask.t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
   ],
 })
 
-function subAccounts(ask: Ask, subs: LimitAccountRow['sub_accounts']): SafeHtml | null {
+function subAccounts(
+  ask: Ask,
+  { sub_accounts: subs, sub_account_count: count }: LimitAccountRow,
+): SafeHtml | null {
   if (subs.length === 0) return null
   const items = subs.map(
     sub =>
@@ -334,8 +337,10 @@ function subAccounts(ask: Ask, subs: LimitAccountRow['sub_accounts']): SafeHtml 
         sub.gone ? ask.t('mirrors.unseen') : (named(ask, 'account_status', sub.status) ?? '')
       }</span></li>`,
   )
-  const count = ask.t('mirrors.sub_count', { count: subs.length })
-  return html`<details><summary>${count}</summary><ul class="values">${items}</ul></details>`
+  const shown = subs.length
+  const title =
+    shown < count ? ask.t('mirrors.subs_shown', { shown, count }) : ask.t('mirrors.sub_count', { count })
+  return html`<details><summary>${title}</summary><ul class="values">${items}</ul></details>`
 }
 
 function goneField(ask: Ask, given: string | undefined): Field {

@@ -4,6 +4,7 @@ import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../m
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
+import { isPaused } from '../../sync/halts.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -41,6 +42,8 @@ export const screen: Screen = {
     money: `
       select concat_ws(' ',
         (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
+        (select max(settled_at) from dirsync.refund), (select max(settled_at) from dirsync.topup),
+        (select max(notified_at) from dirsync.refund),
         (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
                            order by outer_refund_no)
          from (select * from dirsync.refund where ${IS_OPEN} limit 200) open),
@@ -96,6 +99,7 @@ export function money(services: Needs) {
       async run(ask, { params: { number } }) {
         const refund = await entryOf(ask, refundJournal, number)
         if (!isOpen(refund)) throw decidedAlready(ask, number, refund)
+        if (await isPaused(pool)) throw new Problem('paused', { key: 'circumstance.paused.meaning' })
         await ask.commands.note('settle_refund', { outer_refund_no: number })
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
         const deps = { pool, logger, client: await services.platform(), notCarriedOutAfterMs }

@@ -10,7 +10,7 @@ import {
   wholeOf,
   wholeOrNull,
 } from '../fields.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, isAsked } from '../operation.ts'
 
 /** A sub-account (section 2.7). Its id is a text: it may have more digits than a number holds. */
 const subLimit = z.object({ id: textOrNull, name: textOrNull, status: wholeOrNull })
@@ -70,6 +70,8 @@ export const taxpayerList = defineOperation({
       .transform(value => value ?? null),
     data_list: rows(taxpayer),
   }),
+  isAbout: ({ identifier }, { data_list }) =>
+    data_list.length === 0 || data_list.some(row => isAsked(identifier, row.identifier)),
 })
 
 export type TaxpayerPageQuery = z.input<typeof taxpayerList.request>

@@ -107,7 +107,11 @@ export const paymentOrderGet = defineOperation({
   response: z
     .object({
       ...orderFields,
-      commerce_order_detail: commerceOrderDetail.nullish().transform(detail => detail ?? null),
+      /** Some back ends write "empty" as an empty text or list. */
+      commerce_order_detail: z
+        .union([commerceOrderDetail, z.literal(''), z.tuple([])])
+        .nullish()
+        .transform(detail => (typeof detail === 'object' && !Array.isArray(detail) ? detail : null)),
     })
     .transform(withOneSpelling),
   isAbout: ({ trade_no }, order) => isAsked(trade_no, order.trade_no),

@@ -59,6 +59,8 @@ export const api = {
     'The request names a host that is not this console. Without CONSOLE_URL, a console answers only to the names of its own machine.',
   'problem.invalid':
     'The request was understood, but a value in it is not possible, so nothing was done. `errors` names each value: by a JSON Pointer into the body, or by its parameter or header.',
+  'problem.paused':
+    'The operation needs a call to the platform, and a person has paused all calls. Nothing was done. Resume them, and try again.',
   'problem.key_refused':
     'The operation only reads, or its answer holds what must not be stored, such as a secret. dirsync cannot repeat its first answer, and rather refuses the key than ignores it.',
   'problem.too_many':

@@ -54,6 +54,7 @@ export const mirrors = {
   'mirrors.balance': 'Balance',
   'mirrors.sub_accounts': 'Sub-accounts',
   'mirrors.sub_count': '{count, number}',
+  'mirrors.subs_shown': '{shown, number} of {count, number}',
   'mirrors.changed_at': 'Last changed',
   'mirrors.gone': 'gone from the platform',
   'mirrors.unseen': 'no longer seen',

@@ -324,6 +324,8 @@ export const saidTexts = {
   'said.taxpayer_remedy': 'Correct the number in TAXPAYER_IDENTIFIERS.',
   'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for',
   'said.refused_before': 'the platform refused this before: see case {cases}',
+  'said.short_lists':
+    'lists of which the platform counts more rows than it returned: {lists}, such as {list}, of which it counts {counted} and returned {found}',
   'said.enterprise_halted': 'Enterprise {code} is halted',
   'said.halted_because': '{what}: {meaning} {remedy}',
   'said.only_enterprise_halted': 'The enterprise is halted',

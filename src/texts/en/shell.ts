@@ -240,6 +240,7 @@ export const shell = {
     'There is no such taxpayer: check the number, --name and --nature. In a group, name the enterprise: --enterprise CODE.',
   'shell.first_shown': '{count} shown, and there are more (--limit).',
   'shell.all_shown': '{count} in all.',
+  'shell.short_shown': '{count} shown; the platform counts {total}.',
   'shell.outcome_unknown': 'unknown: look before you do it again',
   'shell.not_told': 'not told by the platform',
   'shell.exceeds': 'That is more than is left of the order: the platform would refuse it.',

@@ -50,6 +50,7 @@ export const api = {
   'problem.misdirected': '请求中的主机名不属于此控制台。未设置 CONSOLE_URL 时，控制台只响应本机的名称。',
   'problem.invalid':
     '请求可以读取，但其中的某个值不可用，未执行任何操作。`errors` 列出每个值的位置：请求体中的 JSON Pointer，或参数名、请求头名。',
+  'problem.paused': '此操作需要调用平台，而全部调用已被人为暂停，因此未执行任何操作。请恢复后重试。',
   'problem.key_refused':
     '此操作只读取数据，或其答复含有不能保存的内容（如密钥）。dirsync 无法重复首次答复，因此拒绝而不是忽略 Idempotency-Key。',
   'problem.too_many':

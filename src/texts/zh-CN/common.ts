@@ -126,6 +126,8 @@ export const common = {
   'error.media_type.remedy': '请发送 JSON，并带上请求头 "Content-Type: application/json"。',
   'error.key_in_use': '使用此 Idempotency-Key 的请求仍在进行',
   'error.key_in_use.remedy': '请先查看其结果，再发送新的请求。',
+  'error.paused': '全部调用已暂停',
+  'error.paused.remedy': '请在“停止与进程”页恢复，或运行 dirsync resume，然后重试。',
   'error.key_refused': '此操作不接受 Idempotency-Key',
   'error.key_refused.remedy': '请去掉该请求头后重新发送。',
   'error.hr': 'HR 没有响应',

@@ -376,6 +376,8 @@ export const failures = {
   'said.taxpayer_remedy': '请更正 TAXPAYER_IDENTIFIERS 中的税号。',
   'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS 为空：没有可查询的纳税主体',
   'said.refused_before': '平台此前已拒绝：见异常项 {cases}',
+  'said.short_lists':
+    '平台计数多于实际返回行数的列表：{lists} 个，例如 {list}，平台计数为 {counted} 条，实际返回 {found} 条',
   'said.enterprise_halted': '企业 {code} 已停止同步',
   'said.halted_because': '{what}：{meaning}{remedy}',
   'said.only_enterprise_halted': '该企业已停止同步',

@@ -235,6 +235,7 @@ export const shell = {
     '没有该纳税主体：请核对识别号、--name 和 --nature。集团内请指定企业：--enterprise CODE。',
   'shell.first_shown': '已列出 {count} 条，还有更多（--limit）。',
   'shell.all_shown': '共 {count} 条。',
+  'shell.short_shown': '已列出 {count} 条；平台计数为 {total} 条。',
   'shell.outcome_unknown': '未知：请先核实，再决定是否重做',
   'shell.not_told': '平台未告知',
   'shell.exceeds': '超过订单的可退余额，平台会拒绝。',
