@@ -12,6 +12,17 @@ comment on column dirsync.sync_run.undecided is
   'they are more than 0, they are sent by no plan.';
 create index sync_run_part_of on dirsync.sync_run (part_of) where part_of is not null;
 
+-- HR rests for a multiple of the time that it was read. What happens meanwhile is compared with planned_at and
+-- checked_at, also by processes of an earlier version, so that these are still when the transaction began.
+alter table dirsync.sync_run add column planned_for interval, add column checked_for interval;
+comment on column dirsync.sync_run.planned_at is 'When planning began to read HR; it ended planned_for later.';
+comment on column dirsync.sync_run.planned_for is
+  'How long planning took from planned_at on; null: an earlier version planned it.';
+comment on column dirsync.sync_run.checked_at is
+  'held: when HR was last checked again; that ended checked_for later.';
+comment on column dirsync.sync_run.checked_for is
+  'held: how long checking HR again took; null: it was not checked again, or by an earlier version.';
+
 -- What people decided about the plans of held runs: all of it, or a part. Kept for ever, as are these runs.
 create table dirsync.plan_decision (
   id          bigint generated always as identity primary key,  -- Number of the decision.
@@ -291,11 +302,11 @@ begin
   if approve then
     -- As of the plan: it has read nothing of HR since.
     insert into dirsync.sync_run
-      (id, kind, keys, max_age, hr_source, requested_by, planned_at, approved, decided_by, decided_at,
+      (id, kind, keys, max_age, hr_source, requested_by, planned_at, planned_for, approved, decided_by, decided_at,
        decision_reason, read_all, mapping, in_scope, planned, plan, part_of)
     overriding system value
-    select carries, was.kind, was.keys, was.max_age, was.hr_source, dirsync.actor(), was.planned_at, true,
-           dirsync.actor(), now(), said, was.read_all, was.mapping, was.in_scope, decided,
+    select carries, was.kind, was.keys, was.max_age, was.hr_source, dirsync.actor(), was.planned_at,
+           was.planned_for, true, dirsync.actor(), now(), said, was.read_all, was.mapping, was.in_scope, decided,
            jsonb_build_object(
              'reasons', d.reasons, 'total', was.plan -> 'total',
              'sample', (select coalesce(jsonb_agg(concat_ws('/', nullif(s.enterprise_code, ''), s.entity_key)), '[]')

@@ -248,7 +248,10 @@ export async function markRetrying(
                where c.run_id = $2 and c.name = 'retry'
                  and coalesce(c.arguments -> 'ids', jsonb_build_array(c.arguments -> 'id')) @> to_jsonb(t.id)
                order by c.id desc limit 1),
-              (select r.requested_by from dirsync.sync_run r where r.id = $2 and r.requested_by <> 'cron'),
+              -- Or who asked for the run, of what it is planned for. What it makes possible later, dirsync retries by itself.
+              (select r.requested_by from dirsync.sync_run r
+               where r.id = $2 and r.kind in ('retry', 'employees') and r.state = 'planning'
+                 and r.requested_by <> 'cron'),
               'dirsync'), 'retried', $2
      from retried t
      returning dead_letter_id as id`,

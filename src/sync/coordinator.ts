@@ -46,6 +46,8 @@ export function coordinator({
       busyMs: BUSY_MS,
       failed: error => logger.error({ error }, `${what} failed; trying again`),
     })
+  /** Runs in progress. */
+  let left = 0
   const loops = new Loops([
     ...planners.map(planner =>
       loop('planning', async signal => {
@@ -54,15 +56,17 @@ export function coordinator({
         return planned
       }),
     ),
-    loop('feeding the queue', async () => {
-      const fed = await feeder.feed()
-      const { ended, left } = await finishRuns(pool)
-      for (const runId of ended) {
+    loop('feeding the queue', async () => (await feeder.feed()) > 0 || left > 0),
+    // Separate from the feed, which fails while the queue is away.
+    loop('ending runs', async () => {
+      const finished = await finishRuns(pool)
+      left = finished.left
+      for (const runId of finished.ended) {
         logger.info({ runId }, 'run done')
         await traceRun(pool, tracing, runId)
       }
       for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
-      return fed > 0 || left > 0
+      return left > 0
     }),
     loop('taking up what dead processes had in hand', async () => {
       await feeder.takeUp()

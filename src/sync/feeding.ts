@@ -181,11 +181,12 @@ export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
     `with lost as (
        select p.ctid from dirsync.pending p
        where not p.in_hand and (p.enqueued_at < now() - $1 * interval '1 millisecond'
-         -- Enqueued before the clock was put back.
-         or p.enqueued_at > now() + interval '${LONGEST_DELAY_MS} milliseconds')
+         -- Enqueued before the clock was put back: no worker claims it until it is due.
+         or p.enqueued_at > now() + $1 * interval '1 millisecond')
        for update skip locked
      )
-     update dirsync.pending p set enqueued_at = null from lost where p.ctid = lost.ctid`,
+     update dirsync.pending p set enqueued_at = null, not_before = least(p.not_before, now())
+     from lost where p.ctid = lost.ctid`,
     [olderThanMs],
   )
   return rowCount ?? 0
@@ -220,7 +221,14 @@ export async function refeedAbandoned(db: Pool): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Makes work due that waits longer than any delay: the clock was put back. Returns how much. */
+/** A time later than now by more than this is of a clock that was put back. */
+const AHEAD = `now() + interval '3 seconds'`
+const TOO_LATE = `now() + interval '${LONGEST_DELAY_MS} milliseconds'`
+
+/**
+ * Makes work due that waits since the clock was put back: for longer than any delay, or it was requested later than now and not
+ * begun. What is to be tried again has waits of its own. Returns how much.
+ */
 export async function endLateDelays(db: Pool): Promise<number> {
   const { rowCount } = await db.query(
     `update dirsync.pending p set not_before = now()
@@ -230,7 +238,11 @@ export async function endLateDelays(db: Pool): Promise<number> {
        cross join lateral (
          select l.ctid from dirsync.pending l
          where l.priority = level.priority and l.enqueued_at is null and l.not_before < 'infinity'
-           and l.not_before > now() + interval '${LONGEST_DELAY_MS} milliseconds'
+           and l.not_before > (
+             -- All that waits is looked through only while a run shows that the clock was put back.
+             select case when exists (select from dirsync.sync_run where requested_at > ${AHEAD}) then ${AHEAD}
+                         else ${TOO_LATE} end)
+           and (l.not_before > ${TOO_LATE} or l.created_at > ${AHEAD} and l.execution is null)
          for update skip locked) q))`,
   )
   return rowCount ?? 0

@@ -3,7 +3,7 @@ import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
 import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
-import { OF_EVERYBODY, ofKind, RUN_SOURCES } from './run.ts'
+import { OF_EVERYBODY, ofKind, PLANNED_UNTIL, READ_UNTIL, RUN_SOURCES } from './run.ts'
 
 /** Runs with a schedule of their own, which the directory depends on. */
 type ScheduledKind = 'changes' | 'full'
@@ -203,11 +203,11 @@ const HEALTH = `
     left join lateral (select finished_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name and state = 'done'
                        order by id desc limit 1) good on true
-    left join lateral (select state, message, planned, planned_at, decided_at from dirsync.sync_run r
+    left join lateral (select state, message, planned, ${PLANNED_UNTIL} as planned_at, decided_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name
                        order by id desc limit 1) latest on true
     -- While a run is held HR is checked again and again: it waits for a person, not for the schedule.
-    left join lateral (select coalesce(checked_at, planned_at) as checked_at, message from dirsync.sync_run r
+    left join lateral (select ${READ_UNTIL} as checked_at, message from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
                          and state = 'held' and finished_at is null
                        order by 1 desc nulls last limit 1) held on true

@@ -160,6 +160,7 @@ export class Planner {
         await haltForHr({ pool, logger: log }, source, reason)
       return this.#recordFailure(
         run,
+        startedAt,
         isSuspect ? message('said.suspect', { reason: what }) : what,
         isSuspect ? 'source_suspect' : 'failed',
       )
@@ -179,7 +180,12 @@ export class Planner {
   }
 
   /** A held run stays held, whatever the failure of checking HR again. */
-  async #recordFailure(run: PlannableRun, reason: Said, state: 'failed' | 'source_suspect'): Promise<void> {
+  async #recordFailure(
+    run: PlannableRun,
+    startedAt: Date,
+    reason: Said,
+    state: 'failed' | 'source_suspect',
+  ): Promise<void> {
     const { pool } = this.#options
     if (run.state === 'held') {
       const held = [run.message ?? []].flat().filter(what => !('key' in what && SINCE_HELD.has(what.key)))
@@ -188,7 +194,7 @@ export class Planner {
     const record = async (db: ClientBase) => {
       // The held run first, as everyone who decides about a part locks it first.
       if (run.approved) await returnPart(db, run.id)
-      await recordPlan(db, run.id, { state, message: reason })
+      await recordPlan(db, run.id, { state, message: reason }, startedAt)
     }
     await transaction(pool, record).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error

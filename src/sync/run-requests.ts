@@ -9,6 +9,8 @@ import {
   isHeldWhole,
   OF_EVERYBODY,
   planningMs,
+  READ_FOR,
+  READ_UNTIL,
   type RunKind,
   type RunState,
   readRun,
@@ -90,10 +92,10 @@ export async function requestReplan(
     `select r.id, r.state, r.undecided,
             r.id is not null and r.planned_at is not null and r.state not in ('failed', 'cancelled')
               and w.since < coalesce(r.checked_at, r.started_at) as checked,
-            coalesce(now() >= coalesce(r.checked_at, r.planned_at, r.finished_at, r.requested_at)
+            coalesce(now() >= coalesce(${READ_UNTIL}, r.finished_at, r.requested_at)
               + case when r.state in ('failed', 'cancelled') then interval '1 minute'
                      -- Nine times as long as it took.
-                     else greatest(interval '1 second', ${RESTS} * (r.planned_at - r.started_at)) end, true) as rested
+                     else greatest(interval '1 second', ${RESTS} * ${READ_FOR}) end, true) as rested
      from (select max(replan_at) as since from dirsync.pending
            where replan_at is not null ${codes ? 'and enterprise_code = any ($2)' : ''}) w
      left join lateral (

@@ -1,5 +1,5 @@
 import type { SourceStatistics } from '../directory/hash.ts'
-import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { type ClientBase, COPY_MS, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
 import { endLostRetries } from './cases.ts'
 import { MIRRORS } from './mirror-kind.ts'
@@ -178,9 +178,21 @@ export const RUN_SOURCES = `(
  */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}' and part_of is null`
 
+/**
+ * SQL: when planning a run ended. `planned_at` is before it read HR, as `checked_at` is of a held run: what happened later may not be in
+ * its plan.
+ */
+export const PLANNED_UNTIL = `planned_at + coalesce(planned_for, '0')`
+
+/** SQL: when the last reading of HR for a run ended. */
+export const READ_UNTIL = `coalesce(checked_at + coalesce(checked_for, '0'), ${PLANNED_UNTIL})`
+
+/** SQL: how long that took. Longer than copying HR may take means that the clock was put forward meanwhile. */
+export const READ_FOR = `least(coalesce(checked_for, planned_for, '0'), interval '${COPY_MS} milliseconds')`
+
 /** SQL: the runs that wait for a decision; `planned` is what of the plan is undecided. An index has unfinished runs alone. */
 export const HELD_RUNS = `(
-  select id, kind, hr_source, requested_at, planned_at, coalesce(undecided, planned) as planned
+  select id, kind, hr_source, requested_at, ${PLANNED_UNTIL} as planned_at, coalesce(undecided, planned) as planned
   from dirsync.sync_run where state = 'held' and finished_at is null)`
 
 /**
@@ -253,10 +265,10 @@ export async function requestNamedRows(
   return requestRun(db, 'changes', userids, by, source)
 }
 
-/** How long planning a run took, mostly for reading HR; 0 before it is over. */
+/** How long HR was last read for a run, to plan it or to check it again; 0 before that is over. */
 export async function planningMs(db: Pool, id: number): Promise<number> {
-  const { rows } = await db.query<{ ms: number | null }>(
-    `select (extract(epoch from planned_at - started_at) * 1000)::float8 as ms from dirsync.sync_run where id = $1`,
+  const { rows } = await db.query<{ ms: number }>(
+    `select (extract(epoch from ${READ_FOR}) * 1000)::float8 as ms from dirsync.sync_run where id = $1`,
     [id],
   )
   return rows[0]?.ms ?? 0
@@ -360,16 +372,26 @@ export class RunTakenBack extends Error {
   }
 }
 
-/** Writes the result of planning. A run that ends here is finished. @throws RunTakenBack */
-export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
+/**
+ * Writes the result of planning. A run that ends here is finished.
+ * @param since when planning began; default: with the transaction
+ * @throws RunTakenBack
+ */
+export async function recordPlan(
+  db: ClientBase | Pool,
+  id: number,
+  planned: PlannedRun,
+  since: Date | null = null,
+): Promise<void> {
   const { state, readAll = true, inScope, plan, source, message, mapping } = planned
   const count = plan && Object.values(plan.reasons).reduce((sum, n) => sum + n, 0)
   const { rowCount } = await db.query(
     `update dirsync.sync_run
      set state = $2, read_all = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
-         mapping = $9, planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
+         mapping = $9, planned_at = coalesce($10, now()), planned_for = clock_timestamp() - coalesce($10, now()),
+         finished_at = case when $2 not in ('held', 'running') then clock_timestamp() end
      where id = $1 and state = 'planning'`,
-    [id, state, readAll, inScope, count, plan, source, toStore(message), mapping],
+    [id, state, readAll, inScope, count, plan, source, toStore(message), mapping, since],
   )
   if (rowCount === 0) throw new RunTakenBack(id)
 }
@@ -447,7 +469,7 @@ export async function supersede(db: ClientBase, held: number, by: number): Promi
   const took = message('said.took_place', { run: by })
   await db.query(
     `update dirsync.sync_run
-     set state = 'superseded', finished_at = now(), recheck_at = null,
+     set state = 'superseded', finished_at = clock_timestamp(), recheck_at = null,
          message = case when undecided is null then $2 else $3 end::jsonb
      where id = $1 and state = 'held'`,
     [held, toStore([took, message('said.nothing_sent')]), toStore([took, message('said.rest_not_sent')])],
@@ -492,7 +514,8 @@ export async function keepHeld(
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
-     set recheck_at = null, checked_at = now(), message = coalesce($2, message),
+     set recheck_at = null, checked_at = now(), checked_for = clock_timestamp() - now(),
+         message = coalesce($2, message),
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,

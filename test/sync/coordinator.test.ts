@@ -4,7 +4,9 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { coordinator } from '../../src/sync/coordinator.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
+import { until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { SILENT } from './store-under-test.ts'
 
 test('a queue that is away for many steps is an error in the log once, and once more the next time', async () => {
   await using database = await createTestDatabase({ migrated: true })
@@ -46,4 +48,30 @@ test('a queue that is away for many steps is an error in the log once, and once 
   await step(5)
   await coordinating.stop()
   expect(lines.filter(({ level }) => level === 50)).toHaveLength(2)
+})
+
+test('while the queue is away runs end, and plans are requested for rows that wait for one', async () => {
+  await using database = await createTestDatabase({ migrated: true })
+  const { pool } = database
+  await pool.query(`
+    insert into dirsync.sync_run (kind, state, cancelled_at) values
+      ('full', 'running', null), ('employees', 'running', now());
+    insert into dirsync.pending (operation, entity_key, priority, not_before, replan_at)
+      values ('update-employee', 'e1', 3, 'infinity', now())`)
+  const counts = () => Promise.reject(Object.assign(new Error('no Redis'), { code: 'QUEUE_UNAVAILABLE' }))
+  const queue = { add: async () => {}, counts }
+  const feeder = new Feeder({ pool, queue, highWater: 10, logger: SILENT })
+  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT })
+  coordinating.start()
+  const runs = await until(async () => {
+    const { rows } = await pool.query(
+      `select kind, state from dirsync.sync_run where state <> 'running' order by kind`,
+    )
+    return rows.length === 3 && rows
+  }).finally(() => coordinating.stop())
+  expect(runs).toEqual([
+    { kind: 'changes', state: 'requested' },
+    { kind: 'employees', state: 'cancelled' },
+    { kind: 'full', state: 'done' },
+  ])
 })

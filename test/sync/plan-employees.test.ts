@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/console/overview/read.ts'
-import { requestRun } from '../../src/sync/run.ts'
+import { readRunStory } from '../../src/console/runs/story.ts'
+import { planningMs, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
+import { requestReplan } from '../../src/sync/run-requests.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { hrSource } from '../hr/hr-database.ts'
@@ -407,4 +409,63 @@ test('the planner’s own connection may be cut, and the process lives on', asyn
   expect(await under.plan('changes', { source })).toMatchObject({ state: 'running', planned: 3 })
   await plant(under.store, 'sync_run', { kind: 'changes', state: 'requested' })
   expect(await under.plan()).toBeDefined()
+})
+
+describe('HR that takes long to read', () => {
+  /** HR takes so many seconds for each reading. */
+  const slow = (seconds: number) => {
+    // A source of its own: others are kept for further tests.
+    const source = under.source(`${MAPPING} where userid <> '${seconds}'`)
+    const scan = source.scan.bind(source)
+    source.scan = async options => {
+      await under.store.pool.query('select pg_sleep($1)', [seconds])
+      return scan(options)
+    }
+    return source
+  }
+
+  test('is left in peace for nine times as long, whether it passed or was checked again', async () => {
+    const { pool } = under.store
+    const leftInPeace = async (run: number) => {
+      expect(await planningMs(pool, run)).toBeGreaterThanOrEqual(2000)
+      await plant(under.store, 'pending', {
+        ...{ operation: 'update-employee', entity_key: 'e0', priority: 3 },
+        ...{ not_before: 'infinity', replan_at: new Date() },
+      })
+      expect(await requestReplan(pool)).toBe('early')
+      await pool.query('delete from dirsync.pending')
+    }
+    await under.hire(20)
+    const passed = await under.plan('changes', { source: slow(2) })
+    expect(passed.state).toBe('running')
+    await under.acknowledge()
+    await leftInPeace(passed.id)
+
+    await hr(`update person set name = 'other'`)
+    const { id } = await under.plan()
+    await recheckHeldRun(pool, id)
+    expect(await under.planRequested(id, slow(2.1))).toMatchObject({ state: 'held' })
+    await leftInPeace(id)
+  })
+
+  test('makes a run take as long that ends once it is planned', async () => {
+    const { id, state } = await under.plan('changes', { source: slow(1) })
+    expect(state).toBe('source_suspect')
+    const run = await readRunStory(under.store.pool, id)
+    const soonest = (run?.started_at?.getTime() ?? Number.NaN) + 1000
+    for (const at of [run?.planned_at, run?.finished_at])
+      expect(at?.getTime()).toBeGreaterThanOrEqual(soonest)
+  })
+
+  test('and fails counts as read for as long', async () => {
+    const source = slow(1.1)
+    const scan = source.scan
+    source.scan = async options => {
+      await scan(options)
+      throw new Error('HR went away')
+    }
+    const { id, state } = await under.plan('changes', { source })
+    expect(state).toBe('failed')
+    expect(await planningMs(under.store.pool, id)).toBeGreaterThanOrEqual(1000)
+  })
 })

@@ -94,6 +94,17 @@ describe('rows that wait for a plan', () => {
     expect(await requestReplan(store.pool)).toBe(id + 1)
   })
 
+  test.each([
+    ['another run, of which an earlier version did not say how long it took', null, false],
+    ['no other run before HR has rested for nine times as long as it was read', '10 minutes', true],
+    ['no other run before HR has rested, counted from the end of reading', '190 seconds', true],
+    ['another run once HR has rested', '170 seconds', false],
+  ])('request %s', async (_, planned_for, isEarly) => {
+    await waiting(1)
+    const id = await changes('done', 30, { planned_for })
+    expect(await requestReplan(store.pool)).toBe(isEarly ? 'early' : id + 1)
+  })
+
   test('wait a minute after a run that failed', async () => {
     await waiting(5)
     await changes('failed', 0)
@@ -240,7 +251,7 @@ describe("what HR's trigger tells", () => {
       const run = await requested(name, 'e1')
       await store.pool.query(
         `update dirsync.sync_run
-         set state = 'done', planned_at = now(), started_at = now() - $2 * interval '1 minute' where id = $1`,
+         set state = 'done', planned_at = now(), planned_for = $2 * interval '1 minute' where id = $1`,
         [run, name === 'slow' ? 10 : 0],
       )
       changes.changed(['e2'])

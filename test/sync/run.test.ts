@@ -4,6 +4,7 @@ import { lastFullReading, watermark } from '../../src/sync/earlier-runs.ts'
 import {
   claimRun,
   finishRuns,
+  planningMs,
   RunTakenBack,
   readRun,
   recheckHeldRun,
@@ -212,6 +213,14 @@ describe('a running run', () => {
     const ends = await Promise.all([finishRuns(store.pool), finishRuns(store.pool)])
     expect(ends.flatMap(({ ended }) => ended)).toHaveLength(1)
   })
+})
+
+test.each([
+  ['0 before it is over', { state: 'planning', started_at: new Date(0) }, 0],
+  ['that of the last check', { planned_for: '1 minute', checked_for: '2 seconds' }, 2000],
+  ['never longer than HR can be read: the clock was put forward', { planned_for: '25 hours' }, 3_600_000],
+])('the time for which HR was read is %s', async (_, run, ms) => {
+  expect(await planningMs(store.pool, await plantRun(store, run))).toBe(ms)
 })
 
 describe('the last full reading', () => {

@@ -207,17 +207,22 @@ describe('a case that waits for another employee', () => {
     expect(await mobile()).toEqual(tried())
   })
 
-  test('is tried in the run that released it, while that goes on', async () => {
-    const [running, over] = [await plantRun(store), await plantRun(store, { state: 'done' })]
-    for (const [runId, joined] of [
-      [running, running],
-      [over, null],
+  test('is tried in the run that released it, while that goes on, by dirsync, whoever asked for the run', async () => {
+    for (const [run, joins] of [
+      [{}, true],
+      [{ requested_by: 'anna' }, true],
+      [{ requested_by: 'anna', kind: 'retry' }, true],
+      [{ requested_by: 'anna', kind: 'employees' }, true],
+      [{ requested_by: 'anna', state: 'done' }, false],
     ] as const) {
+      const runId = await plantRun(store, run)
       await work('e2')
       await execute(E1, { resolve: 'all' as const, failures: [waits()] })
       const two = await begin(store, E2)
       await settle(store.pool, [outcome(E2, two, { runId, fields: ['mobile'] })])
-      expect(await mobile()).toEqual(tried(joined))
+      expect(await mobile()).toEqual(tried(joins ? runId : null))
+      const id = await store.value<number>(`select id from dirsync.dead_letter where entity_key = 'e1'`)
+      expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', actor: 'dirsync' })
       await store.clear()
     }
   })

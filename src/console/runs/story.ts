@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { FULL_READING } from '../../sync/earlier-runs.ts'
-import { LEFT, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult } from '../../sync/run.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -67,8 +67,8 @@ const CASES = 20
 /** Where counting the cases of a run stops, so that a page takes no longer when a hundred thousand failed in it. */
 export const MOST_CASES_COUNTED = 1000
 
-const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
-  approved, decided_by, decided_at, decision_reason, cancelled_at, checked_at,
+const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at,
+  ${PLANNED_UNTIL} as planned_at, finished_at, approved, decided_by, decided_at, decision_reason, cancelled_at, checked_at,
   read_all, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, undecided,
   part_of, plan, result, message`
 
