@@ -1,7 +1,15 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { jsonRows } from '../sync/figures.ts'
 import type { Halt } from '../sync/halts.ts'
-import { HAS_CHECKED, type Health, readHealth } from '../sync/health.ts'
+import {
+  HAS_CHECKED,
+  type Health,
+  latestRun,
+  RUNS_OF_EVERYBODY,
+  type Runs,
+  readHealth,
+  runsOfKind,
+} from '../sync/health.ts'
 import { HELD_RUNS, OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import type { Said } from '../texts/message.ts'
 
@@ -60,24 +68,23 @@ function dated<Row extends { since: Date }>(row: Row): Row {
   return { ...row, since: new Date(row.since) }
 }
 
-/** SQL: sources that the latest run found suspect. The condition names the runs that count in the terms of an index. */
-const suspectsAmong = (kind: string, condition: string) => `
+/** SQL: sources that the latest one of such runs found suspect. @param kind one of theirs, which says what sources there are */
+const suspectsAmong = (kind: string, runs: Runs) => `
     select latest.id as run, first.kind, s.name as source, coalesce(latest.message, '[]') as message,
            first.finished_at as since
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select id, state, message from dirsync.sync_run r
-                        where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by id desc limit 1) latest
-    left join lateral (select id from dirsync.sync_run r
-                       where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
-                         and state <> 'source_suspect'
-                       order by id desc limit 1) right_one on true
+    cross join lateral ${latestRun(runs, HAS_CHECKED)} latest
+    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect'`)} right_one on true
     cross join lateral (select kind, finished_at from dirsync.sync_run r
-                        where ${condition} and r.hr_source = s.name
+                        where ${runs.which} and r.hr_source = s.name
                           and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first
     where latest.state = 'source_suspect'`
+
+/** SQL: the HR sources that the latest run of employees, or of departments, found suspect, as `suspects`. */
+export const SUSPECTS = `(${suspectsAmong('changes', RUNS_OF_EVERYBODY)}
+    union all ${suspectsAmong('departments', runsOfKind('k.kind'))})`
 
 const DETAILS = `
   with stops as (
@@ -92,8 +99,8 @@ const DETAILS = `
     select id as run, kind, hr_source as source, coalesce(planned, 0) as planned,
            coalesce(planned_at, requested_at) as since
     from ${HELD_RUNS} held
-  ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
-    union all ${suspectsAmong('departments', `kind = 'departments'`)}
+  ), suspects as (
+    select * from ${SUSPECTS} s
   ), last_hour as (
     select open_cases from dirsync.status_history where at > now() - interval '1 hour'
   ), least_cases as (

@@ -2,6 +2,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
 import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
+import { MIRRORS } from './mirror-kind.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
 import { OF_EVERYBODY, ofKind, RUN_SOURCES } from './run.ts'
 
@@ -138,8 +139,34 @@ function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Out
   return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
 }
 
+/**
+ * Condition on a run: it shows whether such runs can be planned, or of a mirror carried out. One that is merely requested or planned,
+ * was cancelled before that, or sends a part of another one's plan shows nothing.
+ */
+export const HAS_TRIED = `part_of is null and (state = 'failed' or planned_at is not null
+  and state not in ('requested', 'planning') and (state <> 'running' or kind not in ('${MIRRORS.join("', '")}')))`
+
 /** Condition on a run: it has checked HR, and passed the sanity gate, or did not. */
-export const HAS_CHECKED = `part_of is null and planned_at is not null and state not in ('requested', 'planning', 'failed')`
+export const HAS_CHECKED = `${HAS_TRIED} and state <> 'failed'`
+
+/** Runs of which the latest one counts: a condition on a run `r`, and the order that finds that one in an index. */
+export interface Runs {
+  which: string
+  latestFirst: string
+}
+
+export const RUNS_OF_EVERYBODY: Runs = { which: OF_EVERYBODY, latestFirst: 'r.id desc' }
+
+/** @param kind SQL */
+export function runsOfKind(kind: string): Runs {
+  return { which: ofKind(kind), latestFirst: 'r.kind, r.id desc' }
+}
+
+/** SQL: the latest such run of the HR source `s` that fulfils a condition. */
+export function latestRun({ which, latestFirst }: Runs, condition: string): string {
+  return `(select id, state, message from dirsync.sync_run r
+           where ${which} and r.hr_source = s.name and ${condition} order by ${latestFirst} limit 1)`
+}
 
 /** Condition on a run: HR's files were still being delivered. */
 const IS_DELIVERING = `(state = 'source_suspect'
@@ -179,9 +206,7 @@ const HEALTH = `
     select kind, s.name, state = 'source_suspect', ${IS_DELIVERING}
     from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select state, message from dirsync.sync_run r
-                        where ${ofKind('k.kind')} and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by r.kind, r.id desc limit 1) r
+    cross join lateral ${latestRun(runsOfKind('k.kind'), HAS_CHECKED)} r
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
