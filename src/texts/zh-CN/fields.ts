@@ -277,6 +277,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Rows close to each other': '使用紧凑的行距',
   'What a browser returns to': '浏览器返回的页面',
   'Cases that are neither resolved nor ignored': '既未解决也未忽略的异常项',
+  'They need a person: open or blocked': '需要人工处理的：待处理或受阻',
   'dirsync tries again by itself': '由 dirsync 自动重试的',
   'How often all of them have failed': '合计失败次数',
   'The first failure of the oldest': '其中最早一次首次失败的时间',
