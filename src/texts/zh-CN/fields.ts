@@ -397,8 +397,11 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'An employee whom an update without an answer may have moved to it; it is not deleted before that is known':
     '可能已被某次未得到响应的更新移入该部门的员工；查明之前不会删除该部门',
   'Child departments that are not deleted; 1001: more than 1000': '尚未删除的下级部门；1001 表示多于 1000',
-  'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it; null: no run reads those of its enterprise':
-    '已撤销或已不存在的部门：自此时起，一旦没有员工，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
+  'Whether a child keeps it that HR has, or whose own time has not come':
+    '是否有下级部门使其保留：人事系统中仍有该下级部门，或其保留时间未到',
+  'Since when it has been closed or missing in HR': '人事系统自何时起撤销或缺失该部门',
+  'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise':
+    '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
   'Departments that are not deleted yet': '尚未删除的部门',
   'How many would be deleted': '将删除的数量',
   'Whether the breaker would hold the run': '是否会触发安全阈值而待审批',
