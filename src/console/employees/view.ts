@@ -4,12 +4,11 @@ import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName, holderWords } from '../cases/parts.ts'
-import { whoText } from '../runs/words.ts'
+import { runStateWords, whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
-import { runStatus } from '../ui/states.ts'
 import { keptBlocks, storyBlocks } from './kept-view.ts'
 import { employeeLabel } from './key.ts'
 import { EMPLOYEE_STATUS_TONES } from './list-view.ts'
@@ -286,7 +285,7 @@ function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): Block {
     section: t('employees.this_run', { run: run.id }),
     id: 'this-run',
     blocks: [
-      { text: [runStatus(run.state), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
+      { text: [runStateWords(ask, run), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
       ...(message === null ? [] : [{ text: { foreign: message } }]),
       { drawn: steps(ask, run.steps, t('employees.run_reads')) },
       ...(RUN_ENDS.has(run.state) ? [] : [{ text: { soft: t('common.live') } }]),
