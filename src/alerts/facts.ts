@@ -1,4 +1,6 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
+import { openRefunds } from '../money/refund.ts'
+import { openTopUps } from '../money/top-up.ts'
 import { jsonRows } from '../sync/figures.ts'
 import type { Halt } from '../sync/halts.ts'
 import {
@@ -15,6 +17,8 @@ import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
 export interface Facts extends Health {
+  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
+  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
   /** Why work is halted, including a person's pause. */
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
@@ -46,14 +50,20 @@ interface Stop extends Omit<Halt, 'probes' | 'nextProbeAt'> {
 
 /** Reads the input of the rules, at a cost that does not grow with the number of employees. */
 export async function readAlertFacts(db: Pool): Promise<Facts> {
-  const [health, { rows }] = await Promise.all([
+  const [health, refunds, topUps, { rows }] = await Promise.all([
     readHealth(db),
+    openRefunds(db),
+    openTopUps(db),
     db.query<Details>({ name: 'alert facts', text: DETAILS }),
   ])
   const details = onlyRow(rows)
   return {
     ...health,
     ...details,
+    outcomesUnknown: {
+      refund: { count: refunds.unknown, for_person: refunds.for_person, since: refunds.oldest },
+      topup: { count: topUps.unknown, for_person: topUps.unknown, since: topUps.oldest },
+    },
     stops: details.stops.map(dated),
     heldRuns: details.heldRuns.map(dated),
     suspects: details.suspects.map(dated),
@@ -61,7 +71,7 @@ export async function readAlertFacts(db: Pool): Promise<Facts> {
   }
 }
 
-type Details = Omit<Facts, keyof Health>
+type Details = Omit<Facts, keyof Health | 'outcomesUnknown'>
 
 /** JSON holds dates as texts. */
 function dated<Row extends { since: Date }>(row: Row): Row {

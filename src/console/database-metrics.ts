@@ -1,6 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
+import { openRefunds } from '../money/refund.ts'
+import { openTopUps } from '../money/top-up.ts'
 import { JOB_OPERATIONS } from '../queue/job.ts'
 import { type Figures, SHOWN_EMPLOYEE_STATUSES } from '../sync/figures.ts'
 import { type Health, readHealth } from '../sync/health.ts'
@@ -30,7 +32,11 @@ export class DatabaseMetrics {
   }
 
   async #read(): Promise<string> {
-    const health = await readHealth(this.#pool).catch((error: Error) => {
+    const read = await Promise.all([
+      readHealth(this.#pool),
+      openRefunds(this.#pool),
+      openTopUps(this.#pool),
+    ]).catch((error: Error) => {
       this.#onTrouble(error)
       return null
     })
@@ -45,11 +51,21 @@ export class DatabaseMetrics {
         gauge?.set(labels, value)
       }
     }
-    const up = health === null ? 0 : 1
+    const up = read === null ? 0 : 1
     add('dirsync_database_up', '1 when this scrape could read the database, otherwise 0.', [], [[{}, up]])
-    if (health !== null) {
+    if (read !== null) {
+      const [health, refunds, topUps] = read
       addFigures(add, health)
       addHealth(add, health)
+      add(
+        'dirsync_outcomes_unknown',
+        'Refunds and top-ups that were sent and may have been carried out.',
+        ['kind'],
+        [
+          [{ kind: 'refund' }, refunds.unknown],
+          [{ kind: 'topup' }, topUps.unknown],
+        ],
+      )
     }
     return registry.metrics()
   }
@@ -244,12 +260,6 @@ function addHealth(add: AddMetric, health: Health): void {
     'Time that the oldest work has waited while it could be done, beyond what all of it needs; 0 when there is none. Full runs and halted enterprises do not count.',
     [],
     [[{}, health.work[0]?.age ?? 0]],
-  )
-  add(
-    'dirsync_outcomes_unknown',
-    'Refunds and top-ups that were sent and may have been carried out.',
-    ['kind'],
-    (['refund', 'topup'] as const).map(kind => [{ kind }, health.outcomesUnknown[kind].count]),
   )
   add(
     'dirsync_notifications_refused_last_day',

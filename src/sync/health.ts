@@ -36,8 +36,6 @@ export interface Health extends Figures {
   work: WorkHealth[]
   /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
   lastJob: number | null
-  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
-  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
   /** Notified refunds of the last day that dirsync did not send in this form. */
   notificationsRefused: { count: number; latest: string | null }
   /** Within the last hour. */
@@ -118,11 +116,9 @@ export async function readHealth(db: Pool): Promise<Health> {
   const { schedules, work, plannedWork, ...health } = onlyRow(rows)
   // A large amount of work needs time.
   const secondsEach = CALLS_EACH / (figures.pace.permitted_per_second ?? UNKNOWN_RATE)
-  const { refund, topup } = health.outcomesUnknown
   return {
     ...figures,
     ...health,
-    outcomesUnknown: { refund: dated(refund), topup: dated(topup) },
     schedules: schedules.map(({ kind, source, interval, lastGood, error, idle, planned, begun }) => {
       const overtime = begun === null ? idle : Math.max(0, begun - (planned ?? 0) * secondsEach)
       return { kind, source, interval, lastGood, error, unsuccessful: Math.min(idle, overtime) }
@@ -132,11 +128,6 @@ export async function readHealth(db: Pool): Promise<Health> {
       .sort((a, b) => b.age - a.age),
     took: (performance.now() - startedAt) / 1000,
   }
-}
-
-/** JSON holds dates as texts. */
-function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Outcomes {
-  return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
 }
 
 /**
@@ -298,13 +289,6 @@ const HEALTH = `
     left join dirsync.sync_run r on r.id = o.run_id
     where not exists (select from dirsync.halt h where h.scope in ('*', o.enterprise_code))
     group by operation
-  ), refunds as (
-    select count(*)::int as count, min(sent_at) as since,
-           count(*) filter (where next_settle_at is null or left_to_person_at is not null)::int as for_person
-    from dirsync.refund where state = 'unknown'
-  ), topups as (
-    select count(*)::int as count, min(sent_at) as since, count(*)::int as for_person
-    from dirsync.topup where state = 'unknown'
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
     from dirsync.refused_notification where last_at > now() - interval '1 day'
@@ -323,8 +307,6 @@ const HEALTH = `
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
                                              else 0 end), 0)::int
           from dirsync.sync_run where state = 'running' and finished_at is null) as "plannedWork",
-         (select jsonb_build_object('refund', to_jsonb(refunds), 'topup', to_jsonb(topups))
-          from refunds, topups) as "outcomesUnknown",
          (select to_jsonb(refused) from refused) as "notificationsRefused",
          (select count(*)::int from dirsync.token_creation
           where created_at > now() - interval '1 hour') as "tokenCreations",
