@@ -1,4 +1,5 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
+import { RECENT_CREATIONS } from '../platform/token-store.ts'
 import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
 import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
@@ -38,7 +39,7 @@ export interface Health extends Figures {
   lastJob: number | null
   /** Notified refunds of the last day that dirsync did not send in this form. */
   notificationsRefused: { count: number; latest: string | null }
-  /** Within the last hour. */
+  /** Within the last hour, for the present account. */
   tokenCreations: number
   /** The largest clock offset among running processes: the platform's time minus the process's. Null if unknown. */
   clockOffset: number | null
@@ -308,8 +309,7 @@ const HEALTH = `
                                              else 0 end), 0)::int
           from dirsync.sync_run where state = 'running' and finished_at is null) as "plannedWork",
          (select to_jsonb(refused) from refused) as "notificationsRefused",
-         (select count(*)::int from dirsync.token_creation
-          where created_at > now() - interval '1 hour') as "tokenCreations",
+         ${RECENT_CREATIONS} as "tokenCreations",
          (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
           where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
           order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",

@@ -3,6 +3,7 @@ import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
+import { RECENT_CREATIONS } from '../../platform/token-store.ts'
 import { type Pace, readPace } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
@@ -43,9 +44,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
         `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
          from dirsync.platform_token order by created_at desc limit 1`,
       ),
-      db.query<{ n: number }>(
-        `select count(*)::int as n from dirsync.token_creation where created_at > now() - interval '1 hour'`,
-      ),
+      db.query<{ n: number }>(`select ${RECENT_CREATIONS} as n`),
       db.query<PlatformReport['holdoffs'][number]>(
         `select gate, paused_until, pause_reason from dirsync.pacer
          where paused_until > now() order by paused_until desc`,
