@@ -26,6 +26,9 @@ export const openStates: ReadonlySet<CaseState> = new Set(
   CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored'),
 )
 
+/** SQL: that case `d` still needs a solution. Written like the partial indexes. */
+export const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
+
 /**
  * States of a case that need a person; in the others dirsync goes on by itself. A blocked one ends by itself if its holder gives up
  * the value, and stays if the holder's work ends without that.

@@ -168,6 +168,8 @@ const IS_DELIVERING = `(state = 'source_suspect'
 const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
 const SUCCEEDED_OR_FAILED = `part_of is null and finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
+/** Condition on an alert channel: it is in the settings of a running process. */
+export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
@@ -297,7 +299,7 @@ const HEALTH = `
     select rule, severity, count(*)::int as count from dirsync.alert where state = 'firing' group by 1, 2
   ), channels as (
     select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
-    from dirsync.alert_channel where seen_at > now() - interval '5 minutes'
+    from dirsync.alert_channel where ${IS_IN_SETTINGS}
   ), messages as (
     select split_part(channel, '/', 1) as channel, state, count(*)::int as count
     from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2

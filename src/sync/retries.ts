@@ -5,7 +5,7 @@ import { type ClientBase, type Pool, transaction } from '../lib/database.ts'
 import { formatJobKey } from '../queue/job.ts'
 import { message } from '../texts/message.ts'
 import { LONGEST_REST_MS } from './backoff.ts'
-import { ENDED_BY_HOLDER, isOneOf, markRetrying, type TouchedCase } from './cases.ts'
+import { ENDED_BY_HOLDER, isOneOf, markRetrying, type TouchedCase, UNRESOLVED } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, lockWorkOfCases, PRIORITY, type Work } from './outbox.ts'
 import { type Settlement, storedEmployee } from './outcome.ts'
@@ -241,7 +241,7 @@ export async function beginRetryOf(
      from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
      join dirsync.dead_letter d on d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid
      where d.operation = 'update-employee' and d.entity = 'employee'
-       and d.state not in ('resolved', 'ignored')
+       and ${UNRESOLVED}
      for update of d`,
     [JSON.stringify(employees)],
   )

@@ -18,7 +18,7 @@ import {
   narrow,
   statesOf,
 } from '../../sync/case-filter.ts'
-import { FOR_A_PERSON, isOneOf, openStates } from '../../sync/cases.ts'
+import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { haltWhere } from '../../sync/halts.ts'
@@ -110,8 +110,6 @@ interface PageOptions {
 
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
-
-const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
 
 /**
  * One page of the cases that match.

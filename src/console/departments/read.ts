@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { closedSince, IS_MOVING } from '../../sync/departments.ts'
+import { enterprisesIn } from '../../sync/employee.ts'
 import { HELD_RUNS } from '../../sync/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
@@ -96,16 +97,7 @@ const TOPMOST = `d.dept_code in (
 
 /** The enterprises that have departments, deleted ones included. */
 export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
-  const { rows } = await db.query<{ code: string }>(
-    // One look-up in the primary key's index per enterprise, however many departments it has.
-    `with recursive codes as (
-       select min(enterprise_code) as code from dirsync.department
-       union all
-       select (select min(enterprise_code) from dirsync.department where enterprise_code > c.code)
-       from codes c where c.code is not null
-     )
-     select code from codes where code is not null order by code`,
-  )
+  const { rows } = await db.query<{ code: string }>(`${enterprisesIn('department')} order by code`)
   return rows.map(row => row.code)
 }
 

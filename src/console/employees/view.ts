@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { openStates } from '../../sync/cases.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
@@ -93,7 +94,7 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult, given?: 
 function headline(ask: Ask, employee: EmployeeResult): Block[] {
   const { t, language } = ask
   const { status, record } = employee
-  const cases = employee.dead_letters.filter(isOpen)
+  const cases = employee.dead_letters.filter(({ state }) => openStates.has(state))
   const [first] = cases
   const [halt] = employee.halts
   const name: Words = status === 'unknown' ? t('employees.unknown') : term('status', status)
@@ -252,10 +253,6 @@ function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
 }
 
 type Case = EmployeeResult['dead_letters'][number]
-
-function isOpen({ state }: Case): boolean {
-  return state !== 'resolved' && state !== 'ignored'
-}
 
 function caseNotice(ask: Ask, { enterprise_code }: EmployeeResult, found: Case, count: number): Block {
   const { t } = ask

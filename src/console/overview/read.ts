@@ -2,7 +2,7 @@ import { SUSPECTS } from '../../alerts/facts.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import type { CaseState } from '../../sync/cases.ts'
+import { type CaseState, UNRESOLVED } from '../../sync/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, runsOfKind } from '../../sync/health.ts'
 import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
@@ -177,7 +177,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          select 'token/create', count(*) from dirsync.token_creation where created_at >= $2 having count(*) > 0
        ), cases as (
          select category, count(*) as n
-         from dirsync.dead_letter where state not in ('resolved', 'ignored') group by 1
+         from dirsync.dead_letter d where ${UNRESOLVED} group by 1
        )
        select (select coalesce(jsonb_object_agg(status, n), '{}') from statuses) as statuses,
               count(*) filter (where outcome = 'deleted' and platform_code is null)::int as deleted,

@@ -4,7 +4,7 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
 import { RECENT_CREATIONS } from '../../platform/token-store.ts'
-import { type Pace, readPace } from '../../sync/figures.ts'
+import { callsWithin, type Pace, readPace } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
 
@@ -32,13 +32,7 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
   const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, pauses] =
     await Promise.all([
       readPace(db),
-      db.query<Pace['operations'][number]>(
-        `select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
-                round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
-                round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
-         from dirsync.call_minute where minute > now() - interval '1 hour'
-         group by operation order by calls desc, operation`,
-      ),
+      db.query<Pace['operations'][number]>(callsWithin('1 hour')),
       // After a switch of the account, an older token may be left.
       db.query<NonNullable<PlatformReport['token']>>(
         `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
