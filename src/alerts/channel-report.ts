@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
+import { IS_IN_SETTINGS } from '../sync/health.ts'
 import { LANGUAGES } from '../texts/texts.ts'
 import { type ChannelSettings, targetOf } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
@@ -77,7 +78,7 @@ async function readStored(db: Pool, own: string[]): Promise<StoredChannel[]> {
             (select count(*)::int from dirsync.alert_message m
              where m.channel = c.name and m.state = 'waiting') as waiting
      from dirsync.alert_channel c
-     where c.name = any ($1) or c.seen_at > now() - interval '5 minutes'`,
+     where c.name = any ($1) or ${IS_IN_SETTINGS}`,
     [own],
   )
   return rows

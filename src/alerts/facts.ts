@@ -1,12 +1,25 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
+import { openRefunds } from '../money/refund.ts'
+import { openTopUps } from '../money/top-up.ts'
 import { jsonRows } from '../sync/figures.ts'
 import type { Halt } from '../sync/halts.ts'
-import { HAS_CHECKED, type Health, readHealth } from '../sync/health.ts'
+import {
+  HAS_CHECKED,
+  type Health,
+  IS_IN_SETTINGS,
+  latestRun,
+  RUNS_OF_EVERYBODY,
+  type Runs,
+  readHealth,
+  runsOfKind,
+} from '../sync/health.ts'
 import { HELD_RUNS, OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
 export interface Facts extends Health {
+  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
+  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
   /** Why work is halted, including a person's pause. */
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
@@ -38,14 +51,20 @@ interface Stop extends Omit<Halt, 'probes' | 'nextProbeAt'> {
 
 /** Reads the input of the rules, at a cost that does not grow with the number of employees. */
 export async function readAlertFacts(db: Pool): Promise<Facts> {
-  const [health, { rows }] = await Promise.all([
+  const [health, refunds, topUps, { rows }] = await Promise.all([
     readHealth(db),
+    openRefunds(db),
+    openTopUps(db),
     db.query<Details>({ name: 'alert facts', text: DETAILS }),
   ])
   const details = onlyRow(rows)
   return {
     ...health,
     ...details,
+    outcomesUnknown: {
+      refund: { count: refunds.unknown, for_person: refunds.for_person, since: refunds.oldest },
+      topup: { count: topUps.unknown, for_person: topUps.unknown, since: topUps.oldest },
+    },
     stops: details.stops.map(dated),
     heldRuns: details.heldRuns.map(dated),
     suspects: details.suspects.map(dated),
@@ -53,31 +72,30 @@ export async function readAlertFacts(db: Pool): Promise<Facts> {
   }
 }
 
-type Details = Omit<Facts, keyof Health>
+type Details = Omit<Facts, keyof Health | 'outcomesUnknown'>
 
 /** JSON holds dates as texts. */
 function dated<Row extends { since: Date }>(row: Row): Row {
   return { ...row, since: new Date(row.since) }
 }
 
-/** SQL: sources that the latest run found suspect. The condition names the runs that count in the terms of an index. */
-const suspectsAmong = (kind: string, condition: string) => `
+/** SQL: sources that the latest one of such runs found suspect. @param kind one of theirs, which says what sources there are */
+const suspectsAmong = (kind: string, runs: Runs) => `
     select latest.id as run, first.kind, s.name as source, coalesce(latest.message, '[]') as message,
            first.finished_at as since
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select id, state, message from dirsync.sync_run r
-                        where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by id desc limit 1) latest
-    left join lateral (select id from dirsync.sync_run r
-                       where ${condition} and r.hr_source = s.name and ${HAS_CHECKED}
-                         and state <> 'source_suspect'
-                       order by id desc limit 1) right_one on true
+    cross join lateral ${latestRun(runs, HAS_CHECKED)} latest
+    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect'`)} right_one on true
     cross join lateral (select kind, finished_at from dirsync.sync_run r
-                        where ${condition} and r.hr_source = s.name
+                        where ${runs.which} and r.hr_source = s.name
                           and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first
     where latest.state = 'source_suspect'`
+
+/** SQL: the HR sources that the latest run of employees, or of departments, found suspect, as `suspects`. */
+export const SUSPECTS = `(${suspectsAmong('changes', RUNS_OF_EVERYBODY)}
+    union all ${suspectsAmong('departments', runsOfKind('k.kind'))})`
 
 const DETAILS = `
   with stops as (
@@ -92,8 +110,8 @@ const DETAILS = `
     select id as run, kind, hr_source as source, coalesce(planned, 0) as planned,
            coalesce(planned_at, requested_at) as since
     from ${HELD_RUNS} held
-  ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
-    union all ${suspectsAmong('departments', `kind = 'departments'`)}
+  ), suspects as (
+    select * from ${SUSPECTS} s
   ), last_hour as (
     select open_cases from dirsync.status_history where at > now() - interval '1 hour'
   ), least_cases as (
@@ -113,7 +131,7 @@ const DETAILS = `
     from dirsync.call_minute where minute > now() - interval '15 minutes'
   ), failing_channels as (
     select name as channel, failing_since as since, last_answer as answer
-    from dirsync.alert_channel where failing_since is not null and seen_at > now() - interval '5 minutes'
+    from dirsync.alert_channel where failing_since is not null and ${IS_IN_SETTINGS}
   )
   select ${jsonRows('stops')} as stops, ${jsonRows('held_runs')} as "heldRuns", ${jsonRows('suspects')} as suspects,
          case when exists (select from last_hour)

@@ -48,10 +48,13 @@ export async function claimEvaluation(
   return { now: mine ? now : null, isLast: mine || last === processId }
 }
 
+/** Condition on `dirsync.alert_check`: a process has evaluated lately. */
+export const IS_EVALUATED = `checked_at > now() - interval '2 minutes'`
+
 /** Whether any process has evaluated within two minutes, as far as that can be read. */
 export async function wasEvaluated(db: Pool): Promise<boolean> {
   const { rowCount } = await db
-    .query(`select from dirsync.alert_check where checked_at > now() - interval '2 minutes'`)
+    .query(`select from dirsync.alert_check where ${IS_EVALUATED}`)
     .catch(() => ({ rowCount: 0 }))
   return rowCount === 1
 }

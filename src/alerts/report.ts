@@ -13,6 +13,7 @@ import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
 import { alertText } from './message.ts'
+import { IS_EVALUATED } from './record.ts'
 import {
   CALM_MINUTES,
   inhibitorOf,
@@ -219,7 +220,7 @@ export async function readAlerts(
 
 async function readLastCheck(db: Pool): Promise<Pick<AlertsReport, 'checked_at' | 'is_checked'>> {
   const { rows } = await db.query<Pick<AlertsReport, 'checked_at' | 'is_checked'>>(
-    `select checked_at, checked_at > now() - interval '2 minutes' as is_checked from dirsync.alert_check`,
+    `select checked_at, ${IS_EVALUATED} as is_checked from dirsync.alert_check`,
   )
   return rows[0] ?? { checked_at: null, is_checked: false }
 }

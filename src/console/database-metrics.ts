@@ -1,6 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
+import { openRefunds } from '../money/refund.ts'
+import { openTopUps } from '../money/top-up.ts'
 import { JOB_OPERATIONS } from '../queue/job.ts'
 import { type Figures, SHOWN_EMPLOYEE_STATUSES } from '../sync/figures.ts'
 import { type Health, readHealth } from '../sync/health.ts'
@@ -186,7 +188,11 @@ export class DatabaseMetrics {
   }
 
   async #read(): Promise<string> {
-    const health = await readHealth(this.#pool).catch((error: Error) => {
+    const read = await Promise.all([
+      readHealth(this.#pool),
+      openRefunds(this.#pool),
+      openTopUps(this.#pool),
+    ]).catch((error: Error) => {
       this.#onTrouble(error)
       return null
     })
@@ -202,11 +208,16 @@ export class DatabaseMetrics {
         gauge?.set(labels, value)
       }
     }
-    const up = health === null ? 0 : 1
+    const up = read === null ? 0 : 1
     add('dirsync_database_up', [[{}, up]])
-    if (health !== null) {
+    if (read !== null) {
+      const [health, refunds, topUps] = read
       addFigures(add, health)
       addHealth(add, health)
+      add('dirsync_outcomes_unknown', [
+        [{ kind: 'refund' }, refunds.unknown],
+        [{ kind: 'topup' }, topUps.unknown],
+      ])
     }
     return registry.metrics()
   }
@@ -316,10 +327,6 @@ function addHealth(add: AddMetric, health: Health): void {
   add('dirsync_processes_lost', [[{}, health.lostProcesses.length]])
   add('dirsync_heartbeat_failing', [[{}, health.heartbeatFailing === null ? 0 : 1]])
   add('dirsync_work_oldest_age_seconds', [[{}, health.work[0]?.age ?? 0]])
-  add(
-    'dirsync_outcomes_unknown',
-    (['refund', 'topup'] as const).map(kind => [{ kind }, health.outcomesUnknown[kind].count]),
-  )
   add('dirsync_notifications_refused_last_day', [[{}, health.notificationsRefused.count]])
   add('dirsync_token_creations_last_hour', [[{}, health.tokenCreations]])
   if (health.clockOffset !== null) add('dirsync_clock_offset_seconds', [[{}, Math.abs(health.clockOffset)]])

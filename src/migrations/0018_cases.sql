@@ -38,6 +38,11 @@ alter table dirsync.dead_letter_event
     check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed', 'reopened', 'assigned',
                      'commented', 'woken', 'undone')) not valid,
   add column before jsonb;
+comment on column dirsync.dead_letter.state is
+  'open: waits for a person (and a weekly probe); blocked: the same, and it is tried again once its holder has changed, '
+  'which had work when it failed; retry_scheduled, awaiting_activation: dirsync tries again by itself; retrying: a run '
+  'is trying it again; snoozed: until snooze_until; resolved; ignored: until the HR row changes, or it fails for '
+  'another reason than that the platform was away.';
 comment on column dirsync.dead_letter_event.event is
   'What happened; changed: it failed again for another reason; assigned: the note says to whom, null for no one; '
   'woken: its snooze was ended early; undone: the note says which step was taken back.';

@@ -44,7 +44,7 @@ export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
   return state === 'unknown' || state === 'requested'
 }
 
-/** How many rows have an unknown outcome, and since when. */
+/** How many rows are in hand, how many have an unknown outcome, and since when the oldest of those. */
 export interface OpenEntries {
   requested: number
   unknown: number

@@ -155,7 +155,7 @@ export async function tradeNumbersOf(
   return rows
 }
 
-/** Refunds with an unknown outcome; `for_person` of them wait for a person. */
+/** Refunds that are open; `for_person` of the unknown ones wait for a person. */
 export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person: number }> {
   const { rows } = await db.query<OpenEntries & { for_person: number }>(
     `select count(*) filter (where state = 'requested') as requested,
@@ -163,7 +163,7 @@ export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person:
             count(*) filter (
               where state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)
             ) as for_person,
-            min(sent_at) as oldest
+            min(sent_at) filter (where state = 'unknown') as oldest
      from dirsync.refund where ${IS_OPEN}`,
   )
   return onlyRow(rows)

@@ -92,12 +92,12 @@ export async function writeTopUp(db: ClientBase | Pool, topUp: NewTopUp, actor: 
   return rowCount === 1
 }
 
-/** Applications with an unknown outcome; each waits for a person. */
+/** Applications that are open; each unknown one waits for a person. */
 export async function openTopUps(db: Pool): Promise<OpenEntries> {
   const { rows } = await db.query<OpenEntries>(
     `select count(*) filter (where state = 'requested') as requested,
             count(*) filter (where state = 'unknown') as unknown,
-            min(sent_at) as oldest
+            min(sent_at) filter (where state = 'unknown') as oldest
      from dirsync.topup where ${IS_OPEN}`,
   )
   return onlyRow(rows)

@@ -11,6 +11,12 @@ import {
   type TokenStore,
 } from './token.ts'
 
+/** SQL: how many tokens were created within the last hour for the account of the latest one: what the fuse counts. */
+export const RECENT_CREATIONS = `(
+  select count(*)::int from dirsync.token_creation
+  where created_at > now() - interval '1 hour'
+    and (base_url, app_id) = (select base_url, app_id from dirsync.token_creation order by id desc limit 1))`
+
 interface TokenRow {
   sealed_token: Buffer
   age_ms: number

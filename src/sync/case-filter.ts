@@ -4,7 +4,7 @@ import type { PlaceValue } from '../lib/database.ts'
 import { likeBeginning, likeText, lowerAscii } from '../lib/text.ts'
 import { periodMs } from '../lib/time-text.ts'
 import { worded } from '../texts/message.ts'
-import { CASE_STATES, type CaseState, openStates } from './cases.ts'
+import { CASE_STATES, type CaseState, openStates, UNRESOLVED } from './cases.ts'
 
 /** Filters of cases: from the console's URL, for a bulk action, and as SQL. */
 
@@ -132,11 +132,8 @@ export function includesClosed(filter: CaseFilter): boolean {
 /** SQL: whether case `d` matches the filter. */
 export function caseMatches(filter: CaseFilter, place: PlaceValue): string {
   const conditions = [
-    // Written like the partial indexes.
-    filter.states === undefined
-      ? `d.state not in ('resolved', 'ignored')`
-      : `d.state = any (${place(filter.states)})`,
-    ...(filter.states && !includesClosed(filter) ? [`d.state not in ('resolved', 'ignored')`] : []),
+    filter.states === undefined ? UNRESOLVED : `d.state = any (${place(filter.states)})`,
+    ...(filter.states && !includesClosed(filter) ? [UNRESOLVED] : []),
   ]
   const { categories, code, entity, operation, field, enterprise, key, keys, department, assignee, run } =
     filter
@@ -231,7 +228,7 @@ function keyBegins(key: string, place: PlaceValue): string {
 }
 
 function openKeyHas(part: string, place: PlaceValue): string {
-  return `d.state not in ('resolved', 'ignored') and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
+  return `${UNRESOLVED} and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
 }
 
 function isOfOne(names: readonly string[], place: PlaceValue): string {

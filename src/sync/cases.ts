@@ -26,8 +26,20 @@ export const openStates: ReadonlySet<CaseState> = new Set(
   CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored'),
 )
 
-/** States of a case that need a person; in the others dirsync goes on by itself. */
+/** SQL: that case `d` still needs a solution. Written like the partial indexes. */
+export const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
+
+/**
+ * States of a case that need a person; in the others dirsync goes on by itself. A blocked one ends by itself if its holder gives up
+ * the value, and stays if the holder's work ends without that.
+ */
 export const FOR_A_PERSON: readonly CaseState[] = ['open', 'blocked']
+
+/** States of a case that is retried as soon as the holder of its value has changed. */
+export const ENDED_BY_HOLDER: readonly CaseState[] = ['open', 'blocked']
+
+/** SQL: that a state is one of these. */
+export const isOneOf = (states: readonly CaseState[]) => `in ('${states.join("', '")}')`
 
 /** The states after a failure, by its category. */
 const FAILED = ['open', 'retry_scheduled', 'awaiting_activation'] as const satisfies CaseState[]

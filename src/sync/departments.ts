@@ -279,6 +279,11 @@ const UNDECIDED = `exists (
     and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
   where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN})`
 
+/** SQL: since when HR has closed or lacks a department, from which `planDeletions` counts its grace period; null while HR has it. */
+export function closedSince(d: string): string {
+  return `coalesce(case when not ${d}.active then ${d}.closed_at end, ${d}.first_missing_at)`
+}
+
 /** Condition: an update whose outcome is not known may have moved employee `e` to department `d`. */
 export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to = d.dept_code
   and e.dept_code is distinct from d.dept_code`

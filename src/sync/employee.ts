@@ -46,17 +46,22 @@ export async function present(db: ClientBase | Pool, keys: readonly EmployeeKey[
   return rows
 }
 
+/** SQL: the enterprise codes in a table, as `code`, by one look-up in its primary key's index per enterprise. */
+export function enterprisesIn(table: 'employee' | 'department'): string {
+  return `
+    with recursive codes as (
+      select min(enterprise_code) as code from dirsync.${table}
+      union all
+      select (select min(enterprise_code) from dirsync.${table} where enterprise_code > c.code)
+      from codes c where c.code is not null
+    )
+    select code from codes where code is not null`
+}
+
 /** The enterprise codes in use, the deployment's own among them. */
 export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
   const { rows } = await db.query<{ code: string }>(
-    // One index look-up per enterprise, however many employees it has.
-    `with recursive codes as (
-       select min(enterprise_code) as code from dirsync.employee
-       union all
-       select (select min(enterprise_code) from dirsync.employee where enterprise_code > c.code)
-       from codes c where c.code is not null
-     )
-     select $1::text as code union select code from codes where code is not null order by 1`,
+    `select $1::text as code union select code from (${enterprisesIn('employee')}) found order by 1`,
     [own],
   )
   return rows.map(row => row.code)

@@ -165,6 +165,16 @@ export interface RateCapRow {
   reason: string
 }
 
+/** SQL: the calls of the last minutes or hours, by operation. */
+export function callsWithin(span: string): string {
+  return `
+    select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
+           round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
+           round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
+    from dirsync.call_minute where minute > now() - interval '${span}'
+    group by operation order by calls desc, operation`
+}
+
 export async function readPace(db: Pool): Promise<Pace> {
   const [{ rows }, { rows: caps }, { rows: operations }] = await Promise.all([
     // A worker knows the learnt rate as of its last call, so the table of learnt rates takes precedence.
@@ -204,12 +214,7 @@ export async function readPace(db: Pool): Promise<Pace> {
     db.query<RateCapRow>(
       'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',
     ),
-    db.query<Pace['operations'][number]>(`
-      select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
-             round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
-             round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
-      from dirsync.call_minute where minute > now() - interval '5 minutes'
-      group by operation order by calls desc, operation`),
+    db.query<Pace['operations'][number]>(callsWithin('5 minutes')),
   ])
   const pace = onlyRow(rows)
   const { calls_per_second, permitted_per_second } = pace

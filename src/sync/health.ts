@@ -1,7 +1,9 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
+import { RECENT_CREATIONS } from '../platform/token-store.ts'
 import type { JobOperation } from '../queue/job.ts'
 import type { Said } from '../texts/message.ts'
 import { ageOf, type Figures, jsonRows, readFigures } from './figures.ts'
+import { MIRRORS } from './mirror-kind.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from './process.ts'
 import { OF_EVERYBODY, ofKind, PLANNED_UNTIL, READ_UNTIL, RUN_SOURCES } from './run.ts'
 
@@ -35,11 +37,9 @@ export interface Health extends Figures {
   work: WorkHealth[]
   /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
   lastJob: number | null
-  /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
-  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
   /** Notified refunds of the last day that dirsync did not send in this form. */
   notificationsRefused: { count: number; latest: string | null }
-  /** Within the last hour. */
+  /** Within the last hour, for the present account. */
   tokenCreations: number
   /** The largest clock offset among running processes: the platform's time minus the process's. Null if unknown. */
   clockOffset: number | null
@@ -117,11 +117,9 @@ export async function readHealth(db: Pool): Promise<Health> {
   const { schedules, work, plannedWork, ...health } = onlyRow(rows)
   // A large amount of work needs time.
   const secondsEach = CALLS_EACH / (figures.pace.permitted_per_second ?? UNKNOWN_RATE)
-  const { refund, topup } = health.outcomesUnknown
   return {
     ...figures,
     ...health,
-    outcomesUnknown: { refund: dated(refund), topup: dated(topup) },
     schedules: schedules.map(({ kind, source, interval, lastGood, error, idle, planned, begun }) => {
       const overtime = begun === null ? idle : Math.max(0, begun - (planned ?? 0) * secondsEach)
       return { kind, source, interval, lastGood, error, unsuccessful: Math.min(idle, overtime) }
@@ -133,13 +131,34 @@ export async function readHealth(db: Pool): Promise<Health> {
   }
 }
 
-/** JSON holds dates as texts. */
-function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Outcomes {
-  return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
-}
+/**
+ * Condition on a run: it shows whether such runs can be planned, or of a mirror carried out. One that is merely requested or planned,
+ * was cancelled before that, or sends a part of another one's plan shows nothing.
+ */
+export const HAS_TRIED = `part_of is null and (state = 'failed' or planned_at is not null
+  and state not in ('requested', 'planning') and (state <> 'running' or kind not in ('${MIRRORS.join("', '")}')))`
 
 /** Condition on a run: it has checked HR, and passed the sanity gate, or did not. */
-export const HAS_CHECKED = `part_of is null and planned_at is not null and state not in ('requested', 'planning', 'failed')`
+export const HAS_CHECKED = `${HAS_TRIED} and state <> 'failed'`
+
+/** Runs of which the latest one counts: a condition on a run `r`, and the order that finds that one in an index. */
+export interface Runs {
+  which: string
+  latestFirst: string
+}
+
+export const RUNS_OF_EVERYBODY: Runs = { which: OF_EVERYBODY, latestFirst: 'r.id desc' }
+
+/** @param kind SQL */
+export function runsOfKind(kind: string): Runs {
+  return { which: ofKind(kind), latestFirst: 'r.kind, r.id desc' }
+}
+
+/** SQL: the latest such run of the HR source `s` that fulfils a condition. */
+export function latestRun({ which, latestFirst }: Runs, condition: string): string {
+  return `(select id, state, message from dirsync.sync_run r
+           where ${which} and r.hr_source = s.name and ${condition} order by ${latestFirst} limit 1)`
+}
 
 /** Condition on a run: HR's files were still being delivered. */
 const IS_DELIVERING = `(state = 'source_suspect'
@@ -149,6 +168,8 @@ const IS_DELIVERING = `(state = 'source_suspect'
 const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
 const SUCCEEDED_OR_FAILED = `part_of is null and finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
+/** Condition on an alert channel: it is in the settings of a running process. */
+export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
@@ -179,9 +200,7 @@ const HEALTH = `
     select kind, s.name, state = 'source_suspect', ${IS_DELIVERING}
     from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select state, message from dirsync.sync_run r
-                        where ${ofKind('k.kind')} and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by r.kind, r.id desc limit 1) r
+    cross join lateral ${latestRun(runsOfKind('k.kind'), HAS_CHECKED)} r
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
@@ -273,13 +292,6 @@ const HEALTH = `
     left join dirsync.sync_run r on r.id = o.run_id
     where not exists (select from dirsync.halt h where h.scope in ('*', o.enterprise_code))
     group by operation
-  ), refunds as (
-    select count(*)::int as count, min(sent_at) as since,
-           count(*) filter (where next_settle_at is null or left_to_person_at is not null)::int as for_person
-    from dirsync.refund where state = 'unknown'
-  ), topups as (
-    select count(*)::int as count, min(sent_at) as since, count(*)::int as for_person
-    from dirsync.topup where state = 'unknown'
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
     from dirsync.refused_notification where last_at > now() - interval '1 day'
@@ -287,7 +299,7 @@ const HEALTH = `
     select rule, severity, count(*)::int as count from dirsync.alert where state = 'firing' group by 1, 2
   ), channels as (
     select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
-    from dirsync.alert_channel where seen_at > now() - interval '5 minutes'
+    from dirsync.alert_channel where ${IS_IN_SETTINGS}
   ), messages as (
     select split_part(channel, '/', 1) as channel, state, count(*)::int as count
     from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2
@@ -298,11 +310,8 @@ const HEALTH = `
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
                                              else 0 end), 0)::int
           from dirsync.sync_run where state = 'running' and finished_at is null) as "plannedWork",
-         (select jsonb_build_object('refund', to_jsonb(refunds), 'topup', to_jsonb(topups))
-          from refunds, topups) as "outcomesUnknown",
          (select to_jsonb(refused) from refused) as "notificationsRefused",
-         (select count(*)::int from dirsync.token_creation
-          where created_at > now() - interval '1 hour') as "tokenCreations",
+         ${RECENT_CREATIONS} as "tokenCreations",
          (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
           where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
           order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",

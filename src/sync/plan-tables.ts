@@ -15,6 +15,7 @@ import {
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
+import { ENDED_BY_HOLDER, isOneOf } from './cases.ts'
 import { PRIORITY } from './outbox.ts'
 import { DOUBTED } from './restored.ts'
 import { NOT_BEGUN } from './run.ts'
@@ -432,7 +433,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      )
      -- No outcome will release those who wait for a value that the platform may have been told to give up.
      update dirsync.dead_letter c set next_retry_at = now() from unknown u
-     where c.enterprise_code = u.enterprise_code and c.blocked_by = u.userid and c.state in ('open', 'blocked')`,
+     where c.enterprise_code = u.enterprise_code and c.blocked_by = u.userid and c.state ${isOneOf(ENDED_BY_HOLDER)}`,
   )
   // Where an update without an answer may have moved them, the platform is asked; a failed look-up is retried as its case.
   await db.query(

@@ -5,7 +5,7 @@ import { type ClientBase, type Pool, transaction } from '../lib/database.ts'
 import { formatJobKey } from '../queue/job.ts'
 import { message } from '../texts/message.ts'
 import { LONGEST_REST_MS } from './backoff.ts'
-import { markRetrying, type TouchedCase } from './cases.ts'
+import { ENDED_BY_HOLDER, isOneOf, markRetrying, type TouchedCase, UNRESOLVED } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, lockWorkOfCases, PRIORITY, type Work } from './outbox.ts'
 import { type Settlement, storedEmployee } from './outcome.ts'
@@ -30,7 +30,7 @@ export async function releasedBy(client: ClientBase, settlements: Settlement[]):
        as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], "sentUnknown" boolean)
      join dirsync.dead_letter d
        on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
-     where d.state in ('open', 'blocked') and (s."sentUnknown" or d.field = any (s.fields))`,
+     where d.state ${isOneOf(ENDED_BY_HOLDER)} and (s."sentUnknown" or d.field = any (s.fields))`,
     [JSON.stringify(changed)],
   )
   return rows
@@ -163,7 +163,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
        union
        select other.id
        from dirsync.dead_letter d join dirsync.dead_letter other on other.swap_id = d.swap_id
-       where d.id = any ($1) and other.state in ('open', 'blocked')
+       where d.id = any ($1) and other.state ${isOneOf(ENDED_BY_HOLDER)}
      )
      select d.id from asked join dirsync.dead_letter d on d.id = asked.id
      where d.state <> 'resolved'
@@ -241,7 +241,7 @@ export async function beginRetryOf(
      from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
      join dirsync.dead_letter d on d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid
      where d.operation = 'update-employee' and d.entity = 'employee'
-       and d.state not in ('resolved', 'ignored')
+       and ${UNRESOLVED}
      for update of d`,
     [JSON.stringify(employees)],
   )

@@ -1,6 +1,6 @@
 import type { ClientBase } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
-import { openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
+import { type CaseState, ENDED_BY_HOLDER, openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 
 /**
  * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of them
@@ -118,7 +118,7 @@ function aboutSwap(circle: Member[], swap: number): { message: Said; remedy: Sai
  * @returns the other members that still wait: only a retry shows the state of each
  */
 async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: number[]): Promise<number[]> {
-  const { rows } = await client.query<{ id: number; state: string }>(
+  const { rows } = await client.query<{ id: number; state: CaseState }>(
     `update dirsync.dead_letter d set swap_id = null, version = d.version + 1
      where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1))
        and d.swap_id <> all ($2)
@@ -126,6 +126,6 @@ async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: numb
     [ids, stillWhole],
   )
   return rows
-    .filter(({ id, state }) => (state === 'open' || state === 'blocked') && !ids.includes(id))
+    .filter(({ id, state }) => ENDED_BY_HOLDER.includes(state) && !ids.includes(id))
     .map(({ id }) => id)
 }

@@ -108,7 +108,7 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const { body } = await mapped.browse('viewer', 'GET', '/departments')
   const [candidates = ''] = body.match(/<section[^>]*><h2>To be deleted.*?<\/section>/s) ?? []
   const goes = (code: string) => candidates.split('<tr>').find(row => row.includes(`>${code}<`))
-  expect(goes('due')).toContain('with the next run')
+  expect(goes('due')).toContain('due: the next run finds out whether it can go')
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')
@@ -121,12 +121,38 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   expect(run).not.toContain('Sync now')
 })
 
+test('a department is due together with those below it, and kept by one that stays', async () => {
+  const { pool } = mapped
+  await pool.query(`
+    delete from dirsync.department;
+    insert into dirsync.department (dept_code, parent_code, active, closed_at) values
+      ('ABOVE', null, false, '2026-11-20T10:00Z'), ('BELOW', 'ABOVE', false, '2026-11-20T10:00Z'),
+      ('KEPT', null, false, '2026-11-20T10:00Z'), ('OPEN', 'KEPT', true, null),
+      ('WAITS', null, false, '2026-11-20T10:00Z'), ('FRESH', 'WAITS', false, now())`)
+  const { candidates } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
+  expect(candidates).toMatchObject([
+    { dept_code: 'ABOVE', children: 1, child_stays: false, closed_since: '2026-11-20T10:00:00.000Z' },
+    { dept_code: 'BELOW', children: 0, child_stays: false },
+    { dept_code: 'KEPT', children: 1, child_stays: true },
+    { dept_code: 'WAITS', children: 1, child_stays: true },
+    { dept_code: 'FRESH', children: 0, child_stays: false },
+  ])
+  const goes = async (role: 'viewer' | 'operator', code: string) => {
+    const { body } = await mapped.browse(role, 'GET', '/departments')
+    return body.split('<tr>').find(row => row.includes(`>${code}<`))
+  }
+  expect(await goes('operator', 'ABOVE')).toMatch(/due: the next run .*href="\/departments\/run"/s)
+  expect(await goes('viewer', 'ABOVE')).not.toContain('/departments/run')
+  for (const code of ['KEPT', 'WAITS'])
+    expect(await goes('viewer', code)).toContain('kept while a department below it stays')
+})
+
 test('a deletion is not said to come with the next run where no run reads the departments of its enterprise', async () => {
   await unmapped.pool.query(
     `insert into dirsync.department (dept_code, active, closed_at) values ('closed', false, '2026-11-20T10:00Z')`,
   )
   const { body } = await unmapped.browse('viewer', 'GET', '/departments')
-  expect(body).not.toContain('with the next run')
+  expect(body).not.toContain('due: the next run')
   expect(body).toContain('kept: no run reads the departments of its enterprise')
   const { candidates, items } = (await unmapped.ask('viewer', 'GET', '/api/v1/departments')).json()
   for (const found of [candidates, items])

@@ -290,6 +290,40 @@ test('the overview asks about HR that looked wrong until a later run of the same
   expect(await asked()).toEqual([departments])
   await console.pool.query(`update dirsync.sync_run set state = 'planning' where kind = 'changes'`)
   expect((await asked()).sort()).toEqual([departments, full].sort())
+  // Neither those that are merely requested or planned, nor a part of a held run's plan, nor what HR's trigger named.
+  await console.pool.query(`
+    insert into dirsync.sync_run (kind, state, keys, part_of, planned_at, requested_by) values
+      ('departments', 'requested', '{}', null, null, 'a test'), ('full', 'planning', '{}', null, null, 'a test'),
+      ('departments', 'done', '{}', 1, now(), 'a test'), ('changes', 'done', '{e1}', null, now(), 'a test')`)
+  expect((await asked()).sort()).toEqual([departments, full].sort())
+})
+
+test('the overview tells of a failed run until a later one of its kind has been planned', async () => {
+  const add = (kind: string, state: string, keys = '{}', part_of: number | null = null) =>
+    console.pool.query(
+      `insert into dirsync.sync_run (kind, state, keys, part_of, planned_at, requested_by)
+       values ($1, $2, $3, $4, case when $2 not in ('requested', 'planning', 'cancelled') then now() end, 'a test')`,
+      [kind, state, keys, part_of],
+    )
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.sync_run')
+  })
+  const failed = async () => {
+    const { failed_runs } = (await console.ask('viewer', 'GET', '/api/v1/overview')).json()
+    return failed_runs.map(({ kind }: { kind: string }) => kind)
+  }
+  const FAILED = ['orders', 'departments', 'changes']
+  for (const kind of FAILED.toReversed()) await add(kind, 'failed')
+  await add('changes', 'requested')
+  await add('departments', 'planning')
+  await add('departments', 'done', '{}', 1)
+  await add('departments', 'cancelled')
+  await add('orders', 'running')
+  await add('changes', 'done', '{e1}')
+  expect(await failed()).toEqual(FAILED)
+  expect(await see('viewer', '/overview')).not.toContain('Every employee is')
+  await add('changes', 'running')
+  expect(await failed()).toEqual(['orders', 'departments'])
 })
 
 test('an enterprise whose user ids the platform does not know says so, with the likeliest cause', async () => {

@@ -97,4 +97,9 @@ test('the state of the platform: calls by operation, the token against the fuse,
   const { created_at, expires_at, renews_at } = platform.token ?? {}
   const part = (Number(renews_at) - Number(created_at)) / (Number(expires_at) - Number(created_at))
   expect(part).toBeCloseTo(0.8)
+  // That of another account is its own budget.
+  await database.pool.query(`
+    insert into dirsync.token_creation (base_url, app_id)
+    select 'https://p', 'b' from generate_series(1, 3)`)
+  expect((await readPlatform(database.pool)).token_creations.last_hour).toBe(3)
 })

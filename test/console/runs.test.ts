@@ -23,9 +23,9 @@ const api = (
 /** A run in any state, requested by anything. */
 async function addRun(run: Record<string, unknown>): Promise<number> {
   const { rows } = await console.pool.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at)
+    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at)
      select kind, state, coalesce(requested_by, 'cron'), coalesce(requested_at, now()), coalesce(keys, '{}'),
-            planned, plan, result, finished_at
+            planned, plan, result, finished_at, cancelled_at
      from jsonb_populate_record(null::dirsync.sync_run, $1) returning id::int`,
     [run],
   )
@@ -44,6 +44,22 @@ test('only a run that was planned says that there is nothing to do', async () =>
     expect(body).toContain('no plan was made')
     expect(body).not.toContain('nothing to do')
   }
+})
+
+test('no page shows a run in which something failed as done, or one that is being cancelled as running', async () => {
+  const pages = async (run: Record<string, unknown>) => {
+    const id = await addRun({ kind: 'full', ...run })
+    const { runs } = (await api('GET', `/search?q=run+${id}`)).json()
+    expect(runs).toMatchObject([{ id, cases: run.state === 'done' ? 3 : 0 }])
+    const paths = [`/runs/${id}`, `/runs/${id}/plan`, `/employees/e1?hr=no&run=${id}`]
+    const bodies = paths.map(async path => (await console.browse('viewer', 'GET', path)).body)
+    return Promise.all(bodies)
+  }
+  const finished_at = new Date()
+  for (const body of await pages({ state: 'done', finished_at, result: { deadLetters: { left_hr: 3 } } }))
+    expect(body).toContain('done, 3 cases')
+  for (const body of await pages({ state: 'running', cancelled_at: new Date() }))
+    expect(body).toContain('being cancelled')
 })
 
 test('where HR was read and found wrong, the overview does not say that it was never read', async () => {

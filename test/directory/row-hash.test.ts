@@ -343,7 +343,7 @@ test('statistics count the active employees with a department, as departments ar
   )
   const row = fc
     .tuple(rowOf(columns), fc.oneof(value, blank))
-    .map(([one, code]) => ({ ...one, dept_code: code }))
+    .map(([one, code]): typeof one => ({ ...one, dept_code: code }))
   fc.assert(
     fc.property(fc.array(row, { maxLength: 10 }), rows => {
       const hasher = new RowHasher(columns)

@@ -107,6 +107,10 @@ describe('the journal', () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await writeDown(store, { outer_refund_no: 'app-R2', outer_trade_no: 'app-T2' })
+    // What is in hand, or whose sender has died, is not what is unknown.
+    await store.pool.query(
+      `update dirsync.refund set sent_at = sent_at - interval '1 hour' where state = 'requested'`,
+    )
     const oldest = (await refundJournal.read(store.pool, R1))?.sent_at
     expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
     await storeVerdict(store.pool, R1, 'unknown', inWords('ask'), true)

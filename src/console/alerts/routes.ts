@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ChannelSettings } from '../../alerts/channel.ts'
 import { sendTest, TestAnswer } from '../../alerts/courier.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
+import { IS_EVALUATED } from '../../alerts/record.ts'
 import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
 import { isZone } from '../../lib/time-text.ts'
 import { readDeployment } from '../../sync/deployment.ts'
@@ -55,7 +56,7 @@ export const screen: Screen = {
   topics: {
     alerts: `
       select concat_ws(' ',
-        (select concat_ws('|', checked_at, checked_at > now() - interval '2 minutes') from dirsync.alert_check),
+        (select concat_ws('|', checked_at, ${IS_EVALUATED}) from dirsync.alert_check),
         (select md5(string_agg(concat_ws('|', id, state, gone_at, acknowledged_at), ',' order by id)) from dirsync.alert
          where state <> 'ended'),
         (select string_agg(concat_ws('|', name, last_sent_at, failing_since, last_answer), ',' order by name)

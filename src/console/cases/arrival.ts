@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
-import { HELD_RUNS, OF_EVERYBODY, ofKind, RUN_SOURCES } from '../../sync/run.ts'
+import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, type Runs, runsOfKind } from '../../sync/health.ts'
+import { HELD_RUNS, RUN_SOURCES } from '../../sync/run.ts'
 
 /** What is so where no case is unresolved; each has a text `cases.none_todo.<name>`. */
 export const Arrival = z.enum([
@@ -29,9 +30,8 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
         when exists (select from dirsync.halt where category = 'paused') then 'paused'
         when exists (select from dirsync.halt) then 'halted'
         when exists (select from ${HELD_RUNS} held) then 'held'
-        when ${isLatestFailed('changes', OF_EVERYBODY, 'r.id desc')}
-          or ${isLatestFailed('departments', ofKind(`'departments'`), 'r.kind, r.id desc')}
-          or ${isLatestFailed('openids', ofKind(`'openids'`), 'r.kind, r.id desc')} then 'failed'
+        when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', runsOfKind('k.kind'))}
+          or ${isLatestFailed('openids', runsOfKind('k.kind'))} then 'failed'
         when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
         when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'
         else 'arrived'
@@ -46,13 +46,11 @@ function isThere(statuses: (typeof EMPLOYEE_STATUSES)[number][]): string {
            where source = 'employee' and state in ('${statuses.join("', '")}')) > 0`
 }
 
-/** SQL: whether the latest such run of any HR source has planned nothing. One that is not planned yet does not count. */
-function isLatestFailed(kind: string, which: string, order: string): string {
+/** SQL: whether the latest such run of any HR source has planned nothing. */
+function isLatestFailed(kind: string, runs: Runs): string {
   return `exists (
           select from (values ('${kind}')) k (kind)
           cross join lateral ${RUN_SOURCES} s
-          cross join lateral (select state from dirsync.sync_run r
-                              where ${which} and r.hr_source = s.name and state not in ('requested', 'planning')
-                              order by ${order} limit 1) latest
+          cross join lateral ${latestRun(runs, HAS_TRIED)} latest
           where latest.state in ('failed', 'source_suspect'))`
 }

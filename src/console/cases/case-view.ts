@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
-import { openStates } from '../../sync/cases.ts'
+import { FOR_A_PERSON, openStates } from '../../sync/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
@@ -173,8 +173,8 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
   const isRetried = state === 'retrying' || story.retry_run !== null
-  const isForAPerson = (state === 'open' || state === 'blocked') && !isRetried
-  const isOver = state === 'resolved' || state === 'ignored'
+  const isForAPerson = FOR_A_PERSON.includes(state) && !isRetried
+  const isOver = !openStates.has(state)
   return [
     { text: { soft: joined([term('operation', story.operation), fieldOf(story), whoOf(story)], ' · ') } },
     {

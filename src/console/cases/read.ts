@@ -18,7 +18,7 @@ import {
   narrow,
   statesOf,
 } from '../../sync/case-filter.ts'
-import { openStates } from '../../sync/cases.ts'
+import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases.ts'
 import { UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
 import { haltWhere } from '../../sync/halts.ts'
@@ -110,8 +110,6 @@ interface PageOptions {
 
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
-
-const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
 
 /**
  * One page of the cases that match.
@@ -256,7 +254,7 @@ export const CaseGroup = z.object({
   category: z.string(),
   platform_code: z.int().nullable(),
   count: z.int().describe('Cases that are neither resolved nor ignored'),
-  open: z.int(),
+  open: z.int().describe('They need a person: open or blocked'),
   snoozed: z.int(),
   waiting: z.int().describe('dirsync tries again by itself'),
   retrying: z.int(),
@@ -275,10 +273,9 @@ export async function groupCases(db: Pool): Promise<CaseGroup[]> {
   const { rows } = await db.query<CaseGroup>(
     `with g as materialized (
        select category, platform_code, sum(n)::int as count,
-              coalesce(sum(n) filter (where state = 'open'), 0)::int as open,
+              coalesce(sum(n) filter (where state ${isOneOf(FOR_A_PERSON)}), 0)::int as open,
               coalesce(sum(n) filter (where state = 'snoozed'), 0)::int as snoozed,
-              coalesce(sum(n) filter (where state in ('retry_scheduled', 'blocked', 'awaiting_activation')), 0)::int
-                as waiting,
+              coalesce(sum(n) filter (where state in ('retry_scheduled', 'awaiting_activation')), 0)::int as waiting,
               coalesce(sum(n) filter (where state = 'retrying'), 0)::int as retrying,
               sum(failures)::int as failures
        from dirsync.tally where source = 'dead_letter' and state <> 'ignored'

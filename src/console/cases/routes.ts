@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { FOR_A_PERSON, isOneOf } from '../../sync/cases.ts'
 import { CommandError, UNDOABLE_STEPS } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
@@ -52,7 +53,7 @@ const SetAside = Done.extend({ state: z.string(), until: z.date().nullable() }).
 export const screen: Screen = {
   name: 'cases',
   badge: {
-    sql: `select sum(n)::int from dirsync.tally where source = 'dead_letter' and state in ('open', 'blocked')`,
+    sql: `select sum(n)::int from dirsync.tally where source = 'dead_letter' and state ${isOneOf(FOR_A_PERSON)}`,
     list: { href: casesForAPerson(), title: 'cases.for_a_person' },
   },
   topics: {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { IS_MOVING } from '../../sync/departments.ts'
+import { closedSince, IS_MOVING } from '../../sync/departments.ts'
+import { enterprisesIn } from '../../sync/employee.ts'
 import { HELD_RUNS } from '../../sync/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
@@ -30,11 +31,13 @@ export const Department = z.object({
       'An employee whom an update without an answer may have moved to it; it is not deleted before that is known',
     ),
   children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
+  child_stays: z.boolean().describe('Whether a child keeps it that HR has, or whose own time has not come'),
+  closed_since: z.date().nullable().describe('Since when it has been closed or missing in HR'),
   deletable_at: z
     .date()
     .nullable()
     .describe(
-      'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it; null: no run reads those of its enterprise',
+      'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise',
     ),
 })
 export type Department = z.infer<typeof Department>
@@ -49,7 +52,23 @@ export const DepartmentStep = Department.pick({
   employees: true,
 })
 
+/** Up to this many are counted. */
 const MOST = 1001
+
+/** SQL: how many employees the platform last listed in a department. */
+const employeesIn = (d: string) => `
+  (select count(*)::int from (
+     select from dirsync.employee e
+     where e.platform_state = 'in_service' and e.enterprise_code = ${d}.enterprise_code
+       and e.dept_code = ${d}.dept_code limit ${MOST}) few) as employees`
+
+/** SQL: from when on a run may delete a department. @param d $1 are the milliseconds that it stays after HR closed it */
+const deletableAt = (d: string) => `${closedSince(d)} + $1 * interval '1 millisecond'`
+
+/** SQL: the children of department `d` that are not deleted. */
+const CHILDREN = `
+  select * from dirsync.department b
+  where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code and b.deleted_at is null limit ${MOST}`
 
 const COLUMNS = `
   d.enterprise_code, d.dept_code, d.parent_code, d.active, d.closed_at, d.first_missing_at as missing_since,
@@ -61,19 +80,12 @@ const COLUMNS = `
    join dirsync.planned_work w on w.run_id = h.id and w.operation = 'delete-department' and w.decision_id is null
      and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
    where h.kind = 'departments' order by h.id limit 1) as held_run,
-  d.rejected_run,
-  (select count(*)::int from (
-     select from dirsync.employee e
-     where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
-       and e.dept_code = d.dept_code limit ${MOST}) few) as employees,
+  d.rejected_run,${employeesIn('d')},
   (select min(e.userid) from dirsync.employee e where ${IS_MOVING}) as moving_employee,
-  (select count(*)::int from (
-     select from dirsync.department b
-     where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code
-       and b.deleted_at is null limit ${MOST}) few) as children,
-  case when d.deleted_at is null
-       then coalesce(case when not d.active then d.closed_at end, d.first_missing_at)
-         + $1 * interval '1 millisecond' end as deletable_at`
+  (select count(*)::int from (${CHILDREN}) few) as children,
+  exists (select from (${CHILDREN}) few where ${deletableAt('few')} < now() is not true) as child_stays,
+  ${closedSince('d')} as closed_since,
+  case when d.deleted_at is null then ${deletableAt('d')} end as deletable_at`
 
 /** Condition on a department `d` of the enterprise $2. */
 const TOPMOST = `d.dept_code in (
@@ -85,16 +97,7 @@ const TOPMOST = `d.dept_code in (
 
 /** The enterprises that have departments, deleted ones included. */
 export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
-  const { rows } = await db.query<{ code: string }>(
-    // One look-up in the primary key's index per enterprise, however many departments it has.
-    `with recursive codes as (
-       select min(enterprise_code) as code from dirsync.department
-       union all
-       select (select min(enterprise_code) from dirsync.department where enterprise_code > c.code)
-       from codes c where c.code is not null
-     )
-     select code from codes where code is not null order by code`,
-  )
+  const { rows } = await db.query<{ code: string }>(`${enterprisesIn('department')} order by code`)
   return rows.map(row => row.code)
 }
 
@@ -128,11 +131,10 @@ export async function deletionCandidates(
 ): Promise<Department[]> {
   const { rows } = await db.query<Department>(
     `select ${COLUMNS} from (
-       select *, coalesce(case when not active then closed_at end, first_missing_at) as since
-       from dirsync.department
+       select * from dirsync.department d
        where deleted_at is null and (not active or first_missing_at is not null)
-       order by since, enterprise_code, dept_code limit $2) d
-     order by d.since, d.enterprise_code, d.dept_code`,
+       order by ${closedSince('d')}, enterprise_code, dept_code limit $2) d
+     order by closed_since, d.enterprise_code, d.dept_code`,
     [graceMs, limit],
   )
   return rows
@@ -156,10 +158,7 @@ export async function wayToDepartment(
        where w.depth < ${DEEPEST} and p.dept_code <> $2
      )
      select dept_code, active, closed_at, first_missing_at as missing_since, deleted_at,
-            (select count(*)::int from (
-               select from dirsync.employee e
-               where e.platform_state = 'in_service' and e.enterprise_code = $1 and e.dept_code = w.dept_code
-               limit 1001) few) as employees
+            ${employeesIn('w')}
      from way w order by depth desc`,
     [enterprise, deptCode],
   )

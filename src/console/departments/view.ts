@@ -120,7 +120,7 @@ function candidates(
     {
       title: t('departments.since'),
       kind: 'spare',
-      cell: row => time(ask, (row.active ? null : row.closed_at) ?? row.missing_since),
+      cell: row => time(ask, row.closed_since),
     },
     { title: t('departments.time_left'), cell: row => timeLeft(ask, row) },
     {
@@ -155,7 +155,7 @@ function candidates(
   )
 }
 
-/** Until when a department stays, or what keeps it. */
+/** Until when a department stays, or what keeps it. HR's employees are known to the run alone. */
 function timeLeft(ask: Ask, row: Department): Part {
   const { t } = ask
   if (row.case_id !== null)
@@ -171,8 +171,9 @@ function timeLeft(ask: Ask, row: Department): Part {
     const path = employeePath({ enterpriseCode: row.enterprise_code, userid: row.moving_employee })
     return html`${state('wait', t('departments.kept_by_move'))} <a href="${path}">${foreign(row.moving_employee)}</a>`
   }
-  if (row.children > 0) return state('wait', t('departments.kept_by_children'))
-  return state('busy', t('departments.next_run'))
+  if (row.child_stays) return state('wait', t('departments.kept_by_children'))
+  const due = state('busy', t('departments.due'))
+  return ask.may('operator') ? html`${due} <a href="/departments/run">${t('departments.due.see')}</a>` : due
 }
 
 /** What a decision about a plan, or the lack of one, means for a department. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
+import { UNRESOLVED } from '../../sync/cases.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES, type ShownEmployeeStatus } from '../../sync/figures.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
 
@@ -68,7 +69,7 @@ export function openCases(row: string, withheld: string): string {
     select count(*)::int from (
       select from dirsync.dead_letter d
       where d.enterprise_code = ${row}.enterprise_code and d.entity_key = ${row}.userid
-        and d.entity = 'employee' and d.state not in ('resolved', 'ignored')
+        and d.entity = 'employee' and ${UNRESOLVED}
       union all
       select from (select ${row}.enterprise_code, w.field from unnest(${withheld}) as w (field)) b
       join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK} and d.state <> 'ignored'

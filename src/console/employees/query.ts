@@ -10,6 +10,7 @@ import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
 import type { People } from '../people.ts'
 import { Problem } from '../problem.ts'
+import { RunStanding, STANDING } from '../runs/list.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
@@ -122,14 +123,11 @@ export const EmployeeResult = EmployeeStory.extend({
     )
     .describe('HR against the platform; values are masked'),
   steps: z.array(StepResult).describe('What the last attempt came to'),
-  run: z
-    .object({
-      id: z.int(),
-      state: z.string(),
-      message: SaidText.nullable(),
-      finished_at: z.date().nullable(),
-      steps: z.array(StepResult),
-    })
+  run: RunStanding.extend({
+    id: z.int(),
+    message: SaidText.nullable(),
+    steps: z.array(StepResult),
+  })
     .nullable()
     .describe('The run that was asked about, and how far it has come with this employee'),
 })
@@ -191,7 +189,7 @@ type RunState = Omit<NonNullable<EmployeeResult['run']>, 'steps'>
 
 async function readRun(db: Pool, id: number): Promise<RunState | null> {
   const { rows } = await db.query<RunState>(
-    'select id, state, message, finished_at from dirsync.sync_run where id = $1',
+    `select r.id, r.message, ${STANDING} from dirsync.sync_run r where id = $1`,
     [id],
   )
   return rows[0] ?? null

@@ -3,6 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import { SEARCHED, type Searched } from '../../hr/server.ts'
 import type { Pool } from '../../lib/database.ts'
 import { likeBeginning, lowerAscii } from '../../lib/text.ts'
+import { UNRESOLVED } from '../../sync/cases.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { employeeStatus } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -131,9 +132,9 @@ export async function searchEmployees(
         where lower(userid collate "C") like $1 and ($2::text is null or enterprise_code = $2)
         order by lower(userid collate "C"), enterprise_code limit $5)
        union all
-       (select enterprise_code, entity_key, 'case', 2 from dirsync.dead_letter
+       (select enterprise_code, entity_key, 'case', 2 from dirsync.dead_letter d
         where enterprise_code = any ($3) and lower(entity_key collate "C") = $10 and entity = 'employee'
-          and state not in ('resolved', 'ignored') limit $5)
+          and ${UNRESOLVED} limit $5)
        union all
        (select enterprise_code, userid, 'openid', 3 from dirsync.openid_binding where open_userid = $4 limit $5)
        union all

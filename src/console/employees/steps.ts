@@ -1,3 +1,4 @@
+import { openStates } from '../../sync/cases.ts'
 import { messagesIn, type Said } from '../../texts/message.ts'
 import type { EmployeeStory } from './story.ts'
 
@@ -263,7 +264,7 @@ function withoutAttempt(story: EmployeeStory): Five {
 }
 
 function isOpen({ state }: Case): boolean {
-  return state !== 'resolved' && state !== 'ignored'
+  return openStates.has(state)
 }
 
 /** The case in which the attempt ended: the one with the same category, else the open one. */

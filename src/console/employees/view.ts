@@ -1,16 +1,16 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { openStates } from '../../sync/cases.ts'
 import { isUnderWay } from '../../sync/run.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { fieldName, holderWords } from '../cases/parts.ts'
-import { whoText } from '../runs/words.ts'
+import { runStateWords, whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
-import { runStatus } from '../ui/states.ts'
 import { keptBlocks, storyBlocks } from './kept-view.ts'
 import { employeeLabel } from './key.ts'
 import { EMPLOYEE_STATUS_TONES } from './list-view.ts'
@@ -95,7 +95,7 @@ function revealForm(ask: Ask, path: string, { fields }: EmployeeResult, given?: 
 function headline(ask: Ask, employee: EmployeeResult): Block[] {
   const { t, language } = ask
   const { status, record } = employee
-  const cases = employee.dead_letters.filter(isOpen)
+  const cases = employee.dead_letters.filter(({ state }) => openStates.has(state))
   const [first] = cases
   const [halt] = employee.halts
   const name: Words = status === 'unknown' ? t('employees.unknown') : term('status', status)
@@ -255,10 +255,6 @@ function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
 
 type Case = EmployeeResult['dead_letters'][number]
 
-function isOpen({ state }: Case): boolean {
-  return state !== 'resolved' && state !== 'ignored'
-}
-
 function caseNotice(ask: Ask, { enterprise_code }: EmployeeResult, found: Case, count: number): Block {
   const { t } = ask
   const { message, remedy } = failureTexts(ask.language, found)
@@ -285,7 +281,7 @@ function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): Block {
     section: t('employees.this_run', { run: run.id }),
     id: 'this-run',
     blocks: [
-      { text: [runStatus(run.state), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
+      { text: [runStateWords(ask, run), ' ', { to: `/runs/${run.id}`, text: t('common.details') }] },
       ...(message === null ? [] : [{ text: { foreign: message } }]),
       { drawn: steps(ask, run.steps, t('employees.run_reads')) },
       ...(isUnderWay(run.state) ? [{ text: { soft: t('common.live') } }] : []),

@@ -5,6 +5,7 @@ import { isOfHr, type MappingFile } from '../../hr/source.ts'
 import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
+import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
 import { present } from '../../sync/employee.ts'
@@ -102,8 +103,8 @@ async function orError<T extends object>(asked: Promise<T>): Promise<T | { error
 /** Open cases of invalid rows, by the first column that breaks a rule. */
 async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Map<string, number>> {
   const { rows } = await db.query<{ field: string; n: number }>(
-    `select field, count(*)::int as n from dirsync.dead_letter
-     where category = 'invalid_hr_row' and state not in ('resolved', 'ignored')
+    `select field, count(*)::int as n from dirsync.dead_letter d
+     where category = 'invalid_hr_row' and ${UNRESOLVED}
        and ($1::text[] is null or enterprise_code = any ($1))
      group by field`,
     [codes],

@@ -34,6 +34,12 @@ export const OverviewResult = z.object({
     ListedRun.pick({ id: true, kind: true, hr_source: true, requested_at: true, planned: true }),
   ),
   latest_runs: z.array(ListedRun),
+  suspect_runs: z
+    .array(ListedRun)
+    .describe('Runs that found HR wrong, which no later one has found right; at most two of each HR source'),
+  failed_runs: z
+    .array(ListedRun)
+    .describe('Runs that failed, by kind and HR source, if no later one has been planned'),
   open_cases: z.array(z.object({ category: z.string(), count: z.int() })),
   unknown_people: z
     .array(UnknownPeople)
@@ -170,6 +176,8 @@ function resultOf(
     halts: overview.halts,
     held_runs: held,
     latest_runs: overview.runs,
+    suspect_runs: overview.suspect_runs,
+    failed_runs: overview.failed_runs,
     open_cases: [...open].map(([category, count]) => ({ category, count })).sort((a, b) => b.count - a.count),
     cases_that_wait: casesThatWait,
     pace: {
@@ -191,7 +199,7 @@ export type Todo =
   | { what: 'doubted' | 'no_source'; count: number }
   | { what: 'unknown'; people: UnknownPeople }
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
-  | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
+  | { what: 'suspect'; run: ListedRun }
   | { what: 'failed'; runs: [ListedRun, ...ListedRun[]] }
   | { what: 'alerts'; alerts: OverviewResult['alerts'] }
   | { what: 'money'; kind: MoneyKind; count: number }
@@ -202,7 +210,7 @@ const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspe
 
 /** What needs a person, or keeps everything waiting. An empty list: everything is in sync, or dirsync is working on it. */
 export function todosOf(overview: OverviewResult): Todo[] {
-  const { halts, held_runs, latest_runs, open_cases, roles_alive, pace } = overview
+  const { halts, held_runs, suspect_runs, failed_runs, open_cases, roles_alive, pace } = overview
   const { paused_until, pause_reason } = pace
   const { no_source = 0 } = overview.employees
   const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
@@ -226,27 +234,15 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...(no_source > 0 ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
-    ...suspectAmong(latest_runs).map(run => ({ what: 'suspect', run }) as const),
-    ...failedTogether(latest_runs).map(runs => ({ what: 'failed', runs }) as const),
+    ...suspect_runs.map(run => ({ what: 'suspect', run }) as const),
+    ...alike(failed_runs).map(runs => ({ what: 'failed', runs }) as const),
     ...(lesser.length > 0 ? [{ what: 'alerts', alerts: lesser } as const] : []),
     ...(cases > 0 ? [{ what: 'cases', count: cases } as const] : []),
   ]
 }
 
-/** Runs that found HR wrong, without a later one that has read the same rows. */
-function suspectAmong(runs: readonly ListedRun[]): ListedRun[] {
-  const rowsOf = ({ kind, hr_source }: ListedRun) => `${kind === 'full' ? 'changes' : kind} ${hr_source}`
-  const read = runs.filter(({ state }) => state !== 'requested' && state !== 'planning')
-  return read.filter(
-    run =>
-      run.state === 'source_suspect' &&
-      !read.some(later => later.id > run.id && rowsOf(later) === rowsOf(run)),
-  )
-}
-
 /** Failed runs by HR source and reason: one cause needs one remedy. */
-function failedTogether(runs: readonly ListedRun[]): [ListedRun, ...ListedRun[]][] {
-  const failed = runs.filter(({ state }) => state === 'failed')
+function alike(failed: readonly ListedRun[]): [ListedRun, ...ListedRun[]][] {
   const groups = Map.groupBy(failed, ({ hr_source, message }) => JSON.stringify([hr_source, message]))
   return [...groups.values()].flatMap(([first, ...others]) => (first ? [[first, ...others]] : []))
 }

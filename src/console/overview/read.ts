@@ -1,8 +1,10 @@
+import { SUSPECTS } from '../../alerts/facts.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import type { CaseState } from '../../sync/cases.ts'
+import { type CaseState, UNRESOLVED } from '../../sync/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
+import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, runsOfKind } from '../../sync/health.ts'
 import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
 import { countStatuses } from '../employees/list.ts'
 import { type HaltReport, listHalts } from '../halts/query.ts'
@@ -22,8 +24,14 @@ export interface Overview {
    * The latest run of each kind, and of each HR source with runs of its own; and all runs that wait for a decision.
    */
   runs: ListedRun[]
+  /** By HR source, the latest run of employees or departments if it found HR suspect. */
+  suspect_runs: ListedRun[]
+  /** By kind and HR source, the latest run that shows whether such runs succeed, if it failed. */
+  failed_runs: ListedRun[]
   dead_letters: { category: string; state: CaseState; count: number }[]
 }
+
+type RunList = 'runs' | 'suspect_runs' | 'failed_runs'
 
 export async function readOverview(db: Pool): Promise<Overview> {
   const [statuses, outbox, halts, runs, cases] = await Promise.all([
@@ -47,16 +55,31 @@ export async function readOverview(db: Pool): Promise<Overview> {
        group by e.operation, l.count order by e.operation`,
     ),
     listHalts(db),
-    db.query<{ id: number }>(
+    db.query<{ id: number; list: RunList }>(
       // Each by an index: with OR all runs would be read.
-      `select id from ${HELD_RUNS} held
+      `select id, 'runs' as list from ${HELD_RUNS} held
        union all
-       select latest.id
+       select latest.id, 'runs'
        from (${PRESENT_KINDS}) k
        cross join lateral ${RUN_SOURCES} s
        cross join lateral (select id from dirsync.sync_run r
                            where ${ofKind('k.kind')} and r.hr_source = s.name
-                           order by r.kind, r.id desc limit 1) latest`,
+                           order by r.kind, r.id desc limit 1) latest
+       union all
+       select run, 'suspect_runs' from ${SUSPECTS} s
+       union all (
+         select latest.id, 'failed_runs'
+         from (${PRESENT_KINDS}) k
+         cross join lateral ${RUN_SOURCES} s
+         cross join lateral ${latestRun(runsOfKind('k.kind'), HAS_TRIED)} latest
+         where latest.state = 'failed'
+         union
+         -- That rows which HR's trigger named could be read says nothing about all of them.
+         select latest.id, 'failed_runs'
+         from (values ('changes')) k (kind)
+         cross join lateral ${RUN_SOURCES} s
+         cross join lateral ${latestRun(RUNS_OF_EVERYBODY, `r.kind = k.kind and ${HAS_TRIED}`)} latest
+         where latest.state = 'failed')`,
     ),
     db.query<Overview['dead_letters'][number]>(
       `select category, state, sum(n)::int as count
@@ -66,11 +89,16 @@ export async function readOverview(db: Pool): Promise<Overview> {
     ),
   ])
   const ids = runs.rows.map(({ id }) => id)
+  const { items } = await listRunsPage(db, { ids }, { limit: ids.length })
+  const listed = (list: RunList) =>
+    items.filter(run => runs.rows.some(row => row.id === run.id && row.list === list))
   return {
     employees: completed(EMPLOYEE_STATUSES_IN_SCOPE, statuses),
     outbox: outbox.rows,
     halts,
-    runs: (await listRunsPage(db, { ids }, { limit: ids.length })).items,
+    runs: listed('runs'),
+    suspect_runs: listed('suspect_runs'),
+    failed_runs: listed('failed_runs'),
     dead_letters: cases.rows,
   }
 }
@@ -149,7 +177,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          select 'token/create', count(*) from dirsync.token_creation where created_at >= $2 having count(*) > 0
        ), cases as (
          select category, count(*) as n
-         from dirsync.dead_letter where state not in ('resolved', 'ignored') group by 1
+         from dirsync.dead_letter d where ${UNRESOLVED} group by 1
        )
        select (select coalesce(jsonb_object_agg(status, n), '{}') from statuses) as statuses,
               count(*) filter (where outcome = 'deleted' and platform_code is null)::int as deleted,

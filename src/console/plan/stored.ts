@@ -17,7 +17,7 @@ import {
 import { SaidText } from '../../texts/failures.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { HR_MS, hrLate } from '../employees/key.ts'
-import { ListedRun } from '../runs/list.ts'
+import { ListedRun, RunStanding, STANDING } from '../runs/list.ts'
 import { HeldBack, heldBack } from './held-back.ts'
 
 /** The stored plan of a held run, for the person who decides about it. Values are masked. */
@@ -123,7 +123,7 @@ export const PlanOverview = z.object({
   run: z.int(),
   kind: z.string(),
   hr_source: ListedRun.shape.hr_source,
-  state: z.string(),
+  ...RunStanding.shape,
   message: SaidText.nullable().describe('Why it is held'),
   in_scope: z
     .int()
@@ -185,7 +185,7 @@ export type PlanOverview = z.infer<typeof PlanOverview>
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
   const [overviews, readings, decisions, held_back] = await Promise.all([
     db.query<Omit<PlanOverview, 'figures' | 'open' | 'decisions' | 'held_back'>>(
-      `select r.id as run, r.kind, r.hr_source, r.state, r.message, r.in_scope, r.planned,
+      `select r.id as run, r.kind, r.hr_source, ${STANDING}, r.message, r.in_scope, r.planned,
               coalesce((r.plan ->> 'total')::int, r.in_scope) as total,
               coalesce(r.plan -> 'reasons', '{}') as reasons, r.plan -> 'leavers' as leavers,
               exists (select from dirsync.planned_work w where w.run_id = r.id) as stored,

@@ -5,10 +5,9 @@ import { DEPARTMENTS_KEPT, PlanFilter, READ_AFTER_DECISION_MS, READ_STATES } fro
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
-import { outcomesText, wasHeld, whoText } from '../runs/words.ts'
+import { outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, percent, reasonField } from '../ui/parts.ts'
-import { runStatus } from '../ui/states.ts'
 import { entities } from './entities-view.ts'
 import { heldBackShown } from './held-back.ts'
 import { DEPARTMENTS_SHOWN, type PlanResult } from './query.ts'
@@ -40,7 +39,7 @@ export function planShown(
   const countedAside = isCounting(ask, plan) ? counting(ask, plan) : ''
   return {
     title: hr_source === '' ? title : `${title} (${hr_source})`,
-    aside: runStatus(state),
+    aside: runStateWords(ask, plan),
     actions: state === 'held' ? decisions(ask, plan) : [],
     topics: ['runs'],
     blocks: [

@@ -3,7 +3,8 @@ import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
-import { type Pace, readPace } from '../../sync/figures.ts'
+import { RECENT_CREATIONS } from '../../platform/token-store.ts'
+import { callsWithin, type Pace, readPace } from '../../sync/figures.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
 
@@ -31,21 +32,13 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
   const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, pauses] =
     await Promise.all([
       readPace(db),
-      db.query<Pace['operations'][number]>(
-        `select operation, sum(calls)::int as calls, sum(rate_limited)::int as rate_limited, sum(failed)::int as failed,
-                round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
-                round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
-         from dirsync.call_minute where minute > now() - interval '1 hour'
-         group by operation order by calls desc, operation`,
-      ),
+      db.query<Pace['operations'][number]>(callsWithin('1 hour')),
       // After a switch of the account, an older token may be left.
       db.query<NonNullable<PlatformReport['token']>>(
         `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
          from dirsync.platform_token order by created_at desc limit 1`,
       ),
-      db.query<{ n: number }>(
-        `select count(*)::int as n from dirsync.token_creation where created_at > now() - interval '1 hour'`,
-      ),
+      db.query<{ n: number }>(`select ${RECENT_CREATIONS} as n`),
       db.query<PlatformReport['holdoffs'][number]>(
         `select gate, paused_until, pause_reason from dirsync.pacer
          where paused_until > now() order by paused_until desc`,

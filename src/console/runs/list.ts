@@ -52,6 +52,14 @@ export const ListedRun = z.object({
 })
 export type ListedRun = z.infer<typeof ListedRun>
 
+/** How a run stands, as `runStateWords` puts it. */
+export const RunStanding = ListedRun.pick({ state: true, cancelled_at: true, finished_at: true, cases: true })
+export type RunStanding = z.infer<typeof RunStanding>
+
+/** SQL: the columns of a `RunStanding` from run `r`. */
+export const STANDING = `r.state, r.cancelled_at, r.finished_at,
+  (select coalesce(sum(n::int), 0)::int from jsonb_each_text(r.result -> 'deadLetters') as c (category, n)) as cases`
+
 type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
   plan: PlanSummary | null
   result: RunResult | null

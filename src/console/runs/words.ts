@@ -5,6 +5,7 @@ import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
 import { duration, figure } from '../ui/parts.ts'
 import { runStatus } from '../ui/states.ts'
+import type { RunStanding } from './list.ts'
 
 /* Texts about runs in the viewer's language, for all screens. */
 
@@ -13,10 +14,7 @@ export function kindName({ language }: Pick<Ask, 'language'>, kind: string): str
 }
 
 /** The state of a run. A run in which something failed is never shown as plain `done`. */
-export function runStateWords(
-  ask: Ask,
-  run: { state: string; cases: number; cancelled_at: Date | null; finished_at: Date | null },
-): Words {
+export function runStateWords(ask: Ask, run: RunStanding): Words {
   if (run.state === 'running' && run.cancelled_at)
     return { tone: 'busy', text: ask.t('runs.being_cancelled') }
   if (run.state === 'done' && run.cases > 0)

@@ -6,6 +6,7 @@ import { permits } from '../auth/scope.ts'
 import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
 import type { NavEntry } from '../endpoint.ts'
 import type { DepartmentKey, People } from '../people.ts'
+import { RunStanding, STANDING } from '../runs/list.ts'
 
 /** Everything that a search text may refer to. */
 export const SearchResult = z.object({
@@ -25,7 +26,7 @@ export const SearchResult = z.object({
   codes: z
     .array(z.object({ platform_code: z.int(), category: z.string(), cases: z.int() }))
     .describe('Codes of the platform by number, with their unresolved cases'),
-  runs: z.array(z.object({ id: z.int(), kind: z.string(), state: z.string(), requested_at: z.date() })),
+  runs: z.array(RunStanding.extend({ id: z.int(), kind: z.string(), requested_at: z.date() })),
   employees: z.array(
     FoundEmployee.pick({
       enterprise_code: true,
@@ -100,7 +101,7 @@ export async function searchEverything(
     ),
     rows<SearchResult['runs'][number]>(
       sees('runs') && runNumber !== undefined,
-      'select id, kind, state, requested_at from dirsync.sync_run where id = $1',
+      `select r.id, r.kind, r.requested_at, ${STANDING} from dirsync.sync_run r where id = $1`,
       [runNumber],
     ),
     // No user id begins with #, and `case 17` means nobody.

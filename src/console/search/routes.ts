@@ -7,11 +7,12 @@ import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
 import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
+import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { pageOf, wordsOf } from '../ui/shown.ts'
-import { caseStatus, runStatus } from '../ui/states.ts'
+import { caseStatus } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
 
 /** Hits shown per kind; type more to narrow them down. */
@@ -137,7 +138,7 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
       ...group(t('nav.runs'), runs, toRun, [
         { title: t('employees.run'), kind: 'main', of: ({ id }) => `#${id}` },
         { title: t('overview.kind'), of: ({ kind }) => term('run_kind', kind) },
-        { title: t('employees.state'), of: row => runStatus(row.state) },
+        { title: t('employees.state'), of: row => runStateWords(ask, row) },
         { title: t('overview.requested'), of: row => ({ since: row.requested_at }) },
       ]),
     ],

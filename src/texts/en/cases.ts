@@ -87,7 +87,7 @@ export const cases = {
   'cases.causes': 'Causes',
   'cases.all_causes': 'All {count, number} causes',
   'cases.count': 'Cases',
-  'cases.open': 'Open',
+  'cases.open': 'For a person',
   'cases.oldest': 'Oldest',
   'cases.newest': 'Latest',
   'cases.todo': 'What to do',

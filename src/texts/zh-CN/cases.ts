@@ -84,7 +84,7 @@ export const cases = {
   'cases.causes': '失败原因',
   'cases.all_causes': '全部 {count, number} 种原因',
   'cases.count': '数量',
-  'cases.open': '待处理',
+  'cases.open': '待人工处理',
   'cases.oldest': '最早',
   'cases.newest': '最近',
   'cases.todo': '处理建议',

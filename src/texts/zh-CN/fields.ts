@@ -45,6 +45,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '数据库恢复或切换后尚未向平台核对的员工数；10,000 表示不少于此数',
   'Withheld fields whose case was ignored, at most 20: employees without one count as dead_lettered':
     '异常项已被忽略的停发字段，最多 20 个；因此未发送该字段的员工仍计入 dead_lettered',
+  'Runs that found HR wrong, which no later one has found right; at most two of each HR source':
+    '发现人事数据可疑、且此后没有任务判定其正常的任务；每个人事数据源最多两个',
+  'Runs that failed, by kind and HR source, if no later one has been planned':
+    '按类型和人事数据源列出的失败任务，仅限此后没有同类任务完成计划的',
   'Unresolved cases that dirsync retries by itself': '由 dirsync 自动重试的未解决异常项',
   'Refunds and top-ups of unknown outcome about which a person has to find out':
     '结果未知、需要人工查明的退款和充值',
@@ -273,6 +277,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Rows close to each other': '使用紧凑的行距',
   'What a browser returns to': '浏览器返回的页面',
   'Cases that are neither resolved nor ignored': '既未解决也未忽略的异常项',
+  'They need a person: open or blocked': '需要人工处理的：待处理或受阻',
   'dirsync tries again by itself': '由 dirsync 自动重试的',
   'How often all of them have failed': '合计失败次数',
   'The first failure of the oldest': '其中最早一次首次失败的时间',
@@ -392,8 +397,11 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'An employee whom an update without an answer may have moved to it; it is not deleted before that is known':
     '可能已被某次未得到响应的更新移入该部门的员工；查明之前不会删除该部门',
   'Child departments that are not deleted; 1001: more than 1000': '尚未删除的下级部门；1001 表示多于 1000',
-  'Of a closed or missing one: from then on a run deletes it, once it has no employees, unless a case or a decision keeps it; null: no run reads those of its enterprise':
-    '已撤销或已不存在的部门：自此时起，一旦没有员工，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
+  'Whether a child keeps it that HR has, or whose own time has not come':
+    '是否有下级部门使其保留：人事系统中仍有该下级部门，或其保留时间未到',
+  'Since when it has been closed or missing in HR': '人事系统自何时起撤销或缺失该部门',
+  'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise':
+    '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
   'Departments that are not deleted yet': '尚未删除的部门',
   'How many would be deleted': '将删除的数量',
   'Whether the breaker would hold the run': '是否会触发安全阈值而待审批',

@@ -115,7 +115,14 @@ describe('the steps of a run that was started for an employee', () => {
     payment_orders: [],
     halts: [],
   }
-  const run = (state: string) => ({ id: 7, state, message: null, finished_at: null })
+  const run = (state: string) => ({
+    id: 7,
+    state,
+    message: null,
+    finished_at: null,
+    cancelled_at: null,
+    cases: 0,
+  })
   const attempt = (run_id: number, outcome: string) => ({
     started_at: new Date(),
     run_id,
