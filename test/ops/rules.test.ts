@@ -38,6 +38,19 @@ test('each rule of dirsync has its alert, and each alert says what it is about',
     expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'runbook'])
 })
 
+test('that files do not come is held back by what stops the runs of their source alone', () => {
+  const inhibitions: { source_matchers: string[]; target_matchers: string[]; equal: string[] }[] =
+    read('alertmanager.yml').inhibit_rules
+  const held = inhibitions.filter(({ target_matchers: [target = ''] }) =>
+    target.includes('DirsyncFilesOverdue'),
+  )
+  for (const cause of ['DirsyncSourceSuspect', 'DirsyncRunOverdue'])
+    expect(
+      held.filter(({ source_matchers: [source = ''] }) => source.includes(cause)).map(({ equal }) => equal),
+      cause,
+    ).toEqual([['job', 'source']])
+})
+
 test('all services of Compose that have a console are scraped', () => {
   const [{ dns_sd_configs: found }] = read('prometheus.yml').scrape_configs
   const started = Object.entries(readComposeFile().services).filter(
