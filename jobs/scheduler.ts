@@ -433,7 +433,7 @@ async function claimRequests(db: Pool, jobs: string[], processId: string): Promi
   return rows
 }
 
-/** Claims the latest tick of each job whose process died before it ended. An earlier one has been made up for. */
+/** Claims the latest tick of each job whose process died, or stopped and left, before it ended. An earlier one has been made up for. */
 async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
   const { rows } = await db.query<BegunTick>(
     `update dirsync.job_tick t set claimed_by = $2, begun = begun + 1
@@ -441,7 +441,7 @@ async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promi
      from unnest($1::text[]) as j (job)
      cross join lateral (select due_at from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
      where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
-       and exists (select from dirsync.process p where p.id = t.claimed_by and not ${ALIVE})
+       and not exists (select from dirsync.process p where p.id = t.claimed_by and ${ALIVE})
      returning t.job as name, t.due_at as due, begun`,
     [jobs, processId, MOST_BEGUN],
   )

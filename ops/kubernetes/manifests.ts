@@ -17,6 +17,7 @@ interface Port {
 
 interface Kind {
   replicas: number
+  memory?: string
   /** What others connect to; the rest is reached by probes and Prometheus alone. */
   port?: Port
 }
@@ -24,8 +25,8 @@ interface Kind {
 const CONSOLE: Port = { name: 'console', number: 8080 }
 
 const KINDS: Record<Role, Kind> = {
-  // The second takes over when the first one dies.
-  scheduler: { replicas: 2 },
+  // The second takes over when the first one dies. A dry run has DRY_RUN_MEMORY_MB beside its own memory.
+  scheduler: { replicas: 2, memory: '1Gi' },
   worker: { replicas: 2 },
   console: { replicas: 1, port: CONSOLE },
   notifications: { replicas: 2, port: { name: 'notifications', number: 8081 } },
@@ -53,25 +54,27 @@ const SECRET_SETTINGS = [
   'CONSOLE_TOKEN',
 ]
 
-const CONTAINER = {
-  image: `dirsync:${VERSION}`,
-  envFrom: [{ configMapRef: { name: 'dirsync' } }],
-  env: SECRET_SETTINGS.map(name => ({ name: `${name}_FILE`, value: `${SECRETS}/${name.toLowerCase()}` })),
-  volumeMounts: [
-    { name: 'secrets', mountPath: SECRETS, readOnly: true },
-    { name: 'mapping', mountPath: '/mapping', readOnly: true },
-    { name: 'tmp', mountPath: '/tmp' },
-  ],
-  securityContext: {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  },
-  resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
-} satisfies Partial<IContainer>
+const containerOf = ({ memory = '512Mi' }: Kind) =>
+  ({
+    image: `dirsync:${VERSION}`,
+    envFrom: [{ configMapRef: { name: 'dirsync' } }],
+    env: SECRET_SETTINGS.map(name => ({ name: `${name}_FILE`, value: `${SECRETS}/${name.toLowerCase()}` })),
+    volumeMounts: [
+      { name: 'secrets', mountPath: SECRETS, readOnly: true },
+      { name: 'mapping', mountPath: '/mapping', readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory } },
+  }) satisfies Partial<IContainer>
 
 function deploymentOf(role: Role): IDeployment {
   const { replicas, port } = KINDS[role]
+  const container = containerOf(KINDS[role])
   const ports = [CONSOLE, ...(port && port !== CONSOLE ? [port] : [])]
   const probe = (path: string) => ({ httpGet: { path, port: CONSOLE.name }, timeoutSeconds: 5 })
   return {
@@ -103,10 +106,10 @@ function deploymentOf(role: Role): IDeployment {
               labelSelector: { matchLabels: labelsOf(role) },
             },
           ],
-          initContainers: [{ ...CONTAINER, name: 'migrate', args: ['migrate'] }],
+          initContainers: [{ ...container, name: 'migrate', args: ['migrate'] }],
           containers: [
             {
-              ...CONTAINER,
+              ...container,
               name: 'dirsync',
               args: ['start', '--roles', role === 'console' ? role : `${role},console`],
               ports: ports.map(({ name, number }) => ({ name, containerPort: number })),

@@ -35,27 +35,27 @@ function durationOf(ms: number): string {
 
 /**
  * The labels that identify the subject of alerts, unless they are about everything, with the labels that both alerts
- * must share.
+ * must share; `lacks` is one without which what follows is about all.
  */
-const EXTENTS: Partial<Record<RuleName, { only?: string; equal: string[] }[]>> = {
+const EXTENTS: Partial<Record<RuleName, { only?: string; equal: string[]; lacks?: string }[]>> = {
   halt: [
     { only: 'scope="everything"', equal: [] },
     { only: 'scope="source"', equal: ['source'] },
   ],
-  source_suspect: [{ equal: ['kind', 'source'] }],
+  source_suspect: [{ equal: ['kind', 'source'] }, { equal: ['source'], lacks: 'kind' }],
+  run_overdue: [{ equal: ['source'] }],
 }
+
+const hasLabel = (rule: RuleName, label: string) =>
+  alertsOf(rule).every(text => text.includes(`${label})`) || text.includes(`${label},`))
 
 /** What a rule suppresses. Alerts that lack a shared label are not suppressed. */
 function inhibitionsOf(cause: RuleName): string[] {
   const effects = RULE_NAMES.filter(rule => RULES[rule].inhibitedBy?.includes(cause))
   if (effects.length === 0) return []
-  return (EXTENTS[cause] ?? [{ equal: [] }]).map(({ only, equal }) => {
+  return (EXTENTS[cause] ?? [{ equal: [] }]).map(({ only, equal, lacks }) => {
     const targets = effects
-      .filter(rule =>
-        equal.every(label =>
-          alertsOf(rule).every(text => text.includes(`${label})`) || text.includes(`${label},`)),
-        ),
-      )
+      .filter(rule => equal.every(label => hasLabel(rule, label)) && !(lacks && hasLabel(rule, lacks)))
       .map(alertOf)
     const matcher = targets.length === 1 ? `="${targets}"` : `=~"${targets.join('|')}"`
     return `  - source_matchers: ['alertname="${alertOf(cause)}"'${only ? `, '${only}'` : ''}]

@@ -98,7 +98,14 @@ function extentOf({ facts }: Pick<Cause, 'facts'>): (unknown | undefined)[] {
 }
 
 function covers(cause: readonly unknown[], effect: readonly unknown[]): boolean {
-  return cause.every((value, i) => value === undefined || value === effect[i])
+  const rows = effect.length - 1
+  return cause.every(
+    (value, i) =>
+      value === undefined ||
+      value === effect[i] ||
+      // What is about all kinds of runs follows from any of them.
+      (i === rows && effect[i] === undefined),
+  )
 }
 
 /** A rule, or one of its subjects (null: all of them), that is muted until a moment. */

@@ -88,16 +88,18 @@ export function createPool(
   const { max, name, logger, timeoutMs } = options
   const timeouts = timeoutMs && {
     connectionTimeoutMillis: timeoutMs,
-    statement_timeout: timeoutMs,
     // The server may be unable to report its own timeout.
     query_timeout: timeoutMs,
   }
+  // As a setting of `pg` it would be a start-up option.
+  const limit = timeoutMs ? `; set statement_timeout = ${timeoutMs}` : ''
+  const first = { ...NOTHING_OF_OTHERS, text: NOTHING_OF_OTHERS.text + limit }
   const pool = new pg.Pool({
     ...connection(url, name),
     max,
     query_timeout: ANY_MS,
     ...timeouts,
-    onConnect: client => client.query(NOTHING_OF_OTHERS),
+    onConnect: client => client.query(first),
   })
   pool.on('error', error => logger.warn({ error }, 'an idle database connection dropped'))
   // One that breaks while it is handed out emits an event, which ends the process unless it is handled; its statements fail.

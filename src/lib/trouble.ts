@@ -22,9 +22,9 @@ export class Trouble {
     this.#what = what
   }
 
-  /** When the trouble began; null while it works. */
-  get since(): Date | null {
-    return this.#errors === 0 ? null : new Date(this.#beganAt)
+  /** Milliseconds since the trouble began, whatever became of the clock meanwhile; null while it works. */
+  get lastedMs(): number | null {
+    return this.#errors === 0 ? null : performance.now() - this.#beganAt
   }
 
   /** The message of the latest error; null while it works. */
@@ -34,7 +34,7 @@ export class Trouble {
 
   report(error: unknown): void {
     this.#last = sentenceOf(error)
-    this.#lastAt = Date.now()
+    this.#lastAt = performance.now()
     this.#errors += 1
     if (this.#errors > 1) return
     this.#beganAt = this.#lastAt
@@ -42,7 +42,7 @@ export class Trouble {
   }
 
   works(): void {
-    if (this.#errors === 0 || Date.now() - this.#lastAt < QUIET_MS) return
+    if (this.#errors === 0 || performance.now() - this.#lastAt < QUIET_MS) return
     const seconds = Math.round((this.#lastAt - this.#beganAt) / 1000)
     this.#logger.info({ errors: this.#errors, seconds }, `${this.#what} works again`)
     this.#errors = 0

@@ -203,18 +203,32 @@ const HEADER_GRAIN_MS = 999
  * machine with a right clock.
  */
 export class ClockOffset {
+  readonly #clock: () => number
   #measuredMs: number | null = null
+  /** Our clock minus the monotonic one, when the offset was measured. */
+  #gap = 0
   #appliedMs = 0
   #lastHeader: string | undefined
+
+  constructor(clock: () => number = Date.now) {
+    this.#clock = clock
+  }
 
   /** Milliseconds added to our time in `timestamp`. */
   get appliedMs(): number {
     return this.#appliedMs
   }
 
-  /** The platform's clock minus ours in milliseconds, as precise as whole seconds allow; null before the first answer. */
+  /**
+   * The platform's clock minus ours in milliseconds, as precise as whole seconds allow; null before the first answer. Smaller at
+   * once where our clock was set right since the latest answer; a clock that only seems to have moved, since the machine slept,
+   * makes it no greater.
+   */
   get measuredMs(): number | null {
-    return this.#measuredMs
+    if (this.#measuredMs === null) return null
+    const moved = Math.round((this.#gapNow() - this.#gap) / 1000) * 1000
+    const now = this.#measuredMs - moved
+    return Math.abs(now) < Math.abs(this.#measuredMs) ? now : this.#measuredMs
   }
 
   /** Learns from one answer. `sentAt` and `receivedAt` are our time in milliseconds. */
@@ -225,14 +239,20 @@ export class ClockOffset {
     if (Number.isNaN(seconds)) return
     const least = seconds - receivedAt
     const most = seconds + HEADER_GRAIN_MS - sentAt
-    this.#measuredMs = Math.min(Math.max(this.#measuredMs ?? 0, least), most)
+    this.#measuredMs = Math.min(Math.max(this.measuredMs ?? 0, least), most)
+    this.#gap = this.#gapNow()
   }
 
   /** Applies the measured offset. False without one. */
   correct(): boolean {
-    if (this.#measuredMs === null) return false
-    this.#appliedMs = this.#measuredMs
+    const { measuredMs } = this
+    if (measuredMs === null) return false
+    this.#appliedMs = measuredMs
     return true
+  }
+
+  #gapNow(): number {
+    return this.#clock() - performance.now()
   }
 }
 

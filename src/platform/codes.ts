@@ -89,7 +89,7 @@ export const PLATFORM_CODES = {
     disposition: 'halt',
     category: 'credentials',
     remedy:
-      'Run `dirsync doctor`, which tries the other algorithms; check PLATFORM_SIGN_ALGORITHM, PLATFORM_APP_ID, PLATFORM_APP_SECRET and the clock, in this order.',
+      'Run `dirsync doctor`, which tries the other algorithms; check PLATFORM_SIGN_ALGORITHM, PLATFORM_APP_ID, PLATFORM_APP_SECRET and the clock, in this order. After a change, restart dirsync: settings are read at its start.',
     scope: 'all',
     refuses: 'all',
   },

@@ -66,7 +66,7 @@ export interface PlatformClientOptions {
  */
 export class PlatformSession {
   /** The difference between the platform's clock and ours. */
-  readonly clockOffset = new ClockOffset()
+  readonly clockOffset: ClockOffset
 
   readonly #caller: PlatformCaller
   readonly #keeper: TokenKeeper
@@ -77,6 +77,7 @@ export class PlatformSession {
 
   constructor(options: PlatformClientOptions) {
     const { appId, appSecret, clock = Date.now } = options
+    this.clockOffset = new ClockOffset(clock)
     this.#application = { appId, priceDifferenceMode: options.priceDifferenceMode ?? false }
     this.#log = options.logger?.child({ component: 'platform' })
     this.#caller = new PlatformCaller({

@@ -85,12 +85,10 @@ export class QueueBackend {
     return this.#store.kind
   }
 
-  /** Since when operations have failed or writes were refused; null while they succeed. */
-  get awaySince(): Date | null {
-    const [first = null] = [this.#trouble.since, this.#writes.since]
-      .filter(since => since !== null)
-      .sort((a, b) => a.getTime() - b.getTime())
-    return first
+  /** For how many milliseconds operations have failed or writes were refused; null while they succeed. */
+  get awayMs(): number | null {
+    const longest = Math.max(this.#trouble.lastedMs ?? -1, this.#writes.lastedMs ?? -1)
+    return longest < 0 ? null : longest
   }
 
   /** The error of the latest operation, while the store is away. */
@@ -127,7 +125,7 @@ export class QueueBackend {
   /** @throws QueueError also while the store refuses writes: the caller wants to add, or wants others to */
   async counts(): Promise<QueueCounts> {
     // There may be nothing to add for a long time, so the refused write is tried until it succeeds.
-    if (this.#writes.since !== null) await this.check()
+    if (this.#writes.lastedMs !== null) await this.check()
     return this.#do('count', async ({ queue }) => {
       const counts = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed')
       const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = counts
@@ -157,7 +155,7 @@ export class QueueBackend {
       store: this.#store,
       queue: this.#id,
       hasWork: async () => (await this.counts()).waiting > 0 && !(await this.isPaused()),
-      isAway: () => this.awaySince !== null,
+      isAway: () => this.awayMs !== null,
     })
   }
 

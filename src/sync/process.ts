@@ -32,9 +32,9 @@ export interface Pacing extends PacerSnapshot {
   clockOffsetMs: number | null
 }
 
-/** The queue as a process sees it: since when it has been unreachable, or refusing, and with what error; null: it works. */
+/** The queue as a process sees it: for how long it has been unreachable, or refusing, and with what error; null: it works. */
 export interface QueueState {
-  awaySince: Date | null
+  awayMs: number | null
   lastError: string | null
 }
 
@@ -77,14 +77,14 @@ export async function heartbeat(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
         console_url)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11)
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
      returning ${IS_OUTDATED} as outdated`,
     [
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
-      ...[me.queue?.awaySince ?? null, me.queue?.lastError ?? null],
+      ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
       ...[me.hrOwners ?? null, me.hrAddresses ?? null, me.consoleUrl ?? null],
     ],
   )

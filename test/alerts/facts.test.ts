@@ -82,7 +82,7 @@ test('a living process with other HR sources than the one started last is named'
 })
 
 describe('the queue', () => {
-  const QUEUE_AWAY = () => ({ awaySince: minutesAgo(2), lastError: 'OOM command not allowed' })
+  const QUEUE_AWAY = () => ({ awayMs: 120_000, lastError: 'OOM command not allowed' })
 
   test('is away when a running process does not reach it; reports of a dead process do not count', async () => {
     await heartbeat(store.pool, { ...ME, pacer: PACER, queue: QUEUE_AWAY() })

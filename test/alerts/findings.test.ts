@@ -78,6 +78,29 @@ test('every rule that evaluates facts has its threshold tested here', () => {
   expect(missing).toEqual(['database_away']) // told from memory by the process that evaluated last
 })
 
+test('each rule is held back by those that it names, as they are found of its source', () => {
+  const ofNorth = (differs: Partial<Facts>): Partial<Facts> =>
+    Object.fromEntries(
+      Object.entries(differs).map(([name, value]) => [
+        name,
+        Array.isArray(value)
+          ? value.map(row => (typeof row === 'object' && 'source' in row ? { ...row, source: 'north' } : row))
+          : value,
+      ]),
+    )
+  const factsOf = (name: RuleName): Finding['facts'] => {
+    if (name === 'halt') return { scope: '*' }
+    if (name === 'database_away') return {}
+    const beyond = BORDERS.find(({ rule }) => rule === name)?.beyond ?? {}
+    return (find(ofNorth(beyond))[0] as Finding).facts
+  }
+  for (const rule of RULE_NAMES)
+    for (const cause of RULES[rule].inhibitedBy ?? []) {
+      const causes = [{ rule: cause, facts: factsOf(cause), endedAt: null }]
+      expect(inhibitorOf({ rule, facts: factsOf(rule) }, causes, NOW), `${rule} by ${cause}`).toBe(cause)
+    }
+})
+
 describe('settings change the thresholds', () => {
   test.each<[RuleName, Record<string, string>, Partial<Facts>, Partial<Finding>]>([
     ['halt', { ALERT_HALT: '5' }, { stops: [{ ...STOP, scope: '*' }] }, { forMs: 5 * MINUTE }],

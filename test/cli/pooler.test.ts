@@ -1,4 +1,8 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool } from '../../src/lib/database.ts'
+import { ROLES } from '../../src/sync/process.ts'
+import { startSilently } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { startPgbouncer } from '../helpers/pgbouncer.ts'
 import { dirsync } from './dirsync.ts'
@@ -13,6 +17,7 @@ describe('DATABASE_URL leads to a pooler', { tags: 'pgbouncer' }, () => {
 
   const behind = (pooler: { urlOf(database: string): string }) => ({
     ...deployment.settings,
+    NOTIFICATION_PORT: '0',
     DATABASE_URL: pooler.urlOf(deployment.own.name),
   })
 
@@ -48,5 +53,32 @@ describe('DATABASE_URL leads to a pooler', { tags: 'pgbouncer' }, () => {
       [],
     )
     expect(examined.code).toBe(0)
+  })
+
+  test('in session mode: the service is ready, with its console', async () => {
+    await using pooler = await startPgbouncer({ mode: 'session' })
+    const service = await startSilently(behind(pooler), ROLES)
+    try {
+      const ready = async () => (await fetch(`${service.consoleUrl}/readyz`)).json()
+      await expect.poll(ready).toEqual({ status: 'ready', missing: [], halts: [] })
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('in session mode: PostgreSQL ends the statement of a pool that sets a limit', async () => {
+    await using pooler = await startPgbouncer({ mode: 'session' })
+    const url = pooler.urlOf(deployment.own.name)
+    const limited = createPool(url, {
+      max: 1,
+      name: 'limited',
+      logger: pino({ level: 'silent' }),
+      timeoutMs: 3000,
+    })
+    const { rows } = await limited.query<{ limit: string; path: string }>(
+      `select current_setting('statement_timeout') as limit, current_setting('search_path') as path`,
+    )
+    expect(rows).toEqual([{ limit: '3s', path: 'pg_catalog, pg_temp' }])
+    await limited.end()
   })
 })

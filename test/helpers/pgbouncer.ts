@@ -27,7 +27,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = ${options.mode}
 max_client_conn = 200
-default_pool_size = 20
+default_pool_size = 60
 `,
   )
   await Promise.all([chmod(folder, 0o755), chmod(settings, 0o644)])

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { CronJob, JobContext } from '../../jobs/index.ts'
-import { CronScheduler } from '../../jobs/scheduler.ts'
+import type { CronScheduler } from '../../jobs/scheduler.ts'
 import { listSchedules, type Schedule } from '../../src/console/schedules/query.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { CATALOGUES } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { LivingScheduler } from './living-scheduler.ts'
 
 const EVERY_SECOND = '* * * * * *'
 /** Due once a year: not while a test runs. */
@@ -33,7 +34,7 @@ beforeEach(async () => {
 /** A scheduler as a process of its own would have it, woken as `main.ts` does. */
 async function scheduler(schedule: string, run: CronJob['run'], name = 'a-job'): Promise<CronScheduler> {
   const job: CronJob = { name, does: 'is scheduled', schedule, run }
-  const created = new CronScheduler({
+  const created = new LivingScheduler({
     pool: database.pool,
     jobs: [{ job, expression: schedule }],
     recordsOthersAsOff: false,

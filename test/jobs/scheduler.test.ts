@@ -4,10 +4,13 @@ import type { PoolClient } from 'pg'
 import { type DestinationStream, pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
-import { CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
+import { type CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
 import { ConfigError } from '../../src/config.ts'
+import { onlyRow } from '../../src/lib/database.ts'
+import { deregister } from '../../src/sync/process.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { LivingScheduler } from './living-scheduler.ts'
 
 const EVERY_SECOND = '* * * * * *'
 /** Due once a year: not while a test runs. */
@@ -118,7 +121,7 @@ async function due(expression: string, at: string): Promise<void> {
 
 /** A scheduler as a process of its own would have it; stopped with the test. */
 function scheduler(scheduled: CronJob, log?: DestinationStream): CronScheduler {
-  const created = new CronScheduler({
+  const created = new LivingScheduler({
     pool: database.pool,
     jobs: [{ job: scheduled, expression: scheduled.schedule }],
     recordsOthersAsOff: false,
@@ -220,15 +223,16 @@ describe('a tick that was missed while everything was down', () => {
 
 describe('a tick whose process died before it ended', () => {
   /** Left behind by a process that was last heard of a while ago. */
-  async function begun(times: number, secondsAgo: number): Promise<void> {
-    await database.pool.query(
+  async function begun(times: number, secondsAgo: number): Promise<string> {
+    const { rows } = await database.pool.query<{ claimed_by: string }>(
       `with died as (
          insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
          values (gen_random_uuid(), 'a', 1, '{scheduler}', '1', now() - $2 * interval '1 second') returning id)
        insert into dirsync.job_tick (job, due_at, claimed_by, begun)
-       select 'a-job', '2021-06-29T00:00:00Z', id, $1 from died`,
+       select 'a-job', '2021-06-29T00:00:00Z', id, $1 from died returning claimed_by`,
       [times, secondsAgo],
     )
+    return onlyRow(rows).claimed_by
   }
 
   test('is run by one other process', async () => {
@@ -240,6 +244,12 @@ describe('a tick whose process died before it ended', () => {
     await Promise.all([1, 2].map(() => scheduler(job({ run })).start()))
     expect(await finished(1)).toMatchObject([{ due_at: new Date('2021-06-29T00:00:00Z'), begun: 2 }])
     expect(runs).toBe(1)
+  })
+
+  test('is run where that process had stopped in order, and left it behind', async () => {
+    await deregister(database.pool, await begun(1, 0))
+    await scheduler(job({ run: async () => {} })).start()
+    expect(await finished(1)).toMatchObject([{ due_at: new Date('2021-06-29T00:00:00Z'), begun: 2 }])
   })
 
   test.each([
@@ -370,7 +380,7 @@ describe('a clock that is set', () => {
     await database.pool.query(
       `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
        select 'a-job', date_trunc('second', now()) + i * interval '1 second', gen_random_uuid(), now()
-       from generate_series(61, 1800) i`,
+       from generate_series(120, 1800) i`,
     )
     const started = scheduler(job({ schedule: YEARLY }))
     await started.start()

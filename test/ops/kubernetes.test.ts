@@ -7,6 +7,7 @@ import { Service } from 'kubernetes-models/v1'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { FILE, TEXT } from '../../ops/kubernetes/manifests.ts'
+import { SETTINGS } from '../../src/settings/settings.ts'
 import { ROLES } from '../../src/sync/process.ts'
 import { ROOT, readComposeFile, secretsOf } from '../compose/compose-file.ts'
 
@@ -49,6 +50,20 @@ test('pods have the time to end and the secrets that those of Compose have', () 
       expect(env?.map(({ name, value }) => [name, value])).toEqual(
         secretsOf(dirsync as never).map(secret => [`${secret.toUpperCase()}_FILE`, `/run/secrets/${secret}`]),
       )
+})
+
+test('a scheduler has room for a dry run beside its own', () => {
+  /** A process and what it reads HR's files with (src/hr/files/duckdb.ts). */
+  const OWN_MB = 200 + 256
+  const most = Number(SETTINGS.DRY_RUN_MEMORY_MB.default)
+  const megabytes = (limit: unknown) =>
+    Number.parseInt(`${limit}`, 10) * (/^\d+Gi?$/i.test(`${limit}`) ? 1024 : 1)
+  const [scheduler] = deployments.filter(({ metadata }) => metadata?.name === 'dirsync-scheduler')
+  const limits = [
+    scheduler?.spec?.template.spec?.containers[0]?.resources?.limits?.memory,
+    readComposeFile().services.dirsync?.mem_limit,
+  ]
+  for (const limit of limits) expect(megabytes(limit), `${limit}`).toBeGreaterThanOrEqual(OWN_MB + most)
 })
 
 test('workers are scaled by a metric that the alerts are made of, and of no other', () => {

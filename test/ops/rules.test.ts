@@ -6,6 +6,7 @@ import { alertOf, FILES } from '../../ops/prometheus/rules.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { NOT_OVERDUE } from '../../src/alerts/rules/work.ts'
 import { EMPLOYEE_STATUSES_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
+import { readComposeFile } from '../compose/compose-file.ts'
 import { anchorsOf } from '../docs/pages.ts'
 
 /* The rules for Prometheus are made from dirsync's own. That they find the same is shown by promtool, in promtool.test.ts. */
@@ -25,7 +26,7 @@ const groups: { name: string; rules: (AlertingRule | { record: string; expr: str
 const alerts = groups.flatMap(({ rules }) => rules).filter(rule => 'alert' in rule)
 
 /** Raised by what dirsync cannot know about itself. */
-const OUTSIDE = ['DirsyncChangesLate', 'DirsyncDown', 'DirsyncRestarting']
+const OUTSIDE = ['DirsyncChangesLate', 'DirsyncDown', 'DirsyncRestarting', 'DirsyncProcessDown']
 
 test.each(FILES)('$name has what `npm run ops:rules` makes', ({ path, made }) => {
   expect(readFileSync(path, 'utf8')).toBe(made)
@@ -35,6 +36,27 @@ test('each rule of dirsync has its alert, and each alert says what it is about',
   expect([...new Set(alerts.map(({ alert }) => alert))]).toEqual([...RULE_NAMES.map(alertOf), ...OUTSIDE])
   for (const { alert, annotations } of alerts)
     expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'runbook'])
+})
+
+test('that files do not come is held back by what stops the runs of their source alone', () => {
+  const inhibitions: { source_matchers: string[]; target_matchers: string[]; equal: string[] }[] =
+    read('alertmanager.yml').inhibit_rules
+  const held = inhibitions.filter(({ target_matchers: [target = ''] }) =>
+    target.includes('DirsyncFilesOverdue'),
+  )
+  for (const cause of ['DirsyncSourceSuspect', 'DirsyncRunOverdue'])
+    expect(
+      held.filter(({ source_matchers: [source = ''] }) => source.includes(cause)).map(({ equal }) => equal),
+      cause,
+    ).toEqual([['job', 'source']])
+})
+
+test('all services of Compose that have a console are scraped', () => {
+  const [{ dns_sd_configs: found }] = read('prometheus.yml').scrape_configs
+  const started = Object.entries(readComposeFile().services).filter(
+    ([, { command }]) => command?.[0] === 'start',
+  )
+  expect(found[0].names).toEqual(started.map(([name]) => name))
 })
 
 test('each alert leads to a section that there is', () => {

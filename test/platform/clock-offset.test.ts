@@ -34,6 +34,28 @@ test('each further answer narrows it down', () => {
   expect(offset.measuredMs).toBe(9000)
 })
 
+test('a clock that is set right is right at once, before the next answer', () => {
+  let ahead = 0
+  const clock = () => NOON_MS - 600_000 + ahead + performance.now()
+  const offset = new ClockOffset(clock)
+  offset.observe(new Date(clock() + 600_000).toUTCString(), clock(), clock())
+  expect(offset.measuredMs).toBeGreaterThan(598_000)
+  ahead = 600_000
+  expect(Math.abs(offset.measuredMs ?? 600_000)).toBeLessThan(2000)
+  expect(offset.correct()).toBe(true)
+  expect(Math.abs(offset.appliedMs)).toBeLessThan(2000)
+})
+
+test('a machine that slept has no other offset for it', () => {
+  let slept = 0
+  const clock = () => NOON_MS + slept + performance.now()
+  const offset = new ClockOffset(clock)
+  offset.observe(new Date(clock()).toUTCString(), clock(), clock())
+  expect(Math.abs(offset.measuredMs ?? 600_000)).toBeLessThan(2000)
+  slept = 3_600_000
+  expect(Math.abs(offset.measuredMs ?? 600_000)).toBeLessThan(2000)
+})
+
 test('without a header that can be read there is nothing to correct', () => {
   const offset = new ClockOffset()
   offset.observe(undefined, NOON_MS, NOON_MS)

@@ -114,7 +114,8 @@ export const saidTexts = {
   'said.source_unread': 'HR source {name} cannot be read',
   'said.hr_unread_because': 'HR cannot be read: {reason}',
   'said.source_unread_because': 'HR source {name} cannot be read: {reason}',
-  'said.hr_unread_remedy': 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+  'said.hr_unread_remedy':
+    'Run `dirsync doctor`; work continues by itself once HR answers again. After a new password or address, restart dirsync: settings are read at its start.',
   'said.hr_silent':
     'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'said.hr_away': 'the HR database does not answer',

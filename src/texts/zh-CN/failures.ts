@@ -6,7 +6,7 @@ export const failures = {
   'code.1000210001.remedy': '请校准本机时钟（NTP）；平台接受时间后会自动继续。',
   'code.1000210003.meaning': '平台不接受应用 ID、密钥或签名。',
   'code.1000210003.remedy':
-    '请运行 `dirsync doctor`（会尝试其他签名算法），并依次检查 PLATFORM_SIGN_ALGORITHM、PLATFORM_APP_ID、PLATFORM_APP_SECRET 和时钟。',
+    '请运行 `dirsync doctor`（会尝试其他签名算法），并依次检查 PLATFORM_SIGN_ALGORITHM、PLATFORM_APP_ID、PLATFORM_APP_SECRET 和时钟。更改设置后，请重启 dirsync：设置只在启动时读取。',
   'code.1000210004.meaning': '平台不接受访问令牌。',
   'code.1000210004.remedy': '请确认是否有其他系统用同一应用 ID 创建令牌，使本系统的令牌失效。',
   'code.1000210028.meaning': '企业未启用员工类别，或没有该类别。',
@@ -179,7 +179,7 @@ export const failures = {
   'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_because': '无法读取人事系统：{reason}',
   'said.source_unread_because': '人事数据源 {name} 无法读取：{reason}',
-  'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
+  'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。更换密码或地址后，请重启 dirsync：设置只在启动时读取。',
   'said.hr_silent':
     '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
   'said.hr_away': '人事数据库没有响应',
