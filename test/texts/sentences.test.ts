@@ -178,12 +178,15 @@ describe('every sentence', () => {
 test.each([
   ['en', 'restart dirsync: settings are read at its start'],
   ['zh-CN', '请重启 dirsync：设置只在启动时读取'],
-] as const)('where a new secret or password is the cure, %s says that it takes a restart', (language, restart) => {
-  const text = CATALOGUES[language]
-  expect(text['runbook.halt']).toContain(restart)
-  expect(text['code.1000210003.remedy']).toContain(restart)
-  expect(text['said.hr_unread_remedy']).toContain(restart)
-})
+] as const)(
+  'where a new secret or password is the cure, %s says that it takes a restart',
+  (language, restart) => {
+    const text = CATALOGUES[language]
+    expect(text['runbook.halt']).toContain(restart)
+    expect(text['code.1000210003.remedy']).toContain(restart)
+    expect(text['said.hr_unread_remedy']).toContain(restart)
+  },
+)
 
 test('no code compares, parses or searches what a message says', async () => {
   const code = await sourcesOf(['src', 'jobs'], path => !path.startsWith('src/texts/'))

@@ -179,7 +179,8 @@ export const failures = {
   'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_because': '无法读取人事系统：{reason}',
   'said.source_unread_because': '人事数据源 {name} 无法读取：{reason}',
-  'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。更换密码或地址后，请重启 dirsync：设置只在启动时读取。',
+  'said.hr_unread_remedy':
+    '请运行 `dirsync doctor`；人事系统恢复后会自动继续。更换密码或地址后，请重启 dirsync：设置只在启动时读取。',
   'said.hr_silent':
     '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
   'said.hr_away': '人事数据库没有响应',
