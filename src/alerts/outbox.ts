@@ -133,6 +133,15 @@ export async function giveUpOld(db: ClientBase): Promise<string[]> {
   return rows.map(({ channel }) => channel)
 }
 
+/** Forgets the failures of channels that no message waits for: nothing tries them, so nothing could show that they work. */
+export async function forgetFailures(db: ClientBase): Promise<void> {
+  await db.query(
+    `update dirsync.alert_channel c set failing_since = null
+     where failing_since is not null
+       and not exists (select from dirsync.alert_message m where m.channel = c.name and m.state = 'waiting')`,
+  )
+}
+
 /** A message that this process is sending. */
 export interface Taken {
   id: number
@@ -172,7 +181,7 @@ export async function markSent(db: Pool, { id, attempts }: Taken, answer: string
        where id = $1 and attempts = $2 and state = 'waiting' returning channel
      )
      update dirsync.alert_channel c set last_sent_at = now(), failing_since = null, last_answer = $3
-     from sent where c.name = sent.channel`,
+     from sent where c.name = split_part(sent.channel, '/', 1)`,
     [id, attempts, storableText(answer.slice(0, MOST_ANSWER))],
   )
 }

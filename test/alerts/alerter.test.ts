@@ -418,6 +418,41 @@ describe('a channel that is away', () => {
     expect(await events()).toEqual([{ rule: 'tokens', event: 'raised', channel: 'ops' }])
   })
 
+  describe('counts as failing only while a message waits for it', () => {
+    const failing = () => store.value<boolean>('select failing_since is not null from dirsync.alert_channel')
+    const waiting = () =>
+      store.value<number>(`select count(*) from dirsync.alert_message where state = 'waiting'`)
+    async function fails(): Promise<void> {
+      const inbox = await Inbox.open()
+      inbox.answer = answers(500)
+      wrong = [finding('tokens')]
+      await startProcess([inbox.channel()])
+      await until(failing)
+      await judged()
+      expect(await failing()).toBe(true)
+    }
+
+    test('and not after it was withdrawn, as by a mute', async () => {
+      await fails()
+      await store.pool.query(`select dirsync.mute_alert('tokens', now() + interval '1 hour', 'we are on it')`)
+      await until(async () => (await waiting()) === 0)
+      await judged()
+      expect(await failing()).toBe(false)
+    })
+
+    test('and not after it was given up, as of an alert that is over', async () => {
+      await fails()
+      await mend()
+      await until(async () =>
+        store.value(`select bool_or(content::text like '%"recovered"%') from dirsync.alert_message`),
+      )
+      await pass(24 * HOUR)
+      await until(async () => (await waiting()) === 0)
+      await judged()
+      expect(await failing()).toBe(false)
+    })
+  })
+
   test('for days has its messages given up, and is told at last what still holds', async () => {
     const inbox = await Inbox.open()
     inbox.answer = answers(403)

@@ -177,6 +177,24 @@ test('what only another process can send is left to it, and keeps no one waiting
   expect(mail.arrivals[0]?.to).toEqual(['li@example.com'])
 })
 
+test('a notice that its channel takes shows that the channel works', async () => {
+  await user('li', { mail: 'li@example.com' })
+  await mei().assign(await aCase(), 'li')
+  const { open } = await channels()
+  await transaction(store.pool, client => noteChannels(client, open))
+  await store.pool.query(`update dirsync.alert_channel set failing_since = now()`)
+  startCourier(open)
+  await until(
+    async () =>
+      (await store.value('select count(*) from dirsync.alert_channel where last_sent_at is not null')) === 1,
+  )
+  expect(
+    await store.value(
+      'select count(*) from dirsync.alert_channel where last_sent_at is not null and failing_since is not null',
+    ),
+  ).toBe(0)
+})
+
 test('a mail that one person’s server refuses is no failure of the channel', async () => {
   await user('li', { mail: 'nobody@example.com' })
   await mei().assign(await aCase(), 'li')

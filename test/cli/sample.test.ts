@@ -68,7 +68,7 @@ test.concurrent('status shows employees, work, halts, runs and dead letters, and
   expect(status.stdout).toMatch(/^ *E200 +level +1 employee .* \d+ open *$/m)
   expect(status.stdout).toMatch(/openids +done/)
   // Never plain "done" where something failed, and with what came of it.
-  expect(status.stdout).toMatch(/full +done, 18 cases +272 already in…/)
+  expect(status.stdout).toMatch(/full +done, 18 cases +272 already in/)
   expect(wideLines(status.stdout)).toEqual([])
 })
 

@@ -73,6 +73,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'next: it can be done now': 'next 表示现在可以进行',
   'The step that has to be done first': '需先完成的步骤',
   'Why it failed': '失败的原因',
+  'How many there are': '总数',
   'How many halts there are besides those that the reason names': '除原因中提到的之外，还有多少处停止',
   'Lines for settings.env: for administrators as they are, without secrets, else with example values':
     '写入 settings.env 的行：对管理员给出实际值，不含密钥；对其他人给出示例值',
