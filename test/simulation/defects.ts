@@ -65,8 +65,8 @@ export const DEFECTS: readonly Defect[] = [
     name: 'request-lost',
     what: 'What is requested while an older request is carried out is forgotten with that one.',
     file: 'sync/settlement.ts',
-    from: 's.done and p.version = s.version as done',
-    to: 's.done as done',
+    from: 's.done and p.version = s.version as is_done',
+    to: 's.done as is_done',
   },
   {
     name: 'sends-any-row',
@@ -253,7 +253,7 @@ export const DEFECTS: readonly Defect[] = [
     name: 'deletes-unseen',
     what: 'A worker deletes a department without a look at what HR has by then.',
     file: 'sync/departments.ts',
-    from: "if (!wanted) return finished('obsolete', { resolve: 'all' })",
+    from: "if (!isToBeDeleted(job.wanted, job)) return finished('obsolete', { resolve: 'all' })",
     to: '',
   },
   {
