@@ -163,7 +163,8 @@ class Till {
   readonly #breaches = new Set<string>()
   /** Requests whose person still waits. */
   readonly #waiting = new Set<AbortController>()
-  /** When a number was last requested, and the state in which it was seen last. */
+  /** When a number was first and last requested, and the state in which it was seen last. */
+  readonly #firstRequestedAt = new Map<string, number>()
   readonly #requestedAt = new Map<string, number>()
   readonly #seen = new Map<string, string>()
   readonly #logger = pino(
@@ -273,7 +274,9 @@ class Till {
     const open = named ? await this.#rows(row => row.of === of && !FINAL.includes(row.state)) : []
     const person = new AbortController()
     this.#waiting.add(person)
-    this.#requestedAt.set(number, this.#platform.now)
+    const { now } = this.#platform
+    this.#requestedAt.set(number, now)
+    this.#firstRequestedAt.set(number, this.#firstRequestedAt.get(number) ?? now)
     const { sent, ...deps } = this.#deps(process)
     const options = { actor: 'cli:tester', signal: person.signal }
     try {
@@ -479,7 +482,7 @@ class Till {
 
   /** The order record shows what others have refunded since, too: then a person has to find out. */
   #isBlurred({ number, of }: Row): boolean {
-    const since = this.#requestedAt.get(number) ?? 0
+    const since = this.#firstRequestedAt.get(number) ?? 0
     return this.#platform.elsewhere.some(refund => refund.of === of && refund.shownAt >= since)
   }
 
