@@ -12,7 +12,7 @@ import { decide, type Limits } from './decide.ts'
 import { readAlertFacts } from './facts.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { alertText, compose, type Sender } from './message.ts'
-import { forgetFailures, giveUpOld, noteWithheld, writeMessages } from './outbox.ts'
+import { giveUpOld, noteWithheld, writeMessages } from './outbox.ts'
 import {
   type Change,
   claimEvaluation,
@@ -193,7 +193,6 @@ export class Alerter {
       }
     })
     await writeMessages(client, messages, outlook.waiting)
-    await forgetFailures(client)
     await noteWithheld(client, withheld)
     return { outlook, changes, givenUp }
   }

@@ -6,6 +6,7 @@ import type { Halt } from '../sync/halts.ts'
 import {
   HAS_CHECKED,
   type Health,
+  IS_FAILING,
   IS_IN_SETTINGS,
   latestRun,
   RUNS_OF_EVERYBODY,
@@ -131,7 +132,7 @@ const DETAILS = `
     from dirsync.call_minute where minute > now() - interval '15 minutes'
   ), failing_channels as (
     select name as channel, failing_since as since, last_answer as answer
-    from dirsync.alert_channel where failing_since is not null and ${IS_IN_SETTINGS}
+    from dirsync.alert_channel where ${IS_FAILING} and ${IS_IN_SETTINGS}
   )
   select ${jsonRows('stops')} as stops, ${jsonRows('held_runs')} as "heldRuns", ${jsonRows('suspects')} as suspects,
          case when exists (select from last_hour)

@@ -133,15 +133,6 @@ export async function giveUpOld(db: ClientBase): Promise<string[]> {
   return rows.map(({ channel }) => channel)
 }
 
-/** Forgets the failures of channels that no message waits for: nothing tries them, so nothing could show that they work. */
-export async function forgetFailures(db: ClientBase): Promise<void> {
-  await db.query(
-    `update dirsync.alert_channel c set failing_since = null
-     where failing_since is not null
-       and not exists (select from dirsync.alert_message m where m.channel = c.name and m.state = 'waiting')`,
-  )
-}
-
 /** A message that this process is sending. */
 export interface Taken {
   id: number

@@ -155,7 +155,7 @@ export const DATABASE_METRICS = {
     labels: ['rule', 'severity'],
   },
   dirsync_alert_channel_failing_seconds: {
-    help: 'For how long a channel of alerts has taken no message; 0 when it is fine.',
+    help: 'For how long a channel of alerts has taken no message; 0 when it is fine, or none waits for it.',
     labels: ['channel'],
   },
   dirsync_alert_deliveries: {

@@ -4,8 +4,9 @@ import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldVal
 import { parseActive } from './field-rules.ts'
 
 /**
- * Raised when normalisation changes, so that every row is checked again. The mapped columns are part of the seed too: another
- * mapping makes every row differ.
+ * Raised when every row has to be checked again: that looks like a change of all of them, so a full run, which asks about everyone
+ * anyway, is the better way to apply a new rule. The mapped columns are part of the seed too: another mapping makes every row
+ * differ.
  */
 const RULES_VERSION = 1
 

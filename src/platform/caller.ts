@@ -63,6 +63,9 @@ interface CallerParts {
 }
 
 /** Makes single attempts: paced, signed, sent within a deadline, read, reported. It never retries. */
+/** For how long a turn is good. */
+const TURN_MS = 50
+
 export class PlatformCaller {
   readonly #parts: CallerParts
   readonly #agent: Agent
@@ -89,9 +92,7 @@ export class PlatformCaller {
   ): Promise<z.output<Response>> {
     const { builder, clock, clockOffset, rateLimitedCodes } = this.#parts
     const wantedAt = performance.now()
-    await this.#turn(operation.name, options)
-    if (options.isStillWanted && !(await options.isStillWanted()))
-      throw abortedError(operation.name, new Error('it is not wanted any more'))
+    await this.#wantedTurn(operation.name, options)
     const now = clock()
     if (options.sendBefore !== undefined && now > options.sendBefore)
       throw abortedError(operation.name, new Error('it waited too long to be sent'))
@@ -118,6 +119,16 @@ export class PlatformCaller {
   /** Lets exchanges in flight end, then closes the connections. */
   close(): Promise<void> {
     return this.#agent.close()
+  }
+
+  /** Waits for the pacer, and asks whether the call is still wanted. A turn that passed meanwhile is taken again, once. */
+  async #wantedTurn(operation: string, options: CallOptions): Promise<void> {
+    await this.#turn(operation, options)
+    if (!options.isStillWanted) return
+    const askedAt = performance.now()
+    if (!(await options.isStillWanted()))
+      throw abortedError(operation, new Error('it is not wanted any more'))
+    if (performance.now() - askedAt > TURN_MS) await this.#turn(operation, options)
   }
 
   /** Waits for the pacer. */

@@ -169,6 +169,11 @@ const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
 const SUCCEEDED_OR_FAILED = `part_of is null and finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
 /** Condition on an alert channel: it is in the settings of a running process. */
+/** SQL: whether a message waits that a channel does not take. Nothing tries one that none waits for. */
+export const IS_FAILING = `(failing_since is not null
+  and exists (select from dirsync.alert_message m
+              where m.state = 'waiting' and split_part(m.channel, '/', 1) = name))`
+
 export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
@@ -298,7 +303,7 @@ const HEALTH = `
   ), alerts as (
     select rule, severity, count(*)::int as count from dirsync.alert where state = 'firing' group by 1, 2
   ), channels as (
-    select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
+    select name as channel, case when ${IS_FAILING} then ${ageOf('failing_since')} else 0 end as failing
     from dirsync.alert_channel where ${IS_IN_SETTINGS}
   ), messages as (
     select split_part(channel, '/', 1) as channel, state, count(*)::int as count

@@ -88,7 +88,7 @@ async function bringInSync(
   const movingTo = (fieldsOf(send).includes('dept_code') && desired.fields.dept_code) || null
   const leavesNoTrace = untold.length > 0 || movingTo !== null || (send.length > 0 && !isPlanned)
   if (leavesNoTrace && !(await job.noteSending({ hash, untold, movingTo })))
-    return unfinished('retry', { delayMs: 0, attempts: claim.attempts })
+    return unfinished('retry', { delayMs: 1000, attempts: claim.attempts })
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 

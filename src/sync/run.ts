@@ -178,17 +178,22 @@ export const RUN_SOURCES = `(
  */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}' and part_of is null`
 
+/** SQL: a time that reading HR took. Longer than copying it may take means that the clock was put forward meanwhile. */
+function bounded(columns: string): string {
+  return `least(coalesce(${columns}, '0'), interval '${COPY_MS} milliseconds')`
+}
+
 /**
  * SQL: when planning a run ended. `planned_at` is before it read HR, as `checked_at` is of a held run: what happened later may not be in
  * its plan.
  */
-export const PLANNED_UNTIL = `planned_at + coalesce(planned_for, '0')`
+export const PLANNED_UNTIL = `planned_at + ${bounded('planned_for')}`
 
 /** SQL: when the last reading of HR for a run ended. */
-export const READ_UNTIL = `coalesce(checked_at + coalesce(checked_for, '0'), ${PLANNED_UNTIL})`
+export const READ_UNTIL = `coalesce(checked_at + ${bounded('checked_for')}, ${PLANNED_UNTIL})`
 
-/** SQL: how long that took. Longer than copying HR may take means that the clock was put forward meanwhile. */
-export const READ_FOR = `least(coalesce(checked_for, planned_for, '0'), interval '${COPY_MS} milliseconds')`
+/** SQL: how long that took. */
+export const READ_FOR = bounded('checked_for, planned_for')
 
 /** SQL: the runs that wait for a decision; `planned` is what of the plan is undecided. An index has unfinished runs alone. */
 export const HELD_RUNS = `(

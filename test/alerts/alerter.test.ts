@@ -8,6 +8,7 @@ import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
 import { readChannels } from '../../src/alerts/channel-report.ts'
 import { Courier } from '../../src/alerts/courier.ts'
+import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { type Finding, RULE_NAMES } from '../../src/alerts/rule.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
@@ -419,7 +420,7 @@ describe('a channel that is away', () => {
   })
 
   describe('counts as failing only while a message waits for it', () => {
-    const failing = () => store.value<boolean>('select failing_since is not null from dirsync.alert_channel')
+    const failing = async () => (await readAlertFacts(store.pool)).failingChannels.length > 0
     const waiting = () =>
       store.value<number>(`select count(*) from dirsync.alert_message where state = 'waiting'`)
     async function fails(): Promise<void> {

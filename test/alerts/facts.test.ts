@@ -908,7 +908,7 @@ describe('the database and the channels', () => {
     }
   })
 
-  test('a channel is dead when it fails for ten minutes, and is among the settings', async () => {
+  test('a channel is dead when it fails for ten minutes, is among the settings, and a message waits for it', async () => {
     const channel = { kind: 'slack', target: 't', least: 'info', language: 'en', seen_at: new Date() }
     await plant(
       store,
@@ -918,6 +918,9 @@ describe('the database and the channels', () => {
       { ...channel, name: 'old', failing_since: minutesAgo(500), seen_at: minutesAgo(400) },
       { ...channel, name: 'fine' },
     )
+    expect(await found()).toEqual([])
+    await sql(`insert into dirsync.alert_message (channel, kind, content)
+      select name, 'alerts', '{}' from dirsync.alert_channel`)
     expect(await only('dead_channel')).toMatchObject([
       { subject: 'ops', facts: { channel: 'ops', answer: '500' } },
     ])

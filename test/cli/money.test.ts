@@ -433,6 +433,9 @@ describe('at a terminal', { tags: 'script' }, () => {
     )
     await own.pool.query(`select dirsync.pause('maintenance')`)
     const paused = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
-    expect(paused).toMatchObject({ code: 1, stderr: expect.stringContaining('All calls of this deployment are paused') })
+    expect(paused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('All calls of this deployment are paused'),
+    })
   })
 })

@@ -107,7 +107,12 @@ test('a pause is raised after hours only; a process killed, within a minute', as
   await company.db.query(`select dirsync.pause('maintenance')`)
   await expectRaised('DirsyncPaused pending')
   await worker.kill('SIGKILL')
-  await expectRaised('DirsyncPaused pending', 'DirsyncProcessLost pending', 'DirsyncRoleMissing pending')
+  await expectRaised(
+    'DirsyncPaused pending',
+    'DirsyncProcessDown pending',
+    'DirsyncProcessLost pending',
+    'DirsyncRoleMissing pending',
+  )
   await scheduler.kill('SIGKILL')
   await expectRaised('DirsyncDown pending')
 })

@@ -523,3 +523,37 @@ test('every exchange is reported with operation, code, status and duration', asy
   ])
   expect(calls.every(call => call.durationMs >= 0)).toBe(true)
 })
+
+describe('whether a call is still wanted', () => {
+  const update = (isStillWanted: () => Promise<boolean>) =>
+    client.employees.update({ userid: 'u1', name: 'n' }, { isStillWanted })
+
+  test('is asked when its turn has come, and what is not wanted is not sent', async () => {
+    client = connect()
+    const failure = await failureOf(update(async () => false))
+    expect(failure).toMatchObject({ kind: 'aborted', outcomeKnown: true })
+    expect(platform.requests.map(({ operation }) => operation)).not.toContain('employee/update')
+  })
+
+  test('may take long: calls that learn it at the same moment have turns of their own', async () => {
+    const turns: number[] = []
+    const pacer = new LocalPacer(10)
+    const taken = pacer.acquire.bind(pacer)
+    pacer.acquire = async request => {
+      await taken(request)
+      turns.push(performance.now())
+    }
+    client = connect({ pacer })
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const updates = [1, 2, 3].map(() => update(() => promise))
+    // A token and three calls have had their turns.
+    await expect.poll(() => turns.length).toBe(4)
+    const known = performance.now()
+    resolve(true)
+    await Promise.all(updates)
+    // But for one whose turn had only just come.
+    const passed = turns.slice(1, 4).filter(at => known - at > 50)
+    expect(passed.length).toBeGreaterThan(1)
+    expect(turns.slice(4)).toHaveLength(passed.length)
+  })
+})

@@ -209,7 +209,8 @@ function dateText(serial: number, epoch: Epoch): string | null {
 
 /**
  * With the digits that Excel shows: it computes in binary, and writes 17 of them. Of a longer integer the others are lost, so it
- * keeps Excel's exponent, in which it can be no one else's number.
+ * keeps Excel's exponent, in which it can be no one else's number; but for a sixteenth digit that only another program can
+ * have written.
  */
 function numberText(text: string): string {
   if (/^-?\d{1,15}$/.test(text)) return text
@@ -217,6 +218,7 @@ function numberText(text: string): string {
   if (!Number.isFinite(value)) return text
   const rounded = Number(value.toPrecision(15))
   if (Math.abs(rounded) < 1e15) return String(rounded)
+  if (Number.isSafeInteger(value) && value !== rounded) return String(value)
   return rounded.toExponential().toUpperCase()
 }
 

@@ -143,7 +143,8 @@ export const alerts = {
     'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',
   'alert.dead_channel.remedy':
     'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
-  'alert.dead_channel.over': 'The channel accepts messages again, or is no longer configured.',
+  'alert.dead_channel.over':
+    'The channel accepts messages again, no message waits for it, or it is no longer configured.',
   'alert.heartbeat_failing.title': 'The heartbeat is not delivered',
   'alert.heartbeat_failing.what':
     'The monitor at HEARTBEAT_URL does not accept the call after a good run{answer, select, none {} other {: {answer}}}.',

@@ -126,7 +126,7 @@ export const alerts = {
   'alert.dead_channel.title': '告警无法送达：{subject}',
   'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
   'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
-  'alert.dead_channel.over': '该渠道已恢复接收消息，或已不在设置中。',
+  'alert.dead_channel.over': '该渠道已恢复接收消息、已没有等待发送的消息，或已不在设置中。',
   'alert.heartbeat_failing.title': '心跳无法送达',
   'alert.heartbeat_failing.what':
     'HEARTBEAT_URL 指向的监控未接受 dirsync 在同步成功后发出的心跳{answer, select, none {} other {：{answer}}}。',

@@ -51,6 +51,9 @@ test('numbers have no noise, and no exponent while they have all of their digits
     ['4.4052419880101E+17', '4.4052419880101E+17'],
     ['440524198801010000', '4.4052419880101E+17'],
     ['1234567890123450', '1.23456789012345E+15'],
+    // Excel cannot have written its sixteenth digit.
+    ['1234567890123456', '1234567890123456'],
+    ['9007199254740993', '9.00719925474099E+15'],
     ['-1E21', '-1E+21'],
   ]
   const cells = numbers.map(([value]) => `<c><v>${value}</v></c>`)
