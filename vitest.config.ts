@@ -13,10 +13,11 @@ const LONG = [
   'test/{bin,compose,console/browser,e2e,examples,ops,trial}/**/*.test.ts',
   'test/{alerts/kill,alerts/lost-process,console/auth/{password,slowing},helpers/programs,jobs/operated-service}.test.ts',
   'test/{mirrors/kill,queue/queue-kill,queue/queue-outage,queue/topologies,sync/account-probe,sync/plan-beside-workers}.test.ts',
-  'test/{cli/account,cli/doctor,cli/hr-check,cli/hr-init,cli/runs,sync/dry-run,sync/passed-plan,sync/interrupted-upgrade,sync/fail-over}.test.ts',
-  'test/hr/{{files,mysql,postgres}/contract,files/deliveries,postgres/attacks}.test.ts',
-  'test/{alerts/healthy,console/access,console/client,console/hostile,console/reads,doctor/console}.test.ts',
-  'test/sync/{deliveries,field-blocks,fields,mapping,restored}.test.ts',
+  'test/cli/{access,account,alerts,chinese,doctor,hr-check,hr-init,look-up,money,pooler,runs,sample}.test.ts',
+  'test/sync/{deliveries,dry-run,fail-over,field-blocks,fields,interrupted-upgrade,mapping,passed-plan,restored}.test.ts',
+  'test/hr/{{files,mysql,postgres}/contract,files/deliveries,mysql/connection,postgres/attacks,postgres/server}.test.ts',
+  'test/{alerts/healthy,console/access,console/client,console/hostile,console/reads,console/stored-plan,doctor/console}.test.ts',
+  'test/mirrors/{failures,mirrors}.test.ts',
 ]
 
 /**

@@ -12,6 +12,8 @@ const TESTS_FILE = join(ROOT, 'ops/prometheus/dirsync.test.yml')
 
 test('promtool: each alert is raised at its time and not just below, and is over; a healthy deployment raises nothing', {
   tags: 'prometheus',
+  // It computes for a minute, days of each alert.
+  timeout: 300_000,
 }, async () => {
   const files = ['dirsync.test.yml', 'dirsync-days.test.yml']
   const { code, output } = await runTool('promtool', ['test', 'rules', ...files])
