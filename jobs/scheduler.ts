@@ -439,8 +439,11 @@ async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promi
     `update dirsync.job_tick t set claimed_by = $2, begun = begun + 1
      -- One index look-up for each: it is asked every second, among the ticks of a day.
      from unnest($1::text[]) as j (job)
-     cross join lateral (select due_at from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
+     cross join lateral (
+       select due_at, claimed_by from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
      where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
+       -- As this statement began: it may have waited for another process, whose row it does not see.
+       and t.claimed_by = latest.claimed_by
        and not exists (select from dirsync.process p where p.id = t.claimed_by and ${ALIVE})
      returning t.job as name, t.due_at as due, begun`,
     [jobs, processId, MOST_BEGUN],

@@ -246,6 +246,27 @@ describe('a tick whose process died before it ended', () => {
     expect(runs).toBe(1)
   })
 
+  test('is left to the process that took it over at the same moment', async () => {
+    await begun(1, 60)
+    const other = await database.pool.connect()
+    await other.query(
+      `begin;
+       with living as (
+         insert into dirsync.process (id, host, pid, roles, version)
+         values (gen_random_uuid(), 'b', 1, '{scheduler}', '1') returning id)
+       update dirsync.job_tick set claimed_by = id, begun = 2 from living`,
+    )
+    const late = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    const started = late.start()
+    const waiting = `select from pg_locks where not granted and locktype = 'transactionid'`
+    await expect.poll(async () => (await database.pool.query(waiting)).rowCount).toBeGreaterThan(0)
+    await other.query('commit')
+    other.release()
+    await started
+    await late.stop()
+    expect(await ticks()).toMatchObject([{ begun: 2 }])
+  })
+
   test('is run where that process had stopped in order, and left it behind', async () => {
     await deregister(database.pool, await begun(1, 0))
     await scheduler(job({ run: async () => {} })).start()

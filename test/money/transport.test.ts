@@ -220,7 +220,7 @@ describe('what is not the one request that the platform sends', () => {
 describe('a slow sender', () => {
   // Long enough for the genuine one who comes after them, on a busy machine, too.
   const limits = { timeoutMs: 2000, connections: 3 }
-  const half = requestText('').replace('Length: 0', 'Length: 100')
+  const half = requestText('').replace('Length: 0', 'Length: 1000')
 
   test.each([
     ['nothing', '', ''],
