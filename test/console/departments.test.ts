@@ -108,7 +108,7 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const { body } = await mapped.browse('viewer', 'GET', '/departments')
   const [candidates = ''] = body.match(/<section[^>]*><h2>To be deleted.*?<\/section>/s) ?? []
   const goes = (code: string) => candidates.split('<tr>').find(row => row.includes(`>${code}<`))
-  expect(goes('due')).toContain('due: the next run finds out whether it can go')
+  expect(goes('due')).toContain('due: the next run decides')
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')

@@ -173,7 +173,7 @@ function timeLeft(ask: Ask, row: Department): Part {
   }
   if (row.child_stays) return state('wait', t('departments.kept_by_children'))
   const due = state('busy', t('departments.due'))
-  return ask.may('operator') ? html`${due} <a href="/departments/run">${t('departments.due.see')}</a>` : due
+  return ask.may('operator') ? html`${due} · <a href="/departments/run">${t('departments.due.see')}</a>` : due
 }
 
 /** What a decision about a plan, or the lack of one, means for a department. */

@@ -37,7 +37,7 @@ export const departments = {
   'departments.kept_by_children': 'kept while a department below it stays',
   'departments.held': 'waiting for a decision',
   'departments.rejected': 'kept: its deletion was rejected',
-  'departments.due': 'due: the next run finds out whether it can go',
+  'departments.due': 'due: the next run decides',
   'departments.due.see': 'See what a run would do',
   'departments.none': 'No department is known.',
   'departments.none.remedy': 'A run of departments reads them from HR.',

@@ -36,7 +36,7 @@ export const departments = {
   'departments.kept_by_children': '有下级部门予以保留，暂不删除',
   'departments.held': '待审批',
   'departments.rejected': '删除已被驳回，予以保留',
-  'departments.due': '已到期：下一次同步任务会确认能否删除',
+  'departments.due': '已到期：由下一次同步任务判定',
   'departments.due.see': '查看将会删除哪些部门',
   'departments.none': '尚无部门信息。',
   'departments.none.remedy': '部门同步任务会从人事系统读取部门。',

@@ -47,7 +47,7 @@ beforeAll(async () => {
 test('departments that go are listed with the time left, or what keeps them', async () => {
   const page = await open('/departments', { role: 'viewer' })
   const row = (code: string) => page.locator('#candidates tbody tr', { hasText: code })
-  await row('OLD').getByText('due: the next run finds out whether it can go').waitFor()
+  await row('OLD').getByText('due: the next run decides').waitFor()
   await row('SOON').getByText('in 4 h').waitFor()
   await row('FULL').getByText('kept while it has employees').waitFor()
   expect(await page.locator('#candidates tbody tr').count()).toBe(3)
