@@ -263,7 +263,7 @@ const MAINLAND_WITH_CODE = /^86(?=1[3-9]\d{9}$)/
 /** A number that begins in brackets. Without + or 00 that may be a country code, so that all digits would be another's number. */
 const BRACKETED = /^\((\d+)\)/
 /** A whole number as programs write it that count with fractions, such as of a column in which one value is missing. */
-const WITH_FRACTION = /^(\d+)\.0+$/
+const WITH_FRACTION = /^(\+?\d+)\.0+$/
 
 const BAD_AREA = new RuleBreak('format', message('said.area_form'))
 const BAD_MOBILE = new RuleBreak('format', message('said.mobile_form'))
