@@ -152,13 +152,14 @@ function calledOf(program: Command, args: string[]): Command {
 }
 
 /**
- * For commander, `--reason --json` is the reason `--json`.
- * @throws UsageError if an option stands where the value of another one should
+ * For commander, `--reason --json` is the reason `--json`. Whoever means that writes `--reason=--json`.
+ * @throws UsageError if an option, of this command or any, stands where the value of another one should
  */
 function assertValues(called: Command, args: string[]): void {
   const options = called.createHelp().visibleOptions(called)
   const optionOf = (arg = '') => options.find(({ long, short }) => arg === long || arg === short)
-  const name = args.find((arg, i) => optionOf(arg)?.required && optionOf(args[i + 1]))
+  const isOption = (arg = '') => arg.startsWith('--') || optionOf(arg) !== undefined
+  const name = args.find((arg, i) => optionOf(arg)?.required && isOption(args[i + 1]))
   if (name !== undefined) throw new UsageError(message('said.needs_a_value', { name }))
 }
 

@@ -296,6 +296,11 @@ test.each([
     /--userid needs a value/,
   ],
   ['a question in place of a reason', ['pause', '--reason', '--help'], /--reason needs a value/],
+  [
+    'an option of other commands in place of an employee',
+    ['resync', '--employee', '--yes'],
+    /--employee needs a value/,
+  ],
   ['a field twice', ['platform', 'employee/get', '--userid', 'a', '--userid=b'], /given twice/],
   [
     'a day that is none',
