@@ -17,11 +17,12 @@ const INTRODUCTION = `# Settings
 This page is generated from \`src/settings/settings.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
 \`npm run docs:settings\`. Do not edit it.
 
-All settings are environment variables. Each can also be given as \`NAME_FILE\`, the path of a file whose first line is
-the value: use that for secrets (marked ⚿ below). The variable itself takes precedence over its file.
+All settings are environment variables. Each but \`TZ\` and those of [schedules](#schedules) can also be given as
+\`NAME_FILE\`, the path of a file whose first line is the value: use that for secrets (marked ⚿ below). The variable itself
+takes precedence over its file.
 
-If \`DATABASE_URL\`, \`HR_DATABASE_URL\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and nothing
-is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
+If \`DATABASE_URL\`, \`HR_DATABASE_URL\`, \`HR_SOURCES\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and
+nothing is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
 \`dirsync doctor\` also finds misspelt names.
 `
 
@@ -39,7 +40,7 @@ the time zone of the process (\`TZ\`), or \`off\`. However many processes run, a
 while everything was down runs once at the next start.
 
 \`TZ\` is the name of a zone, such as \`Asia/Shanghai\`; without it, the zone is that of the machine, or UTC in a container. A
-name that does not exist, such as \`Asia/Beijing\` or \`UTC+8\`, stops the start. \`TZ\` has no file.
+name that does not exist, such as \`Asia/Beijing\` or \`UTC+8\`, stops the start.
 `
 
 interface Shown {
