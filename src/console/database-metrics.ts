@@ -115,7 +115,7 @@ export const DATABASE_METRICS = {
     labels: ['kind'],
   },
   dirsync_notifications_refused_last_day: {
-    help: 'Refunds of which the platform notified within a day and that were never sent so.',
+    help: 'Refunds that the platform reported within the last day but that dirsync never sent, or sent for another order or amount.',
     labels: [],
   },
   dirsync_token_creations_last_hour: {
