@@ -661,7 +661,6 @@ export const failures = {
   'said.case_or_bulk': '异常项编号和 --bulk 只能给出一种',
   'said.ids_or_category': '异常项编号和 --category 只能给出一种',
   'said.give_yes': '未作任何变更：如要切换，请加 --yes',
-  'said.secret_missing': '请用 --secret 或 --secret-file 给出应用密钥',
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
   'said.plan_not_stored':
@@ -743,6 +742,7 @@ export const failures = {
   'said.trigger_tells': '{table}：通知有变更',
   'said.trigger_installed': '已安装。运行中的调度进程从现在起会收到通知。',
   'said.emulator_listens': '模拟平台正在监听 {address}，应用为 {id}',
+  'said.emulator_listens_with': '模拟平台正在监听 {address}，应用为 {id}，密钥为 {secret}',
   'said.refund': '退款',
   'said.top_up': '充值',
   'said.money_unknown': '{what} {number} 是否已执行未知：请勿再次发送，换编号也不行',

@@ -354,8 +354,10 @@ export const help: Readonly<Record<string, string>> = {
   'run the stand-alone platform, for trials and tests': '运行独立的模拟平台，供试用和测试',
   'port to listen on; 0: any free one': '监听端口；0 表示任意空闲端口',
   'address to listen on': '监听地址',
-  'application id that it accepts': '所接受的应用 ID',
-  'secret of the application': '应用密钥',
+  'application id that it accepts; without it, PLATFORM_APP_ID, or demo-application':
+    '所接受的应用 ID；不加则为 PLATFORM_APP_ID，未设置时为 demo-application',
+  'secret of the application; without it, PLATFORM_APP_SECRET, or a random one, which it prints':
+    '应用密钥；不加则为 PLATFORM_APP_SECRET，未设置时随机生成并显示',
   'file with the secret': '保存密钥的文件',
   'signature algorithm': '签名算法',
   'refuse unknown parameters and body members; without it, they are ignored':
