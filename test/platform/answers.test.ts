@@ -59,6 +59,14 @@ test('a number that binary floating point cannot hold is the text that it was', 
   await expect(client.employees.get({ userid: 'u1' })).rejects.toMatchObject({ kind: 'malformed' })
 })
 
+test('a token that is queried may have no time left; a new one has some', async () => {
+  const spent = ok({ access_token: 't', expires_in: 0 })
+  platform.plan('token/create', ok({ access_token: 't', expires_in: 60 }), spent)
+  platform.plan('token/getTokenInfo', spent)
+  expect(await client.tokens.info()).toEqual({ access_token: 't', expires_in: 0 })
+  await expect(client.tokens.create()).rejects.toMatchObject({ kind: 'malformed' })
+})
+
 describe('a payment order', () => {
   test('every field, down to the products; what is absent is null', async () => {
     platform.plan(
