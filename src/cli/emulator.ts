@@ -31,7 +31,10 @@ export function emulatorCommand(program: Command): void {
         .choices(['sha256', 'sha1', 'sha512'])
         .default('sha256'),
     )
-    .option('--strict', 'refuse unknown parameters and body members; without it, they are ignored')
+    .option(
+      '--strict',
+      'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something',
+    )
     .option('--data <file>', 'keep the state in this file; without it, in memory')
     .option('--seed <file>', 'JSON file with what an empty platform holds at first')
     .addHelpText(

@@ -360,8 +360,8 @@ export const help: Readonly<Record<string, string>> = {
     '应用密钥；不加则为 PLATFORM_APP_SECRET，未设置时随机生成并显示',
   'file with the secret': '保存密钥的文件',
   'signature algorithm': '签名算法',
-  'refuse unknown parameters and body members; without it, they are ignored':
-    '拒绝未知的参数和请求体成员；不加则忽略',
+  'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something':
+    '拒绝未知的参数和请求体成员（不加则忽略），以及仅其他企业有数据时不带 enterprise_code 的调用',
   'keep the state in this file; without it, in memory': '将状态保存在此文件中；不加则保存在内存中',
   'JSON file with what an empty platform holds at first': 'JSON 文件，空平台的初始内容',
   'list them, those whose outcome is open first': '列出全部，结果未定的在前',
