@@ -35,6 +35,7 @@ const MAX_LOGGED_CHARACTERS = 5000
 export class CallLog {
   #ring: CallRecord[] = []
   #lastId = 0
+  #clearedId = 0
 
   add(call: Omit<CallRecord, 'id'>): void {
     this.#lastId += 1
@@ -45,11 +46,19 @@ export class CallLog {
     return this.#lastId
   }
 
+  /** Id of the first call that is still held, or else of the next one. A reader has missed those between its `since` and this. */
+  get oldestId(): number {
+    return Math.max(this.#clearedId, this.#lastId - CALL_LOG_SIZE) + 1
+  }
+
   /** Calls with an id above `since`, oldest first, at most `limit` of them. */
   list(query: { since: number; limit: number; operation?: string | undefined }): CallRecord[] {
     const calls: CallRecord[] = []
-    const oldest = Math.max(query.since, this.#lastId - this.#ring.length) + 1
-    for (let id = oldest; id <= this.#lastId && calls.length < query.limit; id += 1) {
+    for (
+      let id = Math.max(query.since + 1, this.oldestId);
+      id <= this.#lastId && calls.length < query.limit;
+      id += 1
+    ) {
       const call = this.#ring[(id - 1) % CALL_LOG_SIZE]
       if (call && (query.operation === undefined || call.operation === query.operation)) calls.push(call)
     }
@@ -59,6 +68,7 @@ export class CallLog {
   /** Forgets the calls; ids go on counting, so that a reader's `since` stays right. */
   clear(): void {
     this.#ring = []
+    this.#clearedId = this.#lastId
   }
 }
 

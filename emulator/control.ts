@@ -39,7 +39,7 @@ const faultRules = z.array(faultRule)
  * | `POST state`, `GET state[?userid=]` | adds a whole seed; everything as it stands now, in the seed format |
  * | `POST reset` | empties state, tokens, limits, shapes, faults, log and counters, and sets the clock right |
  * | `POST faults`, `GET faults`, `DELETE faults` | adds a rule or an array of rules; lists; clears, and lets held calls go on |
- * | `GET calls[?since=ID&operation=NAME&limit=N]` | the call log, oldest first |
+ * | `GET calls[?since=ID&operation=NAME&limit=N]` | the last 50,000 calls, oldest first: `oldestId` is the first still held |
  * | `GET stats` | counters over all calls |
  * | `GET shapes`, `POST shapes {paymentOrderList, orderRecord, assetCode, tradeNumber}` | how answers look, see `shapes` |
  * | `GET notifications` | the refund notifications with their attempts, by refund number |
@@ -87,6 +87,7 @@ export class Control {
         return []
       },
       'GET calls': ({ query }) => ({
+        oldestId: log.oldestId,
         lastId: log.lastId,
         calls: log.list(parseControl(callsQuery, Object.fromEntries(query))),
       }),

@@ -22,13 +22,26 @@ const ALL_ON: Features = { level: true, category: true, employee_attribute: [EVE
 
 type EnterpriseRow = { enterprise_code: string } & Stored<Features>
 
-/** The enterprises that are bound to the application. The single enterprise, code '', is always one of them. */
+/**
+ * The enterprises that are bound to the application. The single enterprise, code '', is always one of them; with `strict`, not
+ * where it holds nothing and others are bound: a call without enterprise_code has then forgotten it.
+ */
 export class Enterprises {
   readonly #find: Statement<EnterpriseRow>
   readonly #list: Statement<EnterpriseRow>
   readonly #put: (row: { enterprise_code: string } & Features) => void
+  readonly #group: Statement<object>
+  readonly #strict: boolean
 
-  constructor(database: Database) {
+  constructor(database: Database, strict: boolean) {
+    this.#strict = strict
+    this.#group = database.prepare(`
+      select 1 from enterprises
+      where enterprise_code <> ''
+        and not exists (select 1 from employees where enterprise_code = '')
+        and not exists (select 1 from accounts where enterprise_code = '')
+        and not exists (select 1 from orders where enterprise_code = '')
+      limit 1`)
     this.#find = database.prepare('select * from enterprises where enterprise_code = ?')
     this.#list = database.prepare('select * from enterprises order by enterprise_code')
     this.#put = database.writer('enterprises')
@@ -38,7 +51,7 @@ export class Enterprises {
   require(enterpriseCode: string): Features {
     const row = this.#find.get(enterpriseCode)
     if (row !== undefined) return toEnterprise(row).features
-    if (enterpriseCode === '') return ALL_ON
+    if (enterpriseCode === '' && !(this.#strict && this.#group.get())) return ALL_ON
     throw new BusinessError('enterprise')
   }
 

@@ -20,7 +20,10 @@ export interface PlatformSettings {
   appSecret: string
   /** Default sha256. */
   signAlgorithm?: SignAlgorithm | undefined
-  /** Refuse parameters and body members that are not known, with 1000220002. Default false: they are ignored. */
+  /**
+   * Refuse parameters and body members that are not known, with 1000220002, and calls without enterprise_code where only other
+   * enterprises hold something, with 1000240002. Default false: the former are ignored, the latter find nothing.
+   */
   strict?: boolean | undefined
   /** File that keeps the state; in memory without it. */
   data?: string | undefined
@@ -63,7 +66,7 @@ export class Platform {
     this.signAlgorithm = settings.signAlgorithm ?? 'sha256'
     this.strict = settings.strict ?? false
     this.database = new Database(settings.data)
-    this.enterprises = new Enterprises(this.database)
+    this.enterprises = new Enterprises(this.database, this.strict)
     this.departments = new Departments(this.database)
     this.employees = new Employees(this.database)
     this.openids = new OpenIds(this.database)

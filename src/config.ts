@@ -135,6 +135,14 @@ export function loadStores(
   )
 }
 
+/**
+ * Reads only the application's id and secret.
+ * @throws ConfigError as {@link loadConfig} does
+ */
+export function loadApplication(env: Environment): Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET'> {
+  return readAll(env, schema.pick({ PLATFORM_APP_ID: true, PLATFORM_APP_SECRET: true }))
+}
+
 const HR_SETTINGS = {
   HR_DATABASE_URL: true,
   HR_ROW_LIMIT_KB: true,

@@ -28,7 +28,7 @@ const updateParameters = (object: ObjectSchema) =>
     enterprise_code: enterpriseCode,
     third_type: integer(1, 5).optional(),
     name: text(1, 50).optional(),
-    code: workNumber.optional(),
+    code: text(1, 20).optional(),
     new_corp_code: workNumber.optional(),
     corp_code: workNumber.optional(),
     gender: integer(1, 3).optional(),
@@ -61,7 +61,8 @@ type Update = z.output<ReturnType<typeof updateParameters>>
  * 5. 1002219069: mobile_area
  * 6. 1000220010: dept_code
  * 7. 1002219046: card_no against card_type, also when only one of them changes (1000220002: there is no card_type)
- * 8. 1002219003, 1002218004, 1002218007: work number, e-mail, mobile of another employee in service
+ * 8. 1000220002: a code that would be the new work number, though it has more than letters and digits
+ * 9. 1002219003, 1002218004, 1002218007: work number, e-mail, mobile of another employee in service
  *
  * Double spellings: new_corp_code is the new work number, else code, else corp_code; dept_code goes before
  * departmentId. A mobile without mobile_area has area 86. An employee_attribute list replaces the former one.
@@ -80,6 +81,7 @@ export const updateEmployee = defineOperation({
     }
     checkDepartment(platform, present, next)
     checkDocument(present, next)
+    checkWorkNumber(present, next)
     checkUnique(platform, next)
     platform.employees.put(next)
     return { data: next.corp_code ?? '' }
@@ -124,6 +126,12 @@ function checkDocument(present: Employee, next: Employee): void {
   if (next.card_no === present.card_no && next.card_type === present.card_type) return
   if (next.card_type === null) throw new BusinessError('parameters', 'card_no needs a card_type')
   if (!isDocumentNumber(next.card_type, next.card_no)) throw new BusinessError('document')
+}
+
+function checkWorkNumber(present: Employee, next: Employee): void {
+  if (next.corp_code === null || next.corp_code === present.corp_code) return
+  const { error } = workNumber.safeParse(next.corp_code)
+  if (error) throw new BusinessError('parameters', `code ${error.issues[0]?.message}`)
 }
 
 function checkUnique(platform: Platform, next: Employee): void {

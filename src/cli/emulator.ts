@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { startEmulator } from '../../emulator/emulator.ts'
+import { environment, loadApplication } from '../config.ts'
 import { message } from '../texts/message.ts'
 import { wrongOption } from './arguments.ts'
-import { stopSignal, UsageError } from './failure.ts'
+import { stopSignal } from './failure.ts'
 import { said } from './language.ts'
 import { print } from './output.ts'
+import { orElse } from './settings.ts'
 
 /** `dirsync emulator`: the stand-alone platform. */
 export function emulatorCommand(program: Command): void {
@@ -14,15 +17,24 @@ export function emulatorCommand(program: Command): void {
     .description('run the stand-alone platform, for trials and tests')
     .option('--port <port>', 'port to listen on; 0: any free one', portOf, 8090)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--appid <id>', 'application id that it accepts', 'demo-application')
-    .option('--secret <secret>', 'secret of the application')
+    .option(
+      '--appid <id>',
+      'application id that it accepts; without it, PLATFORM_APP_ID, or demo-application',
+    )
+    .option(
+      '--secret <secret>',
+      'secret of the application; without it, PLATFORM_APP_SECRET, or a random one, which it prints',
+    )
     .option('--secret-file <file>', 'file with the secret')
     .addOption(
       new Option('--sign-algorithm <name>', 'signature algorithm')
         .choices(['sha256', 'sha1', 'sha512'])
         .default('sha256'),
     )
-    .option('--strict', 'refuse unknown parameters and body members; without it, they are ignored')
+    .option(
+      '--strict',
+      'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something',
+    )
     .option('--data <file>', 'keep the state in this file; without it, in memory')
     .option('--seed <file>', 'JSON file with what an empty platform holds at first')
     .addHelpText(
@@ -37,14 +49,30 @@ Examples:
   curl -s localhost:8090/_emulator/clock -d '{"offsetSeconds": 3600}'`,
     )
     .action(async ({ port, host, appid, secret, secretFile, signAlgorithm, strict, data, seed }) => {
-      const appSecret = secretFile && !secret ? (await textOf('--secret-file', secretFile)).trim() : secret
-      if (!appSecret) throw new UsageError(message('said.secret_missing'))
+      const given = {
+        PLATFORM_APP_ID: appid,
+        PLATFORM_APP_SECRET: secretFile && !secret ? await secretOf(secretFile) : secret,
+      }
+      const made = randomBytes(16).toString('hex')
+      const { PLATFORM_APP_ID: appId, PLATFORM_APP_SECRET: appSecret } = loadApplication(
+        orElse(orElse(given, environment()), {
+          PLATFORM_APP_ID: 'demo-application',
+          PLATFORM_APP_SECRET: made,
+        }),
+      )
       const emulator = await startEmulator({
-        ...{ port, host, appId: appid, appSecret, signAlgorithm, strict, data },
+        ...{ port, host, appId, appSecret, signAlgorithm, strict, data },
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
       const told = stopSignal()
-      print(said(message('said.emulator_listens', { address: emulator.url, id: appid })))
+      const where = { address: emulator.url, id: appId }
+      print(
+        said(
+          appSecret === made
+            ? message('said.emulator_listens_with', { ...where, secret: made })
+            : message('said.emulator_listens', where),
+        ),
+      )
       await told
       await emulator.close()
     })
@@ -55,6 +83,12 @@ function portOf(text: string): number {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw wrongOption('--port', text, message('said.wanted_number_to', { min: 0, max: 65_535 }))
   return port
+}
+
+async function secretOf(file: string): Promise<string> {
+  const secret = (await textOf('--secret-file', file)).trim()
+  if (!secret) throw wrongOption('--secret-file', file, message('said.that_file_empty'))
+  return secret
 }
 
 async function textOf(option: string, file: string): Promise<string> {

@@ -81,7 +81,7 @@ export async function openSettings<Settings>(
 }
 
 /** The settings, with others for those that the environment lacks. */
-function orElse(env: Environment, others: Environment): Environment {
+export function orElse(env: Environment, others: Environment): Environment {
   const lacking = Object.entries(others).filter(([name]) => !env[name] && !env[`${name}_FILE`])
   return { ...env, ...Object.fromEntries(lacking) }
 }

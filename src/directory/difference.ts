@@ -1,3 +1,4 @@
+import { fits } from '../lib/text.ts'
 import { FEATURE_FIELDS, WRITE_ONLY_FIELDS } from './desired.ts'
 import {
   type DesiredEmployee,
@@ -26,6 +27,9 @@ const UNITS: readonly FieldUnit[] = EMPLOYEE_FIELDS.filter(
   const partner = PARTNERS[unit]
   return { unit, fields: partner ? [partner, unit] : [unit] }
 })
+
+/** Characters that `employee/update` takes as a work number. */
+const MAX_WORK_NUMBER = 20
 
 /** The value that clears a field; a field that is not here cannot be cleared (section 4.3). */
 const CLEARING: Partial<Record<EmployeeField, string>> = {
@@ -75,7 +79,7 @@ export function mistakesDocument(
 
 /**
  * Parameters of `employee/update` (section 4.3) that bring the units to their desired state, with the key. A changed number
- * goes as `code` (the current one where it is known) and `new_corp_code`.
+ * goes as `code` (the current one where it is known and has 1 to 20 characters; `userid` names the employee) and `new_corp_code`.
  */
 export function updateParams(
   desired: DesiredEmployee,
@@ -89,7 +93,8 @@ export function updateParams(
     const value = desired.fields[field] ?? CLEARING[field]
     if (value === undefined) continue
     if (field === 'corp_code') {
-      params.code = actual.corp_code ?? value
+      const code = actual.corp_code ?? value
+      if (code !== '' && fits(code, MAX_WORK_NUMBER)) params.code = code
       params.new_corp_code = value
     } else params[field] = value
   }

@@ -87,6 +87,12 @@ export class Lane {
     this.#turnstile.holdUntil(time)
   }
 
+  /** As {@link holdUntil}, where the keeper of the slots knows of no hold-off: it is not asked for any that would expire. */
+  holdAlone(time: number): void {
+    this.#notBefore = Math.max(this.#notBefore, time)
+    this.holdUntil(time)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelTimer()

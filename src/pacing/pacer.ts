@@ -42,8 +42,11 @@ export interface PacerSnapshot {
 export interface Pacer {
   /** Resolves when the caller may make exactly one call, now. */
   acquire(request: PaceRequest): Promise<void>
-  /** Lets no call leave for `ms` milliseconds, because the platform asked for it. Never shortens an earlier hold-off. */
-  holdOff(ms: number, reason: string): Promise<void>
+  /**
+   * Lets no call leave for `ms` milliseconds, because the platform asked for it. Never shortens an earlier hold-off.
+   * @param only an operation with a budget: its calls alone are held off, in this process
+   */
+  holdOff(ms: number, reason: string, only?: string): Promise<void>
   /** Learns from an exchange that has ended. */
   observe(outcome: CallOutcome): void
   /** The current state, as far as this process knows it. */

@@ -79,7 +79,9 @@ export class SlotPacer implements Pacer {
   }
 
   /** Holds this process off at once, and the others as soon as they hear of it. */
-  async holdOff(ms: number, reason: string): Promise<void> {
+  async holdOff(ms: number, reason: string, only = ''): Promise<void> {
+    const budget = this.#budgets.get(only)
+    if (budget !== undefined) return budget.holdAlone(performance.now() + ms)
     this.#holdUntil(performance.now() + ms)
     try {
       await this.#slots.holdOff(ms, reason)

@@ -164,12 +164,9 @@ export class PlatformCaller {
     const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
     const rateLimited = error?.retryAfterMs !== undefined
-    // Token creation has a limit of its own (section 8), which says nothing about the rate of calls.
-    this.#parts.pacer.observe({
-      operation,
-      sentAt,
-      rateLimited: rateLimited && operation !== tokenCreate.name,
-    })
+    // Creating and querying tokens have limits of their own (section 8), which say nothing about the rate of calls.
+    const hasOwnLimit = operation === tokenCreate.name || OPERATION_BUDGETS.has(operation)
+    this.#parts.pacer.observe({ operation, sentAt, rateLimited: rateLimited && !hasOwnLimit })
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, rateLimited, code }
@@ -187,7 +184,9 @@ export class PlatformCaller {
     if (waitMs === undefined) return
     this.#parts.log?.warn({ operation, waitMs }, 'the platform asked to wait')
     const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
-    await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`)
+    // A platform that is unavailable (503) is so for every call.
+    const only = OPERATION_BUDGETS.has(operation) && httpStatus !== 503 ? operation : undefined
+    await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`, only)
   }
 }
 

@@ -169,7 +169,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_mobile',
     remedy:
-      'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields are not held back.',
+      'Find out whose number it is (see "blocked by"; if that is empty, perhaps someone with another area code), correct it in HR or on the platform; the other fields are not held back.',
     remedyBesideHr:
       'Find out whose number it is (employee/get with --mobile), and give another one or free it on the platform.',
     field: 'mobile',

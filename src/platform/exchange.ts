@@ -6,7 +6,7 @@ import { maskText, maskTold } from '../directory/masking.ts'
 import { storableJson } from '../lib/storable.ts'
 import { isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
-import { parseExactly } from './fields.ts'
+import { parseExactly, parseUnrounded } from './fields.ts'
 import type { Operation } from './operation.ts'
 
 /** One answer, whatever its status. */
@@ -170,7 +170,7 @@ export function readAnswer<Response extends z.ZodType>(
   rateLimitedCodes: ReadonlySet<number>,
 ): z.output<Response> {
   if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
-  const envelope = parseObject(storableJson(answer.body), operation.decimals ? parseExactly : JSON.parse)
+  const envelope = parseObject(storableJson(answer.body), operation.decimals ? parseExactly : parseUnrounded)
   const code = envelope?.code
   const isBare = operation.bareAnswer && envelope?.data === undefined
   if (code === 0 || (isBare && code === undefined)) {

@@ -151,9 +151,19 @@ const SAFE_WHOLE = /^-?\d{1,15}$/
 
 /** Parses JSON; numbers become their source text, except whole numbers of up to 15 digits. */
 export function parseExactly(text: string): unknown {
+  return parseJson(text, (_, source) => SAFE_WHOLE.test(source))
+}
+
+/** Parses JSON; numbers that may have been rounded become their source text, such as a document number of 18 digits. */
+export function parseUnrounded(text: string): unknown {
+  return parseJson(text, Number.isSafeInteger)
+}
+
+/** @param isKept whether a number stays one; else its source text takes its place */
+function parseJson(text: string, isKept: (value: number, source: string) => boolean): unknown {
   return JSON.parse(text, (_, value: unknown, context?: { source?: string }) => {
     const source = context?.source
-    return typeof value === 'number' && source !== undefined && !SAFE_WHOLE.test(source) ? source : value
+    return typeof value === 'number' && source !== undefined && !isKept(value, source) ? source : value
   })
 }
 

@@ -26,7 +26,7 @@ export interface Operation<
   readonly clearedByEmpty: readonly string[]
   /** With a JSON body: the business parameters that still travel in the query string. */
   readonly inQuery: readonly string[]
-  /** Whether it has amounts: the answer's numbers are then read by their source text, and no number is taken for a text. */
+  /** Whether it has amounts: the answer's numbers are then all read by their source text, and no number is taken for a text. */
   readonly decimals: boolean
   /** Whether the answer may come without its envelope, as section 2.1 shows it for the payment order list. */
   readonly bareAnswer: boolean

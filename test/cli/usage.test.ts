@@ -392,7 +392,11 @@ test.each([
     ['platform', 'enterprise/account/applyCharge'],
     /give --yes to send the top-up without a question/,
   ],
-  ['an emulator without secret', ['emulator'], /--secret/],
+  [
+    'an emulator with an empty secret',
+    ['emulator', '--secret-file', '/dev/null'],
+    /--secret-file holds "\/dev\/null"/,
+  ],
   ['a mapping without a name', ['plan', '--mapping', ''], /^dirsync: "" (?:cannot be read|无法读取)/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
 ] as const)('%s is refused with one sentence, in English and in Chinese', async (_, args, sentence) => {

@@ -139,6 +139,12 @@ describe('update parameters', () => {
       new_corp_code: 'N2',
     })
     expect(paramsOf({ corp_code: 'N2' }, {})).toEqual({ userid: 'u1', code: 'N2', new_corp_code: 'N2' })
+    expect(paramsOf({ corp_code: 'N2' }, { corp_code: '甲-1x'.repeat(5) })).toHaveProperty(
+      'code',
+      '甲-1x'.repeat(5),
+    )
+    for (const corp_code of ['N'.repeat(21), ''])
+      expect(paramsOf({ corp_code: 'N2' }, { corp_code })).toEqual({ userid: 'u1', new_corp_code: 'N2' })
     expect(paramsOf({ corp_code: 'N1', name: 'a' }, { corp_code: 'n1', name: 'b' })).toEqual({
       userid: 'u1',
       name: 'a',

@@ -155,6 +155,23 @@ describe('the call log', () => {
     expect((await platform.request('/_emulator/calls?from=1')).status).toBe(400)
   })
 
+  test('says from which id on it still has the calls', async () => {
+    const log = new CallLog()
+    const call = { at: '', operation: 'o', params: {}, httpStatus: 200, code: 0, traceId: '', durationMs: 1 }
+    expect(log.oldestId).toBe(1)
+    for (let id = 1; id <= CALL_LOG_SIZE; id += 1) log.add({ ...call, end: 'answered' })
+    expect(log.oldestId).toBe(1)
+    log.add({ ...call, end: 'answered' })
+    expect(log.oldestId).toBe(2)
+    expect(log.list({ since: 0, limit: 1 })).toMatchObject([{ id: 2 }])
+    log.clear()
+    expect(log.oldestId).toBe(log.lastId + 1)
+    await platform.token()
+    const { calls, oldestId, lastId } = await platform.control('GET', 'calls')
+    expect(calls.map(({ id }: { id: number }) => id)).toEqual([oldestId])
+    expect(lastId).toBe(oldestId)
+  })
+
   test('keeps the last calls up to its bound, and cuts long values', async () => {
     const log = new CallLog()
     const call = {

@@ -156,7 +156,7 @@ describe('a payment order', () => {
   })
 
   test('that is not there, or belongs to another enterprise, is 1000220120', async () => {
-    await platform.control('POST', 'orders', [order(1, { enterprise_code: 'E1' })])
+    await platform.control('POST', 'orders', [order(1, { enterprise_code: 'E1' }), order(2)])
     const { trade_no } = order(1)
     expect((await get({ trade_no, enterprise_code: 'E1' })).code).toBe(0)
     expect((await get({ trade_no })).code).toBe(1000220120)

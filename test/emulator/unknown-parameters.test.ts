@@ -83,6 +83,35 @@ test('a business parameter that comes in the query and in the body is refused al
   expect(answer).toMatchObject({ code: 1000220002, msg: expect.stringContaining('more than once') })
 })
 
+test('an emulator that is strict refuses a forgotten enterprise_code, where only others hold something', async () => {
+  const group = {
+    employees: [{ enterprise_code: 'E1', userid: 'u2' }],
+    accounts: [{ enterprise_code: 'E1', account_openid: 'a1', name: 'A', product_category: 1, balance: '1' }],
+  }
+  const forgotten: Record<string, Record<string, string>> = {
+    'employee/update': { userid: 'u2' },
+    'employee/get': { userid: 'u2' },
+    'assets/limit/enterprise/get': {},
+    'taxpayer/findList': { identifier: 'x' },
+  }
+  const codes = async (emulator: PlatformUnderTest) => {
+    const codes: unknown[] = []
+    for (const [operation, params] of Object.entries(forgotten))
+      codes.push((await emulator.call(operation, params)).code)
+    return codes
+  }
+  await using strict = await PlatformUnderTest.start({ strict: true })
+  expect(await codes(strict)).toEqual([1000220096, 1000220096, 0, 0])
+  await strict.control('POST', 'state', group)
+  expect(await codes(strict)).toEqual([1000240002, 1000240002, 1000240002, 1000240002])
+  expect(await strict.get({ userid: 'u2', enterprise_code: 'E1' })).toMatchObject({ code: 0 })
+  await strict.control('POST', 'employees', [{ userid: 'u1' }])
+  expect(await codes(strict)).toEqual([1000220096, 1000220096, 0, 0])
+  await platform.reset()
+  await platform.control('POST', 'state', group)
+  expect(await codes(platform)).toEqual([1000220096, 1000220096, 0, 0])
+})
+
 test('an emulator that is strict refuses them', async () => {
   await using strict = await PlatformUnderTest.start({ strict: true })
   expect(await strict.update('u1', { nickname: 'A' })).toMatchObject({

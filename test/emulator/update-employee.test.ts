@@ -87,6 +87,14 @@ describe('the spellings of the work number and the department', () => {
     expect((await platform.employee('u1')).corp_code).toBe(expected)
   })
 
+  test('code may be a number with other characters, which the present one can have', async () => {
+    await platform.control('POST', 'employees', [{ userid: 'u3', corp_code: '工-1' }])
+    expect((await platform.update('u3', { code: '工-1', name: 'x' })).code).toBe(0)
+    expect(await platform.update('u3', { code: '工-1', new_corp_code: 'W3' })).toMatchObject({ data: 'W3' })
+    await expectCode(1000220002, { code: '工-1', new_corp_code: '工-2' })
+    await expectCode(1000220002, { code: '工-2' })
+  })
+
   test('an employee without work number answers with the empty text', async () => {
     await platform.control('POST', 'employees', [{ userid: 'u3' }])
     expect((await platform.update('u3', { name: 'x' })).data).toBe('')

@@ -44,6 +44,29 @@ describe('amounts', () => {
   })
 })
 
+test('a number that binary floating point cannot hold is the text that it was', async () => {
+  const fields =
+    '"userid":"u1","card_no":110101199003070011,"remark":0.10000000000000000055,"gender":1.0,"mobile":139e8'
+  platform.plan('employee/get', text(`{"code":0.0,"data":{${fields}}}`))
+  expect(await client.employees.get({ userid: 'u1' })).toEqual({
+    userid: 'u1',
+    card_no: '110101199003070011',
+    remark: '0.10000000000000000055',
+    gender: 1,
+    mobile: '13900000000',
+  })
+  platform.plan('employee/get', text('{"code":0,"data":{"gender":110101199003070011}}'))
+  await expect(client.employees.get({ userid: 'u1' })).rejects.toMatchObject({ kind: 'malformed' })
+})
+
+test('a token that is queried may have no time left; a new one has some', async () => {
+  const spent = ok({ access_token: 't', expires_in: 0 })
+  platform.plan('token/create', ok({ access_token: 't', expires_in: 60 }), spent)
+  platform.plan('token/getTokenInfo', spent)
+  expect(await client.tokens.info()).toEqual({ access_token: 't', expires_in: 0 })
+  await expect(client.tokens.create()).rejects.toMatchObject({ kind: 'malformed' })
+})
+
 describe('a payment order', () => {
   test('every field, down to the products; what is absent is null', async () => {
     platform.plan(

@@ -22,7 +22,7 @@ import {
 const platform = duringTest(FakePlatform.start)
 let client: PlatformClient
 const calls: CallReport[] = []
-const pauses: { ms: number; reason: string }[] = []
+const pauses: { ms: number; reason: string; only?: string }[] = []
 
 const tooFast: string[] = []
 
@@ -32,8 +32,8 @@ class NotingPacer extends LocalPacer {
     if (outcome.rateLimited) tooFast.push(outcome.operation)
   }
 
-  override async holdOff(ms: number, reason: string): Promise<void> {
-    pauses.push({ ms, reason })
+  override async holdOff(ms: number, reason: string, only?: string): Promise<void> {
+    pauses.push({ ms, reason, ...(only !== undefined && { only }) })
   }
 }
 
@@ -251,6 +251,18 @@ describe('HTTP', () => {
     })
     expect(pauses).toEqual([{ ms: 7000, reason: 'HTTP 429 on employee/get' }])
     expect(tooFast).toEqual(['employee/get'])
+  })
+
+  test('429 on a query of the token, which has a limit of its own, pauses such queries alone', async () => {
+    platform.plan('token/getTokenInfo', status(429, { 'retry-after': '7' }))
+    const error = await failureOf(client.tokens.info())
+    expect(error).toMatchObject({ disposition: 'wait', retryAfterMs: 7000 })
+    const reason = 'HTTP 429 on token/getTokenInfo'
+    expect(pauses).toEqual([{ ms: 7000, reason, only: 'token/getTokenInfo' }])
+    expect(tooFast).toEqual([])
+    platform.plan('token/getTokenInfo', status(503, { 'retry-after': '3' }))
+    await failureOf(client.tokens.info())
+    expect(pauses.at(-1)).toEqual({ ms: 3000, reason: 'HTTP 503 on token/getTokenInfo' })
   })
 
   test('429 with a date', async () => {

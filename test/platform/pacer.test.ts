@@ -30,6 +30,17 @@ test('a hold-off holds everybody', async () => {
   await pacer.close()
 })
 
+test('a hold-off of one operation with a budget holds no other', async () => {
+  const pacer = new LocalPacer(1000, new Map([['employee/get', 1000]]))
+  await pacer.acquire(request)
+  await pacer.holdOff(60_000, 'asked to', 'employee/get')
+  const held = expect(pacer.acquire(request)).rejects.toMatchObject({ code: 'PACER_CLOSED' })
+  for (let call = 0; call < 20; call += 1) await pacer.acquire({ operation: 'employee/update' })
+  expect(pacer.snapshot()).toMatchObject({ waiting: 1, pausedForMs: 0 })
+  await pacer.close()
+  await held
+})
+
 test('a rate that is none is refused', () => {
   for (const rate of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(() => new LocalPacer(rate)).toThrow(RangeError)

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { defineOperation } from '../operation.ts'
 
-const accessToken = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
+const tokenWith = <Seconds extends z.ZodType>(expires_in: Seconds) =>
+  z.object({ access_token: z.string().min(1), expires_in })
+const accessToken = tokenWith(z.coerce.number().positive())
 
 /** Create an access token (section 4.1). `appid`, `timestamp`, `grant_type`, `version` and `sign` are added by the client. */
 export const tokenCreate = defineOperation({
@@ -18,7 +20,8 @@ export const tokenInfo = defineOperation({
   idempotent: true,
   perMinute: 60,
   request: z.strictObject({}),
-  response: accessToken,
+  // What is left of its life, which may be nothing.
+  response: tokenWith(z.coerce.number().nonnegative()),
 })
 
 /** A token and its validity in seconds (section 2.2). */

@@ -624,7 +624,6 @@ export const saidTexts = {
   'said.case_or_bulk': 'give either the number of a case or --bulk, not both',
   'said.ids_or_category': 'give either the numbers of cases or --category, not both',
   'said.give_yes': 'nothing was changed: give --yes to switch',
-  'said.secret_missing': 'give the secret of the application with --secret or --secret-file',
   'said.that_file_not_json': 'that file is not JSON',
   'said.no_such_operation': 'there is no operation {text}: there are {names}',
   'said.plan_not_stored':
@@ -714,6 +713,7 @@ export const saidTexts = {
   'said.trigger_tells': '{table}: tells that something changed',
   'said.trigger_installed': 'Installed. A running scheduler hears it from now on.',
   'said.emulator_listens': 'emulator listens on {address} for application {id}',
+  'said.emulator_listens_with': 'emulator listens on {address} for application {id} with secret {secret}',
   'said.refund': 'refund',
   'said.top_up': 'top-up',
   'said.money_unknown':

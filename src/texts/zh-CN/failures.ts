@@ -44,7 +44,8 @@ export const failures = {
   'code.1002218004.remedy': '请在人事系统中更正邮箱，或在平台释放该邮箱；其他字段不受影响。',
   'code.1002218004.remedy_beside_hr': '请改用其他邮箱，或在平台释放该邮箱。',
   'code.1002218007.meaning': '企业中已有其他员工使用该手机号。',
-  'code.1002218007.remedy': '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段不受影响。',
+  'code.1002218007.remedy':
+    '请查明手机号归属（见“受阻于”；为空时，可能是区号不同的员工），在人事系统或平台上更正；其他字段不受影响。',
   'code.1002218007.remedy_beside_hr':
     '请查明手机号归属（employee/get 加 --mobile），改用其他号码，或在平台释放该号码。',
   'code.1002219003.meaning': '企业中已有其他员工使用该工号。',
@@ -661,7 +662,6 @@ export const failures = {
   'said.case_or_bulk': '异常项编号和 --bulk 只能给出一种',
   'said.ids_or_category': '异常项编号和 --category 只能给出一种',
   'said.give_yes': '未作任何变更：如要切换，请加 --yes',
-  'said.secret_missing': '请用 --secret 或 --secret-file 给出应用密钥',
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
   'said.plan_not_stored':
@@ -743,6 +743,7 @@ export const failures = {
   'said.trigger_tells': '{table}：通知有变更',
   'said.trigger_installed': '已安装。运行中的调度进程从现在起会收到通知。',
   'said.emulator_listens': '模拟平台正在监听 {address}，应用为 {id}',
+  'said.emulator_listens_with': '模拟平台正在监听 {address}，应用为 {id}，密钥为 {secret}',
   'said.refund': '退款',
   'said.top_up': '充值',
   'said.money_unknown': '{what} {number} 是否已执行未知：请勿再次发送，换编号也不行',

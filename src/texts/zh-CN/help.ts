@@ -354,12 +354,14 @@ export const help: Readonly<Record<string, string>> = {
   'run the stand-alone platform, for trials and tests': '运行独立的模拟平台，供试用和测试',
   'port to listen on; 0: any free one': '监听端口；0 表示任意空闲端口',
   'address to listen on': '监听地址',
-  'application id that it accepts': '所接受的应用 ID',
-  'secret of the application': '应用密钥',
+  'application id that it accepts; without it, PLATFORM_APP_ID, or demo-application':
+    '所接受的应用 ID；不加则为 PLATFORM_APP_ID，未设置时为 demo-application',
+  'secret of the application; without it, PLATFORM_APP_SECRET, or a random one, which it prints':
+    '应用密钥；不加则为 PLATFORM_APP_SECRET，未设置时随机生成并显示',
   'file with the secret': '保存密钥的文件',
   'signature algorithm': '签名算法',
-  'refuse unknown parameters and body members; without it, they are ignored':
-    '拒绝未知的参数和请求体成员；不加则忽略',
+  'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something':
+    '拒绝未知的参数和请求体成员（不加则忽略），以及仅其他企业有数据时不带 enterprise_code 的调用',
   'keep the state in this file; without it, in memory': '将状态保存在此文件中；不加则保存在内存中',
   'JSON file with what an empty platform holds at first': 'JSON 文件，空平台的初始内容',
   'list them, those whose outcome is open first': '列出全部，结果未定的在前',
