@@ -2,7 +2,14 @@ import { Loop } from '../lib/loop.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
-import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
+import {
+  cents,
+  refundedAmount,
+  type Settled,
+  settleByOrderRecord,
+  settleByPaymentOrders,
+  wouldShow,
+} from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
@@ -30,7 +37,7 @@ const PRIORITY = 1
 const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
 
 export interface SettleDeps extends SendDeps {
-  /** Milliseconds after which a refund that nothing shows counts as not carried out. */
+  /** Milliseconds after which a refund that no record shows counts as not carried out. */
   notCarriedOutAfterMs: number
 }
 
@@ -110,24 +117,24 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   }
   const finding = await ask(deps, refund, refunded_before, options)
   if (finding === null) return false
-  const { verdict, forPerson, shown, isAnswered } = finding
+  const { verdict, forPerson, shown, toDo, isAnswered } = finding
   await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
   const what = {
     carried_out: shown,
     not_carried_out: means(message('said.not_carried_out')),
-    unknown: forPerson && isAnswered ? means(LEFT_TO_PERSON) : shown,
+    unknown: forPerson && isAnswered ? means(toDo) : shown,
   }[verdict]
   await storeVerdict(pool, outer_refund_no, verdict, [...answer, what], forPerson)
   if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
   return isAnswered
 }
 
-/** The platform's answer, classified and in words. */
-type Finding = ReturnType<typeof settleRefund> & { shown: Message; isAnswered: boolean }
+/** The platform's answer, classified and in words, and what a person has to do if waiting will not tell. */
+type Finding = Settled & { shown: Message; toDo: Message; isAnswered: boolean }
 
 /**
- * Asks the order record; the payment orders only where the record alone would say "not carried out".
+ * Asks the order record; the payment orders only where the record has shown nothing of the refund for long enough.
  * @returns null when the call was aborted, or all calls are paused: that says nothing of the refund
  */
 async function ask(
@@ -150,20 +157,21 @@ async function ask(
       refundedNow === null
         ? message('said.record_shows_none', before)
         : message('said.record_shows', { refunded: refundedNow, ...before })
-    const settled = settleRefund({ ...facts, paymentOrders: [] })
-    if (settled.verdict !== 'not_carried_out') return { ...settled, shown, isAnswered: true }
+    const settled = settleByOrderRecord(facts)
+    if (settled) return { ...settled, shown, toDo: LEFT_TO_PERSON, isAnswered: true }
     unread = message('said.payment_order_unread', { shown })
     const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
     return {
-      ...settleRefund({ ...facts, paymentOrders }),
+      ...settleByPaymentOrders(paymentOrders, refundedBefore),
       shown: message('said.shown', { shown: [shown, ...paymentOrders.map(ofOrder)] }),
+      toDo: paymentOrders.length === 0 ? message('said.no_payment_order') : LEFT_TO_PERSON,
       isAnswered: true,
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
     const shown = message('said.could_not_read', { unread, reason: error.said })
-    return { verdict: 'unknown', forPerson: wouldShow(age), shown, isAnswered: false }
+    return { verdict: 'unknown', forPerson: wouldShow(age), shown, toDo: LEFT_TO_PERSON, isAnswered: false }
   }
 }
 
