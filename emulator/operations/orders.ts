@@ -65,13 +65,17 @@ function orderAnswer(order: Order, shapes: Shapes) {
   }
 }
 
-/** Query order by external trade number (section 4.11): an order that was paid, refunded since or not. */
+/**
+ * Query order by external trade number (section 4.11): an order that was paid, refunded since or not, and is of the enterprise
+ * when one is named.
+ */
 export const getOrderRecord = defineOperation({
   name: 'seller/pay/record',
-  parameters: object => object({ outer_trade_no: text(10, 30) }),
-  perform(platform, { outer_trade_no }) {
+  parameters: object => object({ outer_trade_no: text(10, 30), enterprise_code: enterpriseCode }),
+  perform(platform, { outer_trade_no, enterprise_code }) {
     platform.requireOwnNumber('outer_trade_no', outer_trade_no)
-    const order = platform.orders.requirePaid(outer_trade_no)
+    platform.enterprises.require(enterprise_code)
+    const order = platform.orders.requirePaid(outer_trade_no, enterprise_code)
     if (platform.shapes.orderRecord === 'trade_no') return { data: order.trade_no }
     return {
       data: {
@@ -244,10 +248,7 @@ export const refundOrder = defineOperation({
     }
     platform.enterprises.require(enterpriseCode)
     platform.refunds.requireFree(outerRefundNo)
-    const order = platform.orders.requirePaid(outerTradeNo)
-    if (enterpriseCode !== '' && order.enterprise_code !== enterpriseCode) {
-      throw new BusinessError('paymentFailed')
-    }
+    const order = platform.orders.requirePaid(outerTradeNo, enterpriseCode)
     const refunded = order.refund_amount + refundAmount
     if (refunded > order.pay_amount) throw new BusinessError('overdrawn')
 

@@ -12,6 +12,7 @@ import {
 } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
 import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
@@ -22,6 +23,7 @@ import {
   HALTS_OF_OTHERS,
   noteCheck,
   type ReadRefund,
+  type Refund,
   refundedAtLeast,
   refundJournal,
   storeVerdict,
@@ -33,7 +35,10 @@ import { topUpJournal } from './top-up.ts'
 const LOOK_EVERY_MS = 2000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
-/** Halts that an answer of the order record does not disprove: it is asked without an enterprise code. */
+/**
+ * Halts that an answer of the order record does not disprove. Its parameters (section 4.11) do not name `enterprise_code`, so a
+ * platform may answer without having looked at it.
+ */
 const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
 
 export interface SettleDeps extends SendDeps {
@@ -150,7 +155,7 @@ async function ask(
   const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
   let unread = message('said.order_record_unread')
   try {
-    const refundedNow = await readRefunded(deps, outer_trade_no, options)
+    const refundedNow = await readRefunded(deps, refund, options)
     const facts = { ...age, refundAmount, refundedBefore, refundedNow }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
@@ -186,6 +191,9 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
     : message('said.payment_order_refunded', { ...order, refunded: refund_amount })
 }
 
+/** The order of a refund, in the enterprise that the refund names. */
+type OrderOfRefund = Pick<Refund, 'outer_trade_no' | 'enterprise_code'>
+
 /** How much of an order is refunded: as its record shows it, null where it does not say, and what it is at least. */
 export interface RefundedSoFar {
   shown: string | null
@@ -195,11 +203,11 @@ export interface RefundedSoFar {
 /** @throws PlatformError */
 export async function readRefundedSoFar(
   deps: SendDeps,
-  outerTradeNo: string,
+  order: OrderOfRefund,
   signal: AbortSignal | undefined,
 ): Promise<RefundedSoFar> {
-  const shown = await readRefunded(deps, outerTradeNo, signal ? { signal } : {})
-  return { shown, atLeast: await refundedAtLeast(deps.pool, outerTradeNo) }
+  const shown = await readRefunded(deps, order, signal ? { signal } : {})
+  return { shown, atLeast: await refundedAtLeast(deps.pool, order.outer_trade_no) }
 }
 
 /**
@@ -214,10 +222,10 @@ export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null
 /** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */
 async function readRefunded(
   { client }: SendDeps,
-  outerTradeNo: string,
+  order: OrderOfRefund,
   options: CallOptions,
 ): Promise<string | null> {
-  const record = await readOrderRecord(client, outerTradeNo, options)
+  const record = await readOrderRecord(client, order, options)
   return record && refundedAmount(record)
 }
 
@@ -228,11 +236,14 @@ async function readRefunded(
  */
 export async function readOrderRecord(
   client: PlatformClient,
-  outer_trade_no: string,
+  { outer_trade_no, enterprise_code }: OrderOfRefund,
   options: CallOptions,
 ): Promise<OrderRecord | null> {
   try {
-    const record = await client.orders.record({ outer_trade_no }, options)
+    const record = await client.orders.record(
+      { outer_trade_no, ...enterpriseParams(enterprise_code) },
+      options,
+    )
     return typeof record === 'string' ? null : record
   } catch (error) {
     if (error instanceof PlatformError && error.kind === 'invalid_request') return null
@@ -251,7 +262,7 @@ async function readPaymentOrders(
 ): Promise<PaymentOrderDetail[]> {
   const orders = []
   for (const { trade_no, enterprise_code } of await tradeNumbersOf(pool, outerTradeNo)) {
-    const query = enterprise_code === '' ? { trade_no } : { trade_no, enterprise_code }
+    const query = { trade_no, ...enterpriseParams(enterprise_code) }
     orders.push({ ...(await client.paymentOrders.get(query, options)), trade_no })
   }
   return orders

@@ -43,14 +43,12 @@ const REQUESTS: Partial<Record<OperationName, Record<string, unknown>>> = {
 }
 
 const limits: [OperationName, string, unknown, unknown][] = [
-  ...Object.keys(REQUESTS)
-    .filter(name => name !== 'seller/pay/record')
-    .map((name): [OperationName, string, unknown, unknown] => [
-      name as OperationName,
-      'enterprise_code',
-      'x'.repeat(20),
-      'x'.repeat(21),
-    ]),
+  ...Object.keys(REQUESTS).map((name): [OperationName, string, unknown, unknown] => [
+    name as OperationName,
+    'enterprise_code',
+    'x'.repeat(20),
+    'x'.repeat(21),
+  ]),
   ['enterprise/consume/list', 'time_start', '2024-02-29', '2023-02-29'],
   ['enterprise/consume/list', 'time_end', '2024-12-31', '2024-12-31 00:00:00'],
   ['enterprise/consume/list', 'contain_fee_trade', 1, 0],

@@ -175,7 +175,7 @@ test('an unknown outcome needs no change in HR', async () => {
 
 describe('settling a refund', () => {
   const sentAt = new Date(1_770_000_000_000)
-  const settle = (refundedBefore: string | null, more: { tradeNo?: string } = {}) =>
+  const settle = (refundedBefore: string | null, more: { tradeNo?: string; enterpriseCode?: string } = {}) =>
     client.refunds.settle({
       outerTradeNo: `${APP}-T1`,
       refundAmount: '10.10',
@@ -213,7 +213,9 @@ describe('settling a refund', () => {
     client = connect({ clock: () => sentAt.getTime() + LATE })
     platform.plan('seller/pay/record', record(5.05))
     platform.plan('enterprise/consume/get', ok({ status: state, refund_amount: 5.05 }))
-    expect(await settle('5.05', { tradeNo: '2026112100000001' })).toBe(verdict)
+    expect(await settle('5.05', { tradeNo: '2026112100000001', enterpriseCode: 'E1' })).toBe(verdict)
+    for (const operation of ['seller/pay/record', 'enterprise/consume/get'])
+      expect(platform.of(operation).map(({ form }) => form.get('enterprise_code'))).toEqual(['E1'])
   })
 
   test('an order that the platform does not know is an error', async () => {
