@@ -71,7 +71,13 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['no envelope', status(200, {}, '[]'), { kind: 'malformed' }],
   ['an empty body', status(200, {}, ''), { kind: 'malformed' }],
   ['a code that is no number', status(200, {}, '{"code":"E1"}'), { kind: 'malformed' }],
-  ['HTTP 408', status(408), { kind: 'http', httpStatus: 408 }],
+  ...[402, 406, 408, 409, 410, 412, 418, 421, 422, 423, 425, 451, 499].map(
+    (code): [string, Reply, Partial<PlatformError>] => [
+      `HTTP ${code}`,
+      status(code),
+      { kind: 'http', httpStatus: code },
+    ],
+  ),
   ['an unknown code', envelope(1000999999, 'system busy', null), { platformCode: 1000999999 }],
   ["another operation's refusal", envelope(1000220064, 'payment failed', null), { platformCode: 1000220064 }],
 ]
@@ -79,8 +85,9 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
 const KNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['a refusal of its parameters', envelope(1000220002, 'x', null), { disposition: 'park' }],
   ['an enterprise code that is not bound', envelope(1000240002, 'x', null), { disposition: 'halt' }],
-  ['HTTP 400', status(400), { kind: 'http' }],
-  ['HTTP 404', status(404), { kind: 'http' }],
+  ...[400, 401, 403, 404, 405, 411, 413, 414, 415, 431].map(
+    (code): [string, Reply, Partial<PlatformError>] => [`HTTP ${code}`, status(code), { kind: 'http' }],
+  ),
   ['HTTP 429', status(429, { 'retry-after': '1' }), { disposition: 'wait' }],
 ]
 
