@@ -100,6 +100,8 @@ export const getOrderRecord = defineOperation({
 const MAX = '99999999.99'
 const MAX_INT = 2_147_483_647
 const money = decimal('0.00', MAX).optional()
+/** Of an amount that the specification gives no range. */
+const anyMoney = decimal(`-${MAX}`, MAX).optional()
 const place = text(0, 50).optional()
 const category = text(0, 100).optional()
 const number = text(1, 50).optional()
@@ -115,15 +117,15 @@ const goods = (object: ObjectSchema) =>
     sku3rdCateCode: category,
     sku3rdCateDesc: category,
     quantity: integer(0, MAX_INT).optional(),
-    price: money,
-    taxRate: money,
+    price: anyMoney,
+    taxRate: anyMoney,
     taxCode: number,
     taxUnit: text(1, 20).optional(),
     invoiceType: integer(1, 2).optional(),
-    amount: money,
-    gatAmount: money,
+    amount: anyMoney,
+    gatAmount: anyMoney,
     costAmount: money,
-    freight: money,
+    freight: anyMoney,
   })
 
 const thirdOrder = (object: ObjectSchema) =>
