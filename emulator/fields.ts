@@ -37,9 +37,9 @@ export function integer(min: number, max: number) {
 
 /** A decimal of at most two places from `min` to `max`, read as cents. */
 export function decimal(min: string, max: string) {
-  const [least, most] = [parseAmount(min) ?? 0n, parseAmount(max) ?? 0n]
+  const [least, most] = [parseSigned(min) ?? 0n, parseSigned(max) ?? 0n]
   return z.string().transform((value, context) => {
-    const cents = parseAmount(value)
+    const cents = parseSigned(value)
     if (cents !== undefined && cents >= least && cents <= most) return cents
     context.addIssue(`must be a decimal from ${min} to ${max} with at most two places`)
     return z.NEVER
@@ -127,6 +127,12 @@ const DECIMAL = /^(\d{1,13})(?:\.(\d{1,2}))?$/
 export function parseAmount(text: string): bigint | undefined {
   const match = DECIMAL.exec(text)
   return match ? BigInt(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`) : undefined
+}
+
+/** As {@link parseAmount}, also below zero. */
+function parseSigned(text: string): bigint | undefined {
+  const cents = parseAmount(text.replace(/^-/, ''))
+  return cents !== undefined && text.startsWith('-') ? -cents : cents
 }
 
 /** Cents as a decimal of two places, for example `12.50`. */

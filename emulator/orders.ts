@@ -75,11 +75,17 @@ export class Orders {
     return row && toOrder(row)
   }
 
-  /** The order that was paid, refunded since or not; throws 1000220064 for any other. */
-  requirePaid(outerTradeNo: string): Order {
+  /**
+   * The order that was paid, refunded since or not, and is of the enterprise unless that is empty; throws 1000220064 for any
+   * other.
+   */
+  requirePaid(outerTradeNo: string, enterpriseCode: string): Order {
     const order = this.findOuter(outerTradeNo)
     const { completed, refunded } = ORDER_STATUS
     if (order === undefined || order.status < completed || order.status > refunded) {
+      throw new BusinessError('paymentFailed')
+    }
+    if (enterpriseCode !== '' && order.enterprise_code !== enterpriseCode) {
       throw new BusinessError('paymentFailed')
     }
     return order

@@ -65,13 +65,17 @@ function orderAnswer(order: Order, shapes: Shapes) {
   }
 }
 
-/** Query order by external trade number (section 4.11): an order that was paid, refunded since or not. */
+/**
+ * Query order by external trade number (section 4.11): an order that was paid, refunded since or not, and is of the enterprise
+ * when one is named.
+ */
 export const getOrderRecord = defineOperation({
   name: 'seller/pay/record',
-  parameters: object => object({ outer_trade_no: text(10, 30) }),
-  perform(platform, { outer_trade_no }) {
+  parameters: object => object({ outer_trade_no: text(10, 30), enterprise_code: enterpriseCode }),
+  perform(platform, { outer_trade_no, enterprise_code }) {
     platform.requireOwnNumber('outer_trade_no', outer_trade_no)
-    const order = platform.orders.requirePaid(outer_trade_no)
+    platform.enterprises.require(enterprise_code)
+    const order = platform.orders.requirePaid(outer_trade_no, enterprise_code)
     if (platform.shapes.orderRecord === 'trade_no') return { data: order.trade_no }
     return {
       data: {
@@ -96,6 +100,8 @@ export const getOrderRecord = defineOperation({
 const MAX = '99999999.99'
 const MAX_INT = 2_147_483_647
 const money = decimal('0.00', MAX).optional()
+/** Of an amount that the specification gives no range. */
+const anyMoney = decimal(`-${MAX}`, MAX).optional()
 const place = text(0, 50).optional()
 const category = text(0, 100).optional()
 const number = text(1, 50).optional()
@@ -111,15 +117,15 @@ const goods = (object: ObjectSchema) =>
     sku3rdCateCode: category,
     sku3rdCateDesc: category,
     quantity: integer(0, MAX_INT).optional(),
-    price: money,
-    taxRate: money,
+    price: anyMoney,
+    taxRate: anyMoney,
     taxCode: number,
     taxUnit: text(1, 20).optional(),
     invoiceType: integer(1, 2).optional(),
-    amount: money,
-    gatAmount: money,
+    amount: anyMoney,
+    gatAmount: anyMoney,
     costAmount: money,
-    freight: money,
+    freight: anyMoney,
   })
 
 const thirdOrder = (object: ObjectSchema) =>
@@ -244,10 +250,7 @@ export const refundOrder = defineOperation({
     }
     platform.enterprises.require(enterpriseCode)
     platform.refunds.requireFree(outerRefundNo)
-    const order = platform.orders.requirePaid(outerTradeNo)
-    if (enterpriseCode !== '' && order.enterprise_code !== enterpriseCode) {
-      throw new BusinessError('paymentFailed')
-    }
+    const order = platform.orders.requirePaid(outerTradeNo, enterpriseCode)
     const refunded = order.refund_amount + refundAmount
     if (refunded > order.pay_amount) throw new BusinessError('overdrawn')
 

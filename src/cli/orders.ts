@@ -90,6 +90,7 @@ Examples:
     .command('record')
     .description("show what was paid and refunded of a merchant's order")
     .argument('<outer-trade-no>', 'external trade number; starts with the application id')
+    .option(...ENTERPRISE)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -140,8 +141,8 @@ async function show(trade_no: string, options: LookUpOptions): Promise<void> {
 }
 
 async function record(outer_trade_no: string, options: LookUpOptions): Promise<void> {
-  const { found } = await lookUp('seller/pay/record', options, async (client, _enterprise, pool) => ({
-    record: await client.orders.record({ outer_trade_no }, ASKED_BY_PERSON),
+  const { found } = await lookUp('seller/pay/record', options, async (client, enterprise, pool) => ({
+    record: await client.orders.record({ outer_trade_no, ...enterprise }, ASKED_BY_PERSON),
     asset: options.json ? null : await paidWith(pool, outer_trade_no),
   }))
   if (options.json) printJson(found.record)

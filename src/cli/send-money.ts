@@ -42,8 +42,12 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
     operation: refundCreate,
     paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
     summary: async (refund, { pool, client, asset, signal }) => {
-      const atLeast = await refundedAtLeast(pool, trimText(refund.outerTradeNo))
-      const known = await readOrderRecord(client, refund.outerTradeNo, { ...ASKED_BY_PERSON, signal })
+      const order = {
+        outer_trade_no: trimText(refund.outerTradeNo),
+        enterprise_code: trimText(refund.enterprise_code ?? ''),
+      }
+      const atLeast = await refundedAtLeast(pool, order.outer_trade_no)
+      const known = await readOrderRecord(client, order, { ...ASKED_BY_PERSON, signal })
       const before = known && refundedAmount(known)
       agreed = { shown: before, atLeast }
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)

@@ -95,6 +95,11 @@ export function isEncodedAddress(text: string): boolean {
   return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
 }
 
+/** Whether it is an address with one of these beginnings, such as `https://`. */
+export function isAddress(text: string, beginnings: readonly string[]): boolean {
+  return URL.canParse(text) && beginnings.some(beginning => text.startsWith(beginning))
+}
+
 /** A text with a capital first letter, for the beginning of a line or a sentence. */
 export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)

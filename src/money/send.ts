@@ -68,7 +68,7 @@ export async function sendRefund(
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
     // Read under the lock: until this refund is settled, dirsync sends no other one of the order.
-    const soFar = await readRefundedSoFar(deps, refund.outer_trade_no, options.signal)
+    const soFar = await readRefundedSoFar(deps, refund, options.signal)
     // Another person may have agreed to the same refund at the same time.
     if (options.agreed && !isSame(soFar, options.agreed))
       throw new JournalError('ORDER_CHANGED', message('said.order_changed', { trade: refund.outer_trade_no }))

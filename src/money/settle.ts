@@ -2,9 +2,17 @@ import { Loop } from '../lib/loop.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
-import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
+import {
+  cents,
+  refundedAmount,
+  type Settled,
+  settleByOrderRecord,
+  settleByPaymentOrders,
+  wouldShow,
+} from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
 import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
@@ -15,6 +23,7 @@ import {
   HALTS_OF_OTHERS,
   noteCheck,
   type ReadRefund,
+  type Refund,
   refundedAtLeast,
   refundJournal,
   storeVerdict,
@@ -26,11 +35,14 @@ import { topUpJournal } from './top-up.ts'
 const LOOK_EVERY_MS = 2000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
-/** Halts that an answer of the order record does not disprove: it is asked without an enterprise code. */
+/**
+ * Halts that an answer of the order record does not disprove. Its parameters (section 4.11) do not name `enterprise_code`, so a
+ * platform may answer without having looked at it.
+ */
 const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
 
 export interface SettleDeps extends SendDeps {
-  /** Milliseconds after which a refund that nothing shows counts as not carried out. */
+  /** Milliseconds after which a refund that no record shows counts as not carried out. */
   notCarriedOutAfterMs: number
 }
 
@@ -110,24 +122,24 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   }
   const finding = await ask(deps, refund, refunded_before, options)
   if (finding === null) return false
-  const { verdict, forPerson, shown, isAnswered } = finding
+  const { verdict, forPerson, shown, toDo, isAnswered } = finding
   await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
   const what = {
     carried_out: shown,
     not_carried_out: means(message('said.not_carried_out')),
-    unknown: forPerson && isAnswered ? means(LEFT_TO_PERSON) : shown,
+    unknown: forPerson && isAnswered ? means(toDo) : shown,
   }[verdict]
   await storeVerdict(pool, outer_refund_no, verdict, [...answer, what], forPerson)
   if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
   return isAnswered
 }
 
-/** The platform's answer, classified and in words. */
-type Finding = ReturnType<typeof settleRefund> & { shown: Message; isAnswered: boolean }
+/** The platform's answer, classified and in words, and what a person has to do if waiting will not tell. */
+type Finding = Settled & { shown: Message; toDo: Message; isAnswered: boolean }
 
 /**
- * Asks the order record; the payment orders only where the record alone would say "not carried out".
+ * Asks the order record; the payment orders only where the record has shown nothing of the refund for long enough.
  * @returns null when the call was aborted, or all calls are paused: that says nothing of the refund
  */
 async function ask(
@@ -143,27 +155,28 @@ async function ask(
   const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
   let unread = message('said.order_record_unread')
   try {
-    const refundedNow = await readRefunded(deps, outer_trade_no, options)
+    const refundedNow = await readRefunded(deps, refund, options)
     const facts = { ...age, refundAmount, refundedBefore, refundedNow }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
       refundedNow === null
         ? message('said.record_shows_none', before)
         : message('said.record_shows', { refunded: refundedNow, ...before })
-    const settled = settleRefund({ ...facts, paymentOrders: [] })
-    if (settled.verdict !== 'not_carried_out') return { ...settled, shown, isAnswered: true }
+    const settled = settleByOrderRecord(facts)
+    if (settled) return { ...settled, shown, toDo: LEFT_TO_PERSON, isAnswered: true }
     unread = message('said.payment_order_unread', { shown })
     const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
     return {
-      ...settleRefund({ ...facts, paymentOrders }),
+      ...settleByPaymentOrders(paymentOrders, refundedBefore),
       shown: message('said.shown', { shown: [shown, ...paymentOrders.map(ofOrder)] }),
+      toDo: paymentOrders.length === 0 ? message('said.no_payment_order') : LEFT_TO_PERSON,
       isAnswered: true,
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
     const shown = message('said.could_not_read', { unread, reason: error.said })
-    return { verdict: 'unknown', forPerson: wouldShow(age), shown, isAnswered: false }
+    return { verdict: 'unknown', forPerson: wouldShow(age), shown, toDo: LEFT_TO_PERSON, isAnswered: false }
   }
 }
 
@@ -178,6 +191,9 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
     : message('said.payment_order_refunded', { ...order, refunded: refund_amount })
 }
 
+/** The order of a refund, in the enterprise that the refund names. */
+type OrderOfRefund = Pick<Refund, 'outer_trade_no' | 'enterprise_code'>
+
 /** How much of an order is refunded: as its record shows it, null where it does not say, and what it is at least. */
 export interface RefundedSoFar {
   shown: string | null
@@ -187,11 +203,11 @@ export interface RefundedSoFar {
 /** @throws PlatformError */
 export async function readRefundedSoFar(
   deps: SendDeps,
-  outerTradeNo: string,
+  order: OrderOfRefund,
   signal: AbortSignal | undefined,
 ): Promise<RefundedSoFar> {
-  const shown = await readRefunded(deps, outerTradeNo, signal ? { signal } : {})
-  return { shown, atLeast: await refundedAtLeast(deps.pool, outerTradeNo) }
+  const shown = await readRefunded(deps, order, signal ? { signal } : {})
+  return { shown, atLeast: await refundedAtLeast(deps.pool, order.outer_trade_no) }
 }
 
 /**
@@ -206,10 +222,10 @@ export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null
 /** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */
 async function readRefunded(
   { client }: SendDeps,
-  outerTradeNo: string,
+  order: OrderOfRefund,
   options: CallOptions,
 ): Promise<string | null> {
-  const record = await readOrderRecord(client, outerTradeNo, options)
+  const record = await readOrderRecord(client, order, options)
   return record && refundedAmount(record)
 }
 
@@ -220,11 +236,14 @@ async function readRefunded(
  */
 export async function readOrderRecord(
   client: PlatformClient,
-  outer_trade_no: string,
+  { outer_trade_no, enterprise_code }: OrderOfRefund,
   options: CallOptions,
 ): Promise<OrderRecord | null> {
   try {
-    const record = await client.orders.record({ outer_trade_no }, options)
+    const record = await client.orders.record(
+      { outer_trade_no, ...enterpriseParams(enterprise_code) },
+      options,
+    )
     return typeof record === 'string' ? null : record
   } catch (error) {
     if (error instanceof PlatformError && error.kind === 'invalid_request') return null
@@ -243,7 +262,7 @@ async function readPaymentOrders(
 ): Promise<PaymentOrderDetail[]> {
   const orders = []
   for (const { trade_no, enterprise_code } of await tradeNumbersOf(pool, outerTradeNo)) {
-    const query = enterprise_code === '' ? { trade_no } : { trade_no, enterprise_code }
+    const query = { trade_no, ...enterpriseParams(enterprise_code) }
     orders.push({ ...(await client.paymentOrders.get(query, options)), trade_no })
   }
   return orders

@@ -47,7 +47,8 @@ import {
   NOT_CARRIED_OUT_AFTER_MS,
   type RefundVerdict,
   refundedAmount,
-  settleRefund,
+  settleByOrderRecord,
+  settleByPaymentOrders,
 } from './refund-settlement.ts'
 import { type PlatformClientOptions, PlatformSession } from './session.ts'
 
@@ -66,11 +67,13 @@ export interface UnsettledRefund {
   refundAmount: string
   refundedBefore: string | null
   sentAt: Date
-  /** Number of the payment order, where it is known: the refund must not show there either, nor be in progress. */
+  /**
+   * Number of the payment order: "not carried out" needs it, since the refund must not show there either, nor be in progress.
+   */
   tradeNo?: string
-  /** Enterprise of the payment order; absent for a single enterprise. */
+  /** Enterprise of the refund; absent for a single enterprise. */
   enterpriseCode?: string
-  /** Milliseconds after which a refund that nothing shows was not carried out. Default 24 hours. */
+  /** Milliseconds after which a refund that no record shows was not carried out. Default 24 hours. */
   notCarriedOutAfterMs?: number
 }
 
@@ -179,15 +182,16 @@ export class PlatformClient {
      * texts
      */
     settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
-      const record = await this.orders.record({ outer_trade_no: refund.outerTradeNo }, options)
       const { tradeNo, enterpriseCode, notCarriedOutAfterMs = NOT_CARRIED_OUT_AFTER_MS } = refund
+      const enterprise = enterpriseCode === undefined ? {} : { enterprise_code: enterpriseCode }
+      const record = await this.orders.record({ outer_trade_no: refund.outerTradeNo, ...enterprise }, options)
       const refundedNow = refundedAmount(record)
       const facts = { ...refund, refundedNow, notCarriedOutAfterMs, now: new Date(this.#clock()) }
-      const { verdict } = settleRefund({ ...facts, paymentOrders: [] })
-      if (verdict !== 'not_carried_out' || tradeNo === undefined) return verdict
-      const enterprise = enterpriseCode === undefined ? {} : { enterprise_code: enterpriseCode }
+      const settled = settleByOrderRecord(facts)
+      if (settled) return settled.verdict
+      if (tradeNo === undefined) return settleByPaymentOrders([], refund.refundedBefore).verdict
       const paymentOrder = await this.paymentOrders.get({ trade_no: tradeNo, ...enterprise }, options)
-      return settleRefund({ ...facts, paymentOrders: [paymentOrder] }).verdict
+      return settleByPaymentOrders([paymentOrder], refund.refundedBefore).verdict
     },
   }
 

@@ -152,6 +152,12 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   }
 }
 
+/**
+ * HTTP statuses of a server that has not carried the call out: the request is refused as it stands, its sender is, or its size or
+ * frequency. Others (408, 409, 499, …) may come after the platform has begun to carry it out.
+ */
+const REFUSALS = new Set([400, 401, 403, 404, 405, 411, 413, 414, 415, 429, 431])
+
 /** How long to wait after too many calls when the platform does not say. */
 const DEFAULT_WAIT_MS = 1000
 
@@ -204,11 +210,11 @@ function httpFailure(operation: Operation, answer: HttpAnswer, now: number): Pla
     ...factsOf(operation.name, answer),
     kind: 'http',
     retryAfterMs: wait,
-    // A gateway that gives up (5xx) may have passed the call on before; one that refuses (4xx), redirects or asks us to wait
-    // has not. Where money moves we rely on refusals alone, and not on one about time (408).
-    outcomeKnown: operation.idempotent
-      ? wait !== undefined || (status >= 300 && status < 500)
-      : status >= 400 && status < 500 && status !== 408,
+    // A gateway that gives up (5xx) may have passed the call on before; one that redirects or asks us to wait has not. Where
+    // money moves we rely on refusals alone.
+    outcomeKnown:
+      REFUSALS.has(status) ||
+      (operation.idempotent && (wait !== undefined || (status >= 300 && status < 400))),
   }
 }
 

@@ -33,44 +33,51 @@ export function wouldShow({ sentAt, now, notCarriedOutAfterMs }: RefundAge): boo
   return now.getTime() - sentAt.getTime() > Math.max(notCarriedOutAfterMs, ARRIVES_WITHIN_MS)
 }
 
+/** What became of a refund. `forPerson`: waiting will not tell; a person has to find out. */
+export interface Settled {
+  verdict: RefundVerdict
+  forPerson: boolean
+}
+
+const unknown = (forPerson: boolean): Settled => ({ verdict: 'unknown', forPerson })
+const known = (verdict: RefundVerdict): Settled => ({ verdict, forPerson: false })
+
 /**
- * The outcome of a refund whose answer was lost, inferred from the order record before and now, and from the payment orders
- * behind the order. `unknown` also when anything but this very refund may explain them. Amounts are decimal strings.
+ * The outcome of a refund whose answer was lost, inferred from the order record before and now. `unknown` also when anything but
+ * this very refund may explain it. Amounts are decimal strings.
  * @param refund.refundedBefore null: the record did not say
  * @param refund.refundedNow null: the record does not say
- * @param refund.paymentOrders empty: no trade number is known
- * @returns forPerson: waiting will not tell; a person has to find out
+ * @returns null when the record has shown nothing of it for long enough: then {@link settleByPaymentOrders} decides
  */
-export function settleRefund(
-  refund: RefundAge & {
-    refundAmount: string
-    refundedBefore: string | null
-    refundedNow: string | null
-    paymentOrders: readonly RefundedRecord[]
-  },
-): { verdict: RefundVerdict; forPerson: boolean } {
-  const unknown = (forPerson: boolean) => ({ verdict: 'unknown', forPerson }) as const
-  const known = (verdict: RefundVerdict) => ({ verdict, forPerson: false })
+export function settleByOrderRecord(
+  refund: RefundAge & { refundAmount: string; refundedBefore: string | null; refundedNow: string | null },
+): Settled | null {
   const [amount, before, now] = [refund.refundAmount, refund.refundedBefore, refund.refundedNow].map(cents)
   if (amount == null || before == null) return unknown(true)
   if (now == null) return unknown(wouldShow(refund))
   if (amount > 0n && now - before === amount) return known('carried_out')
   if (now !== before) return unknown(true)
   if (!wouldShow(refund)) return unknown(false)
-  return showNothingElse(refund.paymentOrders, before) ? known('not_carried_out') : unknown(true)
+  return null
 }
 
-/** Whether the payment orders show exactly this amount as refunded, and no refund in progress. */
-function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): boolean {
-  if (orders.length === 0) return true
+/**
+ * The outcome of a refund of which the order record shows nothing: not carried out if the payment orders behind the order show
+ * exactly what was refunded before, and no refund in progress.
+ * @param orders empty: none is known. The refund may then be pending for longer than any record is behind
+ */
+export function settleByPaymentOrders(
+  orders: readonly RefundedRecord[],
+  refundedBefore: string | null,
+): Settled {
+  if (orders.length === 0) return unknown(true)
   const amounts = orders.map(({ status, refund_amount = null }) => {
     const isCompleted = status === PAYMENT_ORDER_STATUS.COMPLETED.value
     if (!isCompleted && status !== PAYMENT_ORDER_STATUS.REFUNDED.value) return null
     return cents(refund_amount ?? (isCompleted ? '0' : null))
   })
-  return (
-    amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n) === refunded
-  )
+  const shown = amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n)
+  return shown !== null && shown === cents(refundedBefore) ? known('not_carried_out') : unknown(true)
 }
 
 /** How much of an order is refunded; null when the record is a bare trade number or does not say. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { folderProblem } from '../hr/files/settings.ts'
 import { addressProblem } from '../hr/mysql/address.ts'
-import { isEncodedAddress } from '../lib/text.ts'
+import { isAddress, isEncodedAddress } from '../lib/text.ts'
 import { OPERATION_NAMES } from '../platform/operation.ts'
 import { parseRedisAddress } from '../queue/redis-address.ts'
 import { type Message, type MessageValue, message, saidBySchema, worded } from '../texts/message.ts'
@@ -24,7 +24,7 @@ export const url = (...protocols: string[]) =>
       error: worded('said.wanted_encoded_password'),
       abort: true,
     })
-    .refine(text => URL.canParse(text) && protocols.some(protocol => text.startsWith(beginning(protocol))), {
+    .refine(text => isAddress(text, protocols.map(beginning)), {
       error: worded('said.wanted_address', {
         beginning: joinedValues('said.either', protocols.map(beginning)),
       }),

@@ -336,7 +336,7 @@ export const SETTINGS = {
   REFUND_LOST_AFTER_HOURS: {
     group: 'Money',
     meaning:
-      'Hours after which a refund of unknown outcome counts as not carried out, if no record shows it.',
+      'Hours after which a refund of unknown outcome counts as not carried out, if order record and payment orders show nothing of it.',
     type: number(0.2, 8760),
     default: '24',
     example: '48',

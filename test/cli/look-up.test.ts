@@ -153,6 +153,8 @@ test('a payment order is shown down to its goods; an unknown state is shown as i
 test("a merchant's order is shown by its record", async () => {
   const record = await dirsync('orders', 'record', 'test-application-7')
   expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
+  const elsewhere = await dirsync('orders', 'record', 'test-application-7', '--enterprise', 'E9')
+  expect(elsewhere.stderr).toMatch(/seller\/pay\/record failed\n +code +1000240002/)
   expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(
     /--outer_trade_no must begin with the application id/,
   )

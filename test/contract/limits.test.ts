@@ -45,19 +45,25 @@ const parts = Object.keys(PLACES) as Part[]
 
 const TOO_LONG: Breach[] = parts.flatMap(part =>
   PLACES[part].flatMap(place =>
-    Object.entries(TEXTS[part]).map(([name, limit]): Breach => [`${place}${name}`, 'x'.repeat(limit + 1)]),
+    Object.entries(TEXTS[part]).map(
+      ([name, limit]): Breach => [
+        `${place}${name}`,
+        (name === 'notifyUrl' ? 'http://m/' : '').padEnd(limit + 1, 'x'),
+      ],
+    ),
   ),
 )
 
 const WRONG_AMOUNTS: Breach[] = parts.flatMap(part =>
   PLACES[part].flatMap(place => {
-    const { paid, cost } = AMOUNTS[part]
+    const { paid, cost, any } = AMOUNTS[part]
     return [
-      ...[...paid, ...cost].flatMap((name): Breach[] =>
+      ...[...paid, ...cost, ...any].flatMap((name): Breach[] =>
         ['100000000.00', '1.001', '1e2', '1,00'].map(value => [`${place}${name}`, value]),
       ),
       ...paid.map((name): Breach => [`${place}${name}`, '0.00']),
-      ...paid.map((name): Breach => [`${place}${name}`, '-0.01']),
+      ...[...paid, ...cost].map((name): Breach => [`${place}${name}`, '-0.01']),
+      ...any.map((name): Breach => [`${place}${name}`, '-100000000.00']),
     ]
   }),
 )

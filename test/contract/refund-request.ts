@@ -27,13 +27,17 @@ export const TEXTS = {
   },
 } satisfies Record<string, Limits>
 
-/** Amounts from 0.01, and those from 0.00; none is more than 99999999.99. */
+/** Amounts from 0.01, those from 0.00, and those of which the tables name no range; none is more than 99999999.99. */
 export const AMOUNTS = {
-  request: { paid: ['refundAmount', 'deliveryFee'], cost: ['costAmount'] },
-  tradeInfo: { paid: ['thirdRefundAmount'], cost: ['thirdCostAmount', 'thirdDeliveryFee'] },
-  thirdOrder: { paid: ['thirdSubRefundAmount'], cost: ['thirdSubDeliveryFee', 'thirdSubCostAmount'] },
-  goods: { paid: [], cost: ['price', 'taxRate', 'amount', 'gatAmount', 'costAmount', 'freight'] },
-} satisfies Record<string, { paid: string[]; cost: string[] }>
+  request: { paid: ['refundAmount', 'deliveryFee'], cost: ['costAmount'], any: [] },
+  tradeInfo: { paid: ['thirdRefundAmount'], cost: ['thirdCostAmount', 'thirdDeliveryFee'], any: [] },
+  thirdOrder: {
+    paid: ['thirdSubRefundAmount'],
+    cost: ['thirdSubDeliveryFee', 'thirdSubCostAmount'],
+    any: [],
+  },
+  goods: { paid: [], cost: ['costAmount'], any: ['price', 'taxRate', 'amount', 'gatAmount', 'freight'] },
+} satisfies Record<string, { paid: string[]; cost: string[]; any: string[] }>
 
 export type Part = keyof typeof TEXTS
 
@@ -47,7 +51,7 @@ export const PLACES: Record<Part, string[]> = {
 
 /** Every text as long as it may be, in characters beyond the first 65,536; every amount the highest or the least. */
 function filled(part: Part, extreme: 'most' | 'least'): Record<string, unknown> {
-  const { paid, cost } = AMOUNTS[part]
+  const { paid, cost, any } = AMOUNTS[part]
   const texts = Object.entries(TEXTS[part]).map(([name, limit]) => [
     name,
     extreme === 'most' ? '𠮷'.repeat(limit) : 'x',
@@ -56,6 +60,7 @@ function filled(part: Part, extreme: 'most' | 'least'): Record<string, unknown> 
     ...Object.fromEntries(texts),
     ...Object.fromEntries(paid.map(name => [name, extreme === 'most' ? MOST : '0.01'])),
     ...Object.fromEntries(cost.map(name => [name, extreme === 'most' ? MOST : '0.00'])),
+    ...Object.fromEntries(any.map(name => [name, extreme === 'most' ? MOST : `-${MOST}`])),
   }
 }
 

@@ -7,7 +7,14 @@ import type { OperationName } from '../../src/platform/operations/index.ts'
 import type { RefundRequest, TopUpApplication } from '../../src/platform/operations/money.ts'
 import { duringFile } from '../helpers/during.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
-import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
+import {
+  DIRECTORY,
+  ONCE_ONLY,
+  OPERATION_NAMES,
+  OUTER_TRADE_NO,
+  TRADE_NO,
+  validRequest,
+} from './valid-requests.ts'
 
 interface Circumstance {
   fault: object
@@ -112,7 +119,10 @@ describe('a refund whose outcome is unknown', () => {
       expect(isCarriedOut).toBe(false)
       expect(await client.refunds.settle(unsettled)).toBe('unknown')
       const longAgo = new Date(Date.now() - LONG_AGO_MS)
-      expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo })).toBe('not_carried_out')
+      expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo })).toBe('unknown')
+      expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo, tradeNo: TRADE_NO })).toBe(
+        'not_carried_out',
+      )
     },
   )
 

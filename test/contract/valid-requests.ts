@@ -3,6 +3,7 @@ import { APP_ID } from './contract-under-test.ts'
 
 /** A platform on which every request of {@link validRequest} succeeds. */
 
+export const TRADE_NO = '2026112100000001'
 export const OUTER_TRADE_NO = `${APP_ID}-order-0001`
 
 const CLOSED_DEPARTMENTS = 600
@@ -34,7 +35,7 @@ export const DIRECTORY = {
     { userid: 'employee-gone', in_service: false },
     { enterprise_code: 'OFF', userid: 'employee-off' },
   ],
-  orders: [{ trade_no: '2026112100000001', out_trade_no: OUTER_TRADE_NO, total_amount: '99999999.99' }],
+  orders: [{ trade_no: TRADE_NO, out_trade_no: OUTER_TRADE_NO, total_amount: '99999999.99' }],
   accounts: [{ account_openid: 'account-openid-0001', name: 'Points', balance: '100.10' }],
   taxpayers: [{ identifier: '91310000MA1FL00001', taxpayer_name: 'Example Ltd' }],
 }
@@ -81,7 +82,7 @@ export function validRequest(operation: OperationName): Record<string, unknown> 
     case 'enterprise/consume/list':
       return { time_start: '2026-11-01', time_end: '2099-12-31', contain_fee_trade: 1, page_size: 100 }
     case 'enterprise/consume/get':
-      return { trade_no: '2026112100000001' }
+      return { trade_no: TRADE_NO }
     case 'assets/limit/enterprise/get':
       return { account_openid: 'account-openid-0001' }
     case 'seller/v3/pay/syncRefund':

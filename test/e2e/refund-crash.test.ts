@@ -93,6 +93,10 @@ test('a refund that the platform never carried out, and whose sender is killed, 
   const killed = sender(company, 1)
   await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
   await killed.kill('SIGKILL')
+  await company.db.query(
+    `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ('0000000000000001', $1, 3)`,
+    [order(1)],
+  )
   // As if the service came up when the platform's records cannot be behind any more.
   await company.db.query(`update dirsync.refund set sent_at = sent_at - interval '25 hours'`)
 

@@ -143,6 +143,19 @@ describe('the order record', () => {
     },
   )
 
+  test('of an order of another enterprise is refused when one is named', async () => {
+    await platform.control('POST', 'orders', [
+      { trade_no: TRADE_NO, out_trade_no: OUTER, total_amount: '100.00', enterprise_code: 'E1' },
+    ])
+    await platform.control('POST', 'enterprises', [{ enterprise_code: 'E2' }])
+    const of = (enterprise_code: string) =>
+      platform.call('seller/pay/record', { outer_trade_no: OUTER, enterprise_code })
+    expect((await of('E2')).code).toBe(1000220064)
+    expect((await of('E3')).code).toBe(1000240002)
+    expect((await of('E1')).data).toMatchObject({ outer_trade_no: OUTER })
+    expect((await record()).data).toMatchObject({ outer_trade_no: OUTER })
+  })
+
   test('is the bare trade number in the other shape', async () => {
     await platform.control('POST', 'shapes', { orderRecord: 'trade_no' })
     expect((await record()).data).toBe(TRADE_NO)

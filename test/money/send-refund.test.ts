@@ -65,6 +65,23 @@ describe('a refund', () => {
     expect(await refunds.refund(`${REQUEST.outerRefundNo}b`)).toMatchObject({ refunded_before: '4.00' })
   })
 
+  test('asks for the record of its order in its enterprise, before and after', async () => {
+    const order = { trade_no: '0000000000000001', out_trade_no: ORDER, total_amount: '10.00' }
+    await refunds.control('POST', 'orders', [{ ...order, enterprise_code: 'E1' }])
+    await refunds.fault(REFUND_CALL, { loseAnswer: true })
+    const ofE1 = { ...REQUEST, enterprise_code: 'E1' }
+    expect(await sendRefund(refunds.deps, ofE1, ME)).toMatchObject({ state: 'unknown' })
+    expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'accepted' })
+    const { calls } = await refunds.control<{ calls: { params: object }[] }>(
+      'GET',
+      `calls?operation=${RECORD_CALL}`,
+    )
+    expect(calls.map(({ params }) => params)).toMatchObject([
+      { enterprise_code: 'E1' },
+      { enterprise_code: 'E1' },
+    ])
+  })
+
   /** The order record answers once that so much is refunded. */
   const showsOnce = (refund_amount: number) =>
     refunds.fault(RECORD_CALL, {

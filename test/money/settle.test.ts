@@ -37,6 +37,15 @@ const writtenDown = () =>
 const carryOut = (over: Partial<typeof REQUEST> = {}) =>
   refunds.deps.client.refunds.create({ ...REQUEST, ...over })
 
+const TRADE_NO = '0000000000000001'
+
+/** The mirror has the payment order of the order. */
+const mirrored = () =>
+  refunds.store.pool.query(
+    `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ($1, $2, 3)`,
+    [TRADE_NO, ORDER],
+  )
+
 /** The service's settler, until the test ends. */
 function settler(): Loop {
   const started = refundSettler(refunds.deps)
@@ -63,6 +72,7 @@ describe('a refund whose sender died', () => {
   })
 
   test('is rejected when it never took effect, a day later and not before', async () => {
+    await mirrored()
     await writtenDown()
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
       state: 'unknown',
@@ -77,8 +87,7 @@ describe('a refund whose sender died', () => {
     await refunds.age(1)
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
       state: 'rejected',
-      message:
-        'the order record shows 0.00 refunded, 0.00 before this refund of 4.00: it was not carried out, and cannot be any more',
+      message: `the order record shows 0.00 refunded, 0.00 before this refund of 4.00; payment order ${TRADE_NO} has status 3 (payment completed), 0.00 refunded: it was not carried out, and cannot be any more`,
     })
     await expect(sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })).rejects.toMatchObject({
       code: 'ALREADY_SENT',
@@ -87,9 +96,33 @@ describe('a refund whose sender died', () => {
   })
 
   test.each([
+    ['carried out', carryOut, 'accepted'],
+    ['not carried out', mirrored, 'rejected'],
+  ])(
+    'waits for a person while no payment order of its order is known, until it shows that it was %s',
+    async (_, shows, state) => {
+      await writtenDown()
+      // Over a weekend, for example, it may be pending.
+      await refunds.age(3 * DAY)
+      expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
+        state: 'unknown',
+        left_to_person_at: expect.any(Date),
+        next_settle_at: expect.any(Date),
+        message: expect.stringMatching(/mirror payment orders .* look in the platform's back office/),
+      })
+      await expect(
+        sendRefund(refunds.deps, { ...REQUEST, outerRefundNo: `${NO}-2` }, { actor: 'cli:tester' }),
+      ).rejects.toMatchObject({ code: 'ORDER_BUSY' })
+      await shows()
+      expect(await settleNow(refunds.deps, NO)).toMatchObject({ state })
+    },
+  )
+
+  test.each([
     ['ours', 0, DAY + 60],
     ["the database's", DAY + 60, -DAY - 60],
   ])('is not rejected because one clock has jumped ahead: %s', async (_, age, ours) => {
+    await mirrored()
     await writtenDown()
     await refunds.age(age)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ours * 60_000 })
@@ -100,6 +133,7 @@ describe('a refund whose sender died', () => {
   test("is not rejected because the database's clock was behind when it was written down", async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + (DAY + 60) * 60_000 })
     onTestFinished(() => void vi.useRealTimers())
+    await mirrored()
     await writtenDown()
     // The database's clock is set right.
     await refunds.age(DAY + 60)
@@ -119,6 +153,7 @@ describe('a refund whose sender died', () => {
   })
 
   test('is left alone while the sender lives', async () => {
+    await mirrored()
     await writtenDown()
     const process = await sender(refunds.store, { order: ORDER })
     await refunds.age(DAY + 1)
@@ -145,16 +180,10 @@ test('a refund that the platform answered with an unlisted code keeps its words 
 })
 
 describe('a refund of an order whose trade number is known', () => {
-  const TRADE_NO = '0000000000000001'
   const paymentOrder = (differs: object) =>
     refunds.control('POST', 'orders', [
       { trade_no: TRADE_NO, out_trade_no: ORDER, total_amount: '10.00', ...differs },
     ])
-  const mirrored = () =>
-    refunds.store.pool.query(
-      `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ($1, $2, 3)`,
-      [TRADE_NO, ORDER],
-    )
 
   test.each([
     [4, 'pending refund'],

@@ -237,6 +237,11 @@ describe('HTTP', () => {
     expect(pauses).toEqual([])
   })
 
+  test.each([408, 409, 499])('%i: it may have had its effect', async code => {
+    platform.plan('employee/get', status(code))
+    expect(await failureOf(get())).toMatchObject({ httpStatus: code, outcomeKnown: false })
+  })
+
   test.each([302, 403, 404])('%i: the call was not carried out', async code => {
     platform.plan('employee/get', status(code))
     expect(await failureOf(get())).toMatchObject({ httpStatus: code, outcomeKnown: true })

@@ -43,14 +43,12 @@ const REQUESTS: Partial<Record<OperationName, Record<string, unknown>>> = {
 }
 
 const limits: [OperationName, string, unknown, unknown][] = [
-  ...Object.keys(REQUESTS)
-    .filter(name => name !== 'seller/pay/record')
-    .map((name): [OperationName, string, unknown, unknown] => [
-      name as OperationName,
-      'enterprise_code',
-      'x'.repeat(20),
-      'x'.repeat(21),
-    ]),
+  ...Object.keys(REQUESTS).map((name): [OperationName, string, unknown, unknown] => [
+    name as OperationName,
+    'enterprise_code',
+    'x'.repeat(20),
+    'x'.repeat(21),
+  ]),
   ['enterprise/consume/list', 'time_start', '2024-02-29', '2023-02-29'],
   ['enterprise/consume/list', 'time_end', '2024-12-31', '2024-12-31 00:00:00'],
   ['enterprise/consume/list', 'contain_fee_trade', 1, 0],
@@ -86,7 +84,10 @@ const limits: [OperationName, string, unknown, unknown][] = [
   ['seller/v3/pay/syncRefund', 'costAmount', '99999999.99', '100000000'],
   ['seller/v3/pay/syncRefund', 'deliveryFee', '0.01', '0'],
   ['seller/v3/pay/syncRefund', 'deliveryFee', '99999999.99', '100000000'],
-  ['seller/v3/pay/syncRefund', 'notifyUrl', 'x'.repeat(254), 'x'.repeat(255)],
+  ['seller/v3/pay/syncRefund', 'notifyUrl', 'http://m/'.padEnd(254, 'x'), 'http://m/'.padEnd(255, 'x')],
+  ['seller/v3/pay/syncRefund', 'notifyUrl', 'https://hr.example.com/n', 'hr.example.com/n'],
+  ['seller/v3/pay/syncRefund', 'notifyUrl', 'http://[::1]:8080/n', 'http://'],
+  ['seller/v3/pay/syncRefund', 'notifyUrl', 'http://m', 'ftp://m/'],
   ['enterprise/account/applyCharge', 'account_openid', 'x'.repeat(32), 'x'.repeat(33)],
   ['enterprise/account/applyCharge', 'amount', '0.01', '0.00'],
   ['enterprise/account/applyCharge', 'amount', '1234567.80', '1.001'],

@@ -3,7 +3,8 @@ import {
   cents,
   type RefundedRecord,
   refundedAmount,
-  settleRefund,
+  settleByOrderRecord,
+  settleByPaymentOrders,
 } from '../../src/platform/refund-settlement.ts'
 
 const SENT_AT = new Date('2026-03-01T00:00:00Z')
@@ -11,23 +12,24 @@ const MINUTE = 60_000
 
 const DAY = 24 * 60
 
-/** What is said about a refund of 5.00 sent so many minutes ago. */
+/** What is said about a refund of 5.00 sent so many minutes ago; its payment order shows what was refunded before. */
 function settled(
   refundedBefore: string | null,
   refundedNow: string | null,
   minutes = 1,
   more: { refundAmount?: string; paymentOrders?: RefundedRecord[]; notCarriedOutAfterMs?: number } = {},
 ) {
-  return settleRefund({
+  const { paymentOrders = [{ status: 3, refund_amount: refundedBefore }], ...others } = more
+  const settled = settleByOrderRecord({
     refundAmount: '5.00',
     refundedBefore,
     refundedNow,
-    paymentOrders: [],
     sentAt: SENT_AT,
     now: new Date(SENT_AT.getTime() + minutes * MINUTE),
     notCarriedOutAfterMs: DAY * MINUTE,
-    ...more,
+    ...others,
   })
+  return settled ?? settleByPaymentOrders(paymentOrders, refundedBefore)
 }
 const verdict = (...args: Parameters<typeof settled>) => settled(...args).verdict
 
@@ -78,6 +80,16 @@ describe('a refund whose answer was lost', () => {
       verdict: 'unknown',
       forPerson: true,
     })
+  })
+
+  test('is for a person when no payment order is known: it may be pending, however old it is', () => {
+    for (const days of [1.1, 3, 30])
+      expect(settled('0', '0', days * DAY, { paymentOrders: [] })).toEqual({
+        verdict: 'unknown',
+        forPerson: true,
+      })
+    expect(settled('0', '5.00', 3 * DAY, { paymentOrders: [] })).toMatchObject({ verdict: 'carried_out' })
+    expect(settled('0', '0', DAY, { paymentOrders: [] })).toMatchObject({ forPerson: false })
   })
 
   test('is for a person as soon as waiting will not tell', () => {

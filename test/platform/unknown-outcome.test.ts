@@ -71,7 +71,13 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['no envelope', status(200, {}, '[]'), { kind: 'malformed' }],
   ['an empty body', status(200, {}, ''), { kind: 'malformed' }],
   ['a code that is no number', status(200, {}, '{"code":"E1"}'), { kind: 'malformed' }],
-  ['HTTP 408', status(408), { kind: 'http', httpStatus: 408 }],
+  ...[402, 406, 408, 409, 410, 412, 418, 421, 422, 423, 425, 451, 499].map(
+    (code): [string, Reply, Partial<PlatformError>] => [
+      `HTTP ${code}`,
+      status(code),
+      { kind: 'http', httpStatus: code },
+    ],
+  ),
   ['an unknown code', envelope(1000999999, 'system busy', null), { platformCode: 1000999999 }],
   ["another operation's refusal", envelope(1000220064, 'payment failed', null), { platformCode: 1000220064 }],
 ]
@@ -79,8 +85,9 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
 const KNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['a refusal of its parameters', envelope(1000220002, 'x', null), { disposition: 'park' }],
   ['an enterprise code that is not bound', envelope(1000240002, 'x', null), { disposition: 'halt' }],
-  ['HTTP 400', status(400), { kind: 'http' }],
-  ['HTTP 404', status(404), { kind: 'http' }],
+  ...[400, 401, 403, 404, 405, 411, 413, 414, 415, 431].map(
+    (code): [string, Reply, Partial<PlatformError>] => [`HTTP ${code}`, status(code), { kind: 'http' }],
+  ),
   ['HTTP 429', status(429, { 'retry-after': '1' }), { disposition: 'wait' }],
 ]
 
@@ -175,7 +182,7 @@ test('an unknown outcome needs no change in HR', async () => {
 
 describe('settling a refund', () => {
   const sentAt = new Date(1_770_000_000_000)
-  const settle = (refundedBefore: string | null, more: { tradeNo?: string } = {}) =>
+  const settle = (refundedBefore: string | null, more: { tradeNo?: string; enterpriseCode?: string } = {}) =>
     client.refunds.settle({
       outerTradeNo: `${APP}-T1`,
       refundAmount: '10.10',
@@ -192,8 +199,8 @@ describe('settling a refund', () => {
     ['the first refund of the order', '0', record(10.1), 0, 'carried_out'],
     ['nothing was added, it may still be on its way', '5.05', record(5.05), 60_000, 'unknown'],
     ['nothing was added, and it may still show', '5.05', record(5.05), 86_400_000, 'unknown'],
-    ['nothing was added in a day', '5.05', record(5.05), LATE, 'not_carried_out'],
-    ['no refund at all', '0.00', record(null, 1), LATE, 'not_carried_out'],
+    ['nothing was added in a day, and no payment order is known', '5.05', record(5.05), LATE, 'unknown'],
+    ['no refund at all, and no payment order is known', '0.00', record(null, 1), LATE, 'unknown'],
     ['another amount was added', '5.05', record(20), LATE, 'unknown'],
     ['the record is a bare trade number', '0', ok('2026112100000001'), LATE, 'unknown'],
     ['the amount before is unknown', null, record(10.1), LATE, 'unknown'],
@@ -213,7 +220,9 @@ describe('settling a refund', () => {
     client = connect({ clock: () => sentAt.getTime() + LATE })
     platform.plan('seller/pay/record', record(5.05))
     platform.plan('enterprise/consume/get', ok({ status: state, refund_amount: 5.05 }))
-    expect(await settle('5.05', { tradeNo: '2026112100000001' })).toBe(verdict)
+    expect(await settle('5.05', { tradeNo: '2026112100000001', enterpriseCode: 'E1' })).toBe(verdict)
+    for (const operation of ['seller/pay/record', 'enterprise/consume/get'])
+      expect(platform.of(operation).map(({ form }) => form.get('enterprise_code'))).toEqual(['E1'])
   })
 
   test('an order that the platform does not know is an error', async () => {

@@ -181,6 +181,14 @@ export const DEFECTS: readonly Defect[] = [
     to: '',
   },
   {
+    name: 'rejected-untraced',
+    what: 'A refund that its order record does not show after a day counts as not carried out though no payment order is known.',
+    of: 'money',
+    file: 'platform/refund-settlement.ts',
+    from: 'if (orders.length === 0) return unknown(true)',
+    to: '',
+  },
+  {
     name: 'record-behind',
     what: 'An order record that is behind with an earlier refund is taken for what it was before the next one.',
     of: 'money',

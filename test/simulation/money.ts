@@ -30,7 +30,7 @@ export type Happening =
   | { what: 'notify'; process: number; which: number; says: 'the truth' | 'another amount' }
   | { what: 'fault'; call: 'send' | 'ask'; fault: MoneyFault }
   | { what: 'lag'; seconds: number }
-  | { what: 'elsewhere'; of: number }
+  | { what: 'elsewhere' | 'mirror'; of: number }
   | { what: 'kill' | 'drop-connections'; process: number }
   | { what: 'lose-answer'; process: number; of: string }
   | { what: 'stand-still'; process: number; steps: number }
@@ -78,8 +78,9 @@ const TROUBLE = {
   without: fault('send', 'reset', 'unavailable', 'unlisted'),
   refused: fault('send', 'refused', 'wrong_secret', 'busy', 'not_sent'),
   unread: fault('ask', 'unavailable', 'lost', 'reset'),
-  lagging: seconds('lag', 60, HOUR, 23 * HOUR, 0),
+  lagging: seconds('lag', 60, HOUR, 23 * HOUR, 60 * HOUR, 0),
   elsewhere: fc.record({ what: fc.constant('elsewhere' as const), of: account }),
+  mirrored: fc.record({ what: fc.constant('mirror' as const), of: account }),
   killed: fc.record({ what: fc.constant('kill' as const), process }),
   dropped: fc.record({ what: fc.constant('drop-connections' as const), process }),
   unanswered: fc.record({
@@ -114,6 +115,7 @@ const TOGETHER: Trouble[][] = [
   ['lost', 'lagging', 'clock', 'settled'],
   ['without', 'clock', 'later', 'other'],
   ['elsewhere', 'lagging', 'other', 'without', 'other', 'later'],
+  ['lagging', 'lost', 'without', 'mirrored', 'later', 'settled'],
 ]
 const arbitraries = (kinds: Trouble[]): fc.Arbitrary<Happening>[] => kinds.map(kind => TROUBLE[kind])
 
@@ -148,13 +150,19 @@ interface Row {
   state: string
   named: string[]
   can_be_asked: boolean
+  /** A payment order behind its order is known. */
+  is_traced: boolean
 }
 
 const ROWS = `
   select 'refund' as kind, outer_refund_no as number, outer_trade_no as of, refund_amount::text as amount, state,
-         '{}'::text[] as named, refunded_before is not null as can_be_asked from dirsync.refund
+         '{}'::text[] as named, refunded_before is not null as can_be_asked,
+         exists (select from dirsync.payment_order where out_trade_no = outer_trade_no)
+           or exists (select from dirsync.refund e where e.outer_trade_no = r.outer_trade_no and e.trade_no <> '')
+           as is_traced
+  from dirsync.refund r
   union all
-  select 'topup', external_code, account_openid, amount::text, state, although_open, false from dirsync.topup
+  select 'topup', external_code, account_openid, amount::text, state, although_open, false, false from dirsync.topup
   order by number`
 
 class Till {
@@ -222,6 +230,8 @@ class Till {
         return
       case 'elsewhere':
         return this.#platform.refundElsewhere(orderOf('refund', next.of))
+      case 'mirror':
+        return this.#mirror(orderOf('refund', next.of))
       case 'kill':
         return world.kill(world.process(next.process))
       case 'drop-connections':
@@ -372,6 +382,14 @@ class Till {
       this.#breaches.add(`a notification of ${sending.number} is acknowledged, which is ${row?.state}`)
   }
 
+  /** From then on dirsync's mirror has the payment order of an order. */
+  async #mirror(of: string): Promise<void> {
+    await this.#world.look(
+      `insert into dirsync.payment_order (trade_no, out_trade_no) values ($1, $2) on conflict do nothing`,
+      [tradeOf(of), of],
+    )
+  }
+
   /** Time passes for all. */
   async #pass(seconds: number): Promise<void> {
     this.#platform.pass(seconds)
@@ -450,17 +468,19 @@ class Till {
     for (const process of this.#world.processes) process.losesAnswerOf = null
     await this.expectTrue()
     await this.#setClocksRight()
-    await this.#settleAll(700, ({ kind, number }) =>
+    const isShown = ({ kind, number }: Row) =>
       this.#platform.sendings.some(
         each =>
           each.kind === kind &&
           each.number === number &&
           each.shownAt > 0 &&
           each.shownAt <= this.#platform.now,
-      ),
-    )
+      )
+    await this.#settleAll(700, isShown)
+    // Old enough to be called not carried out, and some are pending yet.
+    await this.#settleAll(25 * HOUR, isShown)
     // A wrong clock may have made refunds younger than they are.
-    await this.#settleAll(10 * 24 * HOUR, () => true)
+    await this.#settleAll(10 * 24 * HOUR, row => row.is_traced || isShown(row))
     await this.#expectShown()
     for (const row of await this.#rows(({ state }) => state === 'unknown'))
       await this.#act(0, each => this.#resolve(each, row))

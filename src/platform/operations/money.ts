@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isAddress } from '../../lib/text.ts'
 import {
   answerText,
   compareDecimals,
@@ -124,7 +125,9 @@ export const refundCreate = defineOperation({
     enterprise_code: enterpriseCode.optional(),
     costAmount: decimal('0.00', MOST_MONEY).optional(),
     deliveryFee: decimal('0.01', MOST_MONEY).optional(),
-    notifyUrl: text(254).optional(),
+    notifyUrl: text(254)
+      .refine(value => isAddress(value, ['http://', 'https://']), 'must be an http or https address')
+      .optional(),
     tradeInfo: tradeInfo.optional(),
   }),
   /** The platform's trade number; empty when a success comes without it. */

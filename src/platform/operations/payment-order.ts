@@ -158,7 +158,10 @@ export const orderRecordGet = defineOperation({
   name: 'seller/pay/record',
   idempotent: true,
   decimals: true,
-  request: z.strictObject({ outer_trade_no: externalNumber(30, 10) }),
+  request: z.strictObject({
+    outer_trade_no: externalNumber(30, 10),
+    enterprise_code: enterpriseCode.optional(),
+  }),
   /** The record of section 2.8, or the bare trade number that the description promises. */
   response: z.union([orderRecord, z.string().min(1), z.number().transform(String)]),
   isAbout: ({ outer_trade_no }, record) =>

@@ -59,8 +59,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '即使映射了 updated_at，增量同步也每隔多少分钟读取全部人事数据。',
   'true if refunds are settled by price difference: each then needs costAmount or tradeInfo.':
     '退款按差价结算时为 true：每笔退款都需要 costAmount 或 tradeInfo。',
-  'Hours after which a refund of unknown outcome counts as not carried out, if no record shows it.':
-    '结果未知的退款，若没有任何记录显示，多少小时后视为未执行。',
+  'Hours after which a refund of unknown outcome counts as not carried out, if order record and payment orders show nothing of it.':
+    '结果未知的退款，若订单记录和支付订单均未显示，多少小时后视为未执行。',
   'Public address of the receiver of refund notifications. If it is set, start runs the receiver, and refunds name the address.':
     '接收退款通知的公网地址。设置后，start 会运行接收服务，退款请求中也会带上该地址。',
   'Address that the receiver listens on.': '接收服务监听的地址。',
