@@ -315,7 +315,7 @@ export class JobProcessor {
     const wait = (error: Said) =>
       unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
     try {
-      const { wanted, doubt } = await this.#departmentFacts(source, claimed)
+      const { wanted, doubt } = await this.#departmentFacts(source, claimed.runId)
       if (doubt) return wait(doubt.message)
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
@@ -337,13 +337,13 @@ export class JobProcessor {
     if (key.operation !== 'delete-department') return true
     const { enterpriseCode, entityKey: deptCode } = key
     const source = this.#deps.hr.of(enterpriseCode) as NamedSource
-    const { wanted, doubt } = await this.#departmentFacts(source, claimed)
+    const { wanted, doubt } = await this.#departmentFacts(source, null)
     return doubt === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 
-  #departmentFacts(source: NamedSource, { runId }: Claim): Promise<DepartmentFacts> {
+  #departmentFacts(source: NamedSource, run: number | null): Promise<DepartmentFacts> {
     const reader = this.#departments.get(source) as DepartmentReader
-    return traced('read HR', () => reader.facts(runId))
+    return traced('read HR', () => reader.facts(run))
   }
 
   /**
