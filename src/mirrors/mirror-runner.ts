@@ -26,6 +26,7 @@ import {
   finishMirrorRun,
   isPartRead,
   isWanted,
+  keepMirrorRun,
   type MirrorRun,
   type MirrorTask,
   moveCursor,
@@ -138,6 +139,7 @@ class MirrorWork {
     if (begun) log.info('run taken up where it was left')
     await this.#readAll(run, signal)
     const ended = await transaction(pool, async db => {
+      if (!(await keepMirrorRun(db, run.id))) return null
       await this.#reader.conclude?.(db, run)
       return finishMirrorRun(db, run)
     })
@@ -222,6 +224,7 @@ class MirrorWork {
 
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
     await transaction(this.#deps.pool, async db => {
+      if (!(await keepMirrorRun(db, task.runId))) return
       const { changed, next, short } = await reading.store(db)
       if (short) await noteShortList(db, task.runId, short)
       await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
@@ -253,6 +256,7 @@ class MirrorWork {
         ? message('said.only_enterprise_halted')
         : message('said.enterprise_halted', { code: enterpriseCode })
     await transaction(this.#deps.pool, async db => {
+      if (!(await keepMirrorRun(db, run.id))) return
       await noteMirrorAttempt(db, this.#operation, task, {
         startedAt: task.handedOutAt,
         durationMs: 0,
