@@ -84,6 +84,11 @@ export type OnSettled =
     }) => void)
   | undefined
 
+interface SourceReaders {
+  rows: RowReader
+  departments: DepartmentReader
+}
+
 /** Told by the execution of a key. */
 interface Progress {
   /** It has been claimed. */
@@ -110,9 +115,8 @@ export class JobProcessor {
   /** Requests for many keys at the same moment become one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #postponements: Batcher<ClaimKey, undefined>
-  /** By source: a slow or absent one does not delay the rows of another. */
-  readonly #rows: ReadonlyMap<NamedSource, RowReader>
-  readonly #departments: ReadonlyMap<NamedSource, DepartmentReader>
+  /** Of each source by itself: a slow or absent one does not delay the rows of another. */
+  readonly #readers = new Map<NamedSource, SourceReaders>()
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
@@ -128,10 +132,6 @@ export class JobProcessor {
       { maxBatch: 200 },
     )
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
-    this.#rows = new Map(deps.hr.all.map(source => [source, new RowReader(source)]))
-    this.#departments = new Map(
-      deps.hr.all.map(source => [source, new DepartmentReader(deps.pool, source, deps.limits)]),
-    )
     this.#settlements = new Batcher(
       async settlements => {
         await settle(deps.pool, settlements)
@@ -300,7 +300,7 @@ export class JobProcessor {
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
-    const row = (await this.#rows.get(source)?.row(employee, claimed)) ?? null
+    const row = await this.#readersOf(source).rows.row(employee, claimed)
     // One answer speaks for all enterprises of the source, each of which has a halt of its own.
     if (source.codes) await this.#healHr(source, claimed)
     return row
@@ -333,17 +333,26 @@ export class JobProcessor {
    * @throws HrUnavailableError, HrDataError, MappingError
    */
   async #isStillWanted(key: ClaimKey, claimed: Claim): Promise<boolean> {
-    if (!(await isPresentRequest(this.#deps.pool, key, claimed))) return false
-    if (key.operation !== 'delete-department') return true
     const { enterpriseCode, entityKey: deptCode } = key
-    const source = this.#deps.hr.of(enterpriseCode) as NamedSource
+    const source = this.#deps.hr.of(enterpriseCode)
+    if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
+    if (key.operation !== 'delete-department') return true
     const { wanted, doubt } = await this.#departmentFacts(source, null)
     return doubt === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 
   #departmentFacts(source: NamedSource, run: number | null): Promise<DepartmentFacts> {
-    const reader = this.#departments.get(source) as DepartmentReader
-    return traced('read HR', () => reader.facts(run))
+    return traced('read HR', () => this.#readersOf(source).departments.facts(run))
+  }
+
+  #readersOf(source: NamedSource): SourceReaders {
+    const { pool, limits } = this.#deps
+    const readers = this.#readers.get(source) ?? {
+      rows: new RowReader(source),
+      departments: new DepartmentReader(pool, source, limits),
+    }
+    this.#readers.set(source, readers)
+    return readers
   }
 
   /**
