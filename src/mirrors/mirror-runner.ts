@@ -6,7 +6,7 @@ import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
-import { forbidding, type Halt, liftHaltsAndLog } from '../sync/halts.ts'
+import { forbidding, type Halt, liftHalts } from '../sync/halts.ts'
 import {
   enterprisesToAsk,
   MIRRORS,
@@ -219,7 +219,7 @@ class MirrorWork {
       })
       return
     }
-    if (isProbe) await liftHaltsAndLog(this.#deps, task.enterpriseCode, task.handedOutAt, HALTS_OF_OTHERS)
+    if (isProbe) await liftHalts(this.#deps, task.enterpriseCode, task.handedOutAt, HALTS_OF_OTHERS)
   }
 
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {

@@ -5,7 +5,7 @@ import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/pay
 import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
-import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
+import { forbidding, liftHalts } from '../sync/halts.ts'
 import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
@@ -74,7 +74,7 @@ async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: Ab
   )
   if (halt) return
   const isAnswered = await settle(deps, refund, { priority: PRIORITY, signal })
-  if (isProbe && isAnswered) await liftHaltsAndLog(deps, enterprise_code, claimed_at, NOT_DISPROVED)
+  if (isProbe && isAnswered) await liftHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
 }
 
 /**

@@ -17,7 +17,7 @@ import { type Claim, type ClaimKey, claim, isPresentRequest } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { type DepartmentFacts, DepartmentReader, deleteDepartment, isToBeDeleted } from './departments.ts'
 import { noteSending, plannedHash, type Sending } from './employee.ts'
-import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
+import { halt, haltForHr, healHrHalt, liftHalts } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { entityOf, lockName, postpone } from './outbox.ts'
 import {
@@ -251,7 +251,7 @@ export class JobProcessor {
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
-      await liftHaltsAndLog(this.#deps, key.enterpriseCode, startedAt)
+      await liftHalts(this.#deps, key.enterpriseCode, startedAt)
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { forbidding, liftHalts, raiseHalt } from '../../src/sync/halts.ts'
+import { forbidding, liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -42,8 +42,11 @@ describe('a call', () => {
     await halt('*', 60_000, 'hr_unavailable')
     expect(await ask('E1', ['hr_unavailable'])).toBe('free')
     const later = new Date(Date.now() + 1000)
-    expect(await liftHalts(store.pool, 'E1', later, ['hr_unavailable'])).toEqual([])
-    expect(await liftHalts(store.pool, 'E1', later)).toEqual(['*'])
+    const deps = { pool: store.pool, logger: SILENT }
+    await liftHalts(deps, 'E1', later, ['hr_unavailable'])
+    expect(await readHalts(store.pool)).toHaveLength(1)
+    await liftHalts(deps, 'E1', later)
+    expect(await readHalts(store.pool)).toEqual([])
   })
 })
 
