@@ -3,10 +3,9 @@ import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
-import { probeDelay } from '../sync/backoff.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
-import { forbidding, type Halt, liftHalts } from '../sync/halts.ts'
+import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/halts.ts'
 import {
   enterprisesToAsk,
   MIRRORS,
@@ -97,8 +96,6 @@ async function carryOut(
   }
 }
 
-/** Categories of halts that are not the platform's. */
-const HALTS_OF_OTHERS = ['hr_unavailable']
 /** How often to check whether a halt of everything may be probed. */
 const HALTED_MS = 500
 /** States of cases that dirsync does not retry by itself, except by the slow probe. */
@@ -188,9 +185,7 @@ class MirrorWork {
         await delay(task.waitMs, undefined, { signal })
         continue
       }
-      const { halt, isProbe } = await forbidding(pool, task.enterpriseCode, HALTS_OF_OTHERS, probes =>
-        probeDelay(probes + 1, Math.random()),
-      )
+      const { halt, isProbe } = await forbidding(pool, task.enterpriseCode)
       if (halt?.scope === '*') await delay(HALTED_MS, undefined, { signal })
       else if (halt) await this.#leave(run, task, halt)
       else {

@@ -5,7 +5,7 @@ import { Loop } from '../lib/loop.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
-import { LONGEST_DELAY_MS, probeDelay } from './backoff.ts'
+import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
 export interface Halt {
@@ -168,19 +168,16 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
   return rows
 }
 
-/**
- * The halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt.
- * @param except categories that do not concern the call
- * @param nextProbe milliseconds from one probe to the next, by the number of probes so far
- */
+/** Categories of halts that are not the platform's: a call's answer says nothing of them. */
+export const HALTS_OF_OTHERS = ['hr_unavailable']
+
+/** The platform's halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt. */
 export async function forbidding(
   db: Pool,
   enterpriseCode: string,
-  except: string[],
-  nextProbe: (probes: number) => number,
 ): Promise<{ halt: Halt | null; isProbe: boolean }> {
   const halts = (await readHalts(db)).filter(
-    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !except.includes(category),
+    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
   )
   // The halt of everything comes first: while it holds, the enterprise's own cannot be disproved.
   const halt = halts.find(({ scope }) => scope === '*') ?? halts[0]
@@ -189,7 +186,7 @@ export async function forbidding(
     `update dirsync.halt
      set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
      where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
-    [halt.scope, nextProbe(halt.probes), halt.probes],
+    [halt.scope, nextProbeDelay(halt.probes), halt.probes],
   )
   return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
 }
@@ -226,8 +223,8 @@ export function probeAccount(deps: { pool: Pool; client: PlatformClient; logger:
         })
       }
       isAccepted = true
-      // The answer says nothing about HR, and an enterprise's halt depends on its code.
-      await liftHalts(deps, '*', startedAt, ['hr_unavailable'])
+      // An enterprise's halt depends on its code.
+      await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
     },
   })
 }
