@@ -54,10 +54,14 @@ export const PRIORITY = { named: 1, resumed: 2, change: 3, background: 5, full: 
 
 /** Work on an entity, as it is passed to the outbox. */
 export interface Work extends ClaimKey {
-  /** Departments are deleted in waves, children first; 0 for everything else. */
-  wave: number
+  /** Departments are deleted in waves, children first; default: 0. */
+  wave?: number
   /** A person named the entity: HR's row is sent as it is when the job runs. */
   named?: boolean
+}
+
+export function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
+  return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '' }
 }
 
 /** Puts work into the outbox, of a run or of none. Existing rows are requested anew, at the better priority. */
@@ -70,7 +74,7 @@ export async function addWork(
   await db.query(
     `insert into dirsync.pending as p
        (operation, enterprise_code, entity_key, detail, wave, run_id, priority, named)
-     select operation, "enterpriseCode", "entityKey", detail, wave, $2, $3, coalesce(named, false)
+     select operation, "enterpriseCode", "entityKey", detail, coalesce(wave, 0), $2, $3, coalesce(named, false)
      from jsonb_to_recordset($1)
        as w (operation text, "enterpriseCode" text, "entityKey" text, detail text, wave smallint, named boolean)
      order by operation, "enterpriseCode", "entityKey", detail

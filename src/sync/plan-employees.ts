@@ -14,7 +14,7 @@ import {
   watermark,
 } from './earlier-runs.ts'
 import { enterpriseCodes, findEmployees, present } from './employee.ts'
-import { addWork, awaitPlan, PRIORITY, type Work } from './outbox.ts'
+import { addWork, awaitPlan, PRIORITY, updateOf } from './outbox.ts'
 import {
   compare,
   countChangedSince,
@@ -357,16 +357,7 @@ export async function planNamed(
       : unread.length === 0
         ? message('said.unknown_names', { names: missing })
         : message('said.unknown_and_unread', { names: missing, unread })
-  const work = employees.map(
-    ({ enterpriseCode, userid }): Work => ({
-      operation: 'update-employee',
-      enterpriseCode,
-      entityKey: userid,
-      detail: '',
-      wave: 0,
-      named: true,
-    }),
-  )
+  const work = employees.map(key => ({ ...updateOf(key), named: true }))
   const names = employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))
   return {
     planned: {

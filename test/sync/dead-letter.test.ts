@@ -155,7 +155,7 @@ describe('a retry', () => {
     ]
     const bind = await fail(store, { operation: 'bind-openid', field: '20000001' })
     const work = await begin(mobile, email, bind)
-    const unnamed = { entityKey: 'e1', wave: 0, named: false }
+    const unnamed = { entityKey: 'e1', named: false }
     expect(work.toSorted((a, b) => (a.operation < b.operation ? -1 : 1))).toEqual([
       { ...unnamed, operation: 'bind-openid', enterpriseCode: '', detail: '20000001' },
       { ...unnamed, operation: 'update-employee', enterpriseCode: 'C1', detail: '' },
