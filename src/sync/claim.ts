@@ -82,7 +82,7 @@ export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Pr
   const statement = {
     name: `claim ${kind}`,
     text: CLAIM[kind],
-    values: [owners, ...columnsOf(keys)],
+    values: [owners, ...keyColumns(keys)],
     query_timeout: WORK_MS,
   }
   const { rows } = await db.query<Begun>(statement)
@@ -93,7 +93,7 @@ export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Pr
   const lateKeys = late.map(({ position }) => keys[position - 1] as ClaimKey)
   const again = {
     text: LATE_CLAIM[kind],
-    values: [late.map(({ execution }) => execution), ...columnsOf(lateKeys)],
+    values: [late.map(({ execution }) => execution), ...keyColumns(lateKeys)],
     query_timeout: WORK_MS,
   }
   const { rows: present } = await db.query<Begun>(again)
@@ -109,7 +109,8 @@ interface Begun extends Claim {
   isLate: boolean
 }
 
-const columnsOf = (keys: readonly ClaimKey[]) => [
+/** The parameters that stand for keys, column by column. */
+export const keyColumns = (keys: readonly ClaimKey[]) => [
   keys.map(key => key.operation),
   keys.map(key => key.enterpriseCode),
   keys.map(key => key.entityKey),

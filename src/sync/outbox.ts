@@ -2,7 +2,7 @@ import type { EmployeeKey } from '../directory/employee.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
-import type { ClaimKey } from './claim.ts'
+import { type ClaimKey, keyColumns } from './claim.ts'
 import { hasSource } from './employee.ts'
 
 /**
@@ -233,13 +233,7 @@ export async function postpone(db: Pool, keys: readonly ClaimKey[], delayMs: num
            update dirsync.pending p
            set enqueued_at = null, not_before = greatest(not_before, now() + $5 * interval '1 millisecond')
            from others where p.ctid = any (array(select ctid from others)) and p.ctid = others.ctid`,
-    values: [
-      keys.map(key => key.operation),
-      keys.map(key => key.enterpriseCode),
-      keys.map(key => key.entityKey),
-      keys.map(key => key.detail),
-      delayMs,
-    ],
+    values: [...keyColumns(keys), delayMs],
     query_timeout: WORK_MS,
   }
   await db.query(statement)

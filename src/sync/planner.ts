@@ -119,7 +119,7 @@ export class Planner {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
           await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
-          const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
+          const planned = await (run.approved ? carryOut(this.#options, db, run) : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
           if (source && isOfEmployees) {
@@ -268,12 +268,6 @@ export class Planner {
       source ? message('said.source_unnamed', { name: source }) : message('said.source_nameless'),
     )
   }
-
-  async #carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
-    const { hr, source } = this.#options
-    await assertInForce(db, hr, source)
-    return carryOut(this.#options, db, run)
-  }
 }
 
 /** Missing open ids are many and small: they go into the outbox as they are found. */
@@ -325,7 +319,12 @@ async function stayHeld(
 }
 
 /** Exactly what was approved goes into the outbox; HR is not read. */
-async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
+async function carryOut(
+  { hr, source }: PlannerOptions,
+  db: ClientBase,
+  run: PlannableRun,
+): Promise<PlannedRun> {
+  await assertInForce(db, hr, source)
   let what: Said | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
   const scope = hr.named(run.source) ?? WHOLE

@@ -6,6 +6,7 @@ import { storable, storableJson } from '../lib/storable.ts'
 import { message } from '../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
+import { entityOf } from './outbox.ts'
 import {
   type FinishedSettlement,
   failure,
@@ -294,7 +295,7 @@ export function isUnfit(error: unknown): error is DatabaseError {
  */
 function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
   const { key } = settlement
-  const entity = key.operation === 'delete-department' ? 'department' : 'employee'
+  const entity = entityOf(key)
   const memory = storedEmployee(settlement)?.memory
   const sourceHash = memory?.acknowledgedHash ?? memory?.parkedHash ?? null
   const what = message('said.not_stored', { reason: reasonOf(error) })
