@@ -77,7 +77,7 @@ export interface Claim {
  * only a process started since can read its HR row
  * @returns one claim per key; null where the outbox has no row, or none that is due and this process's: there is nothing to do
  */
-export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Promise<(Claim | null)[]> {
+export async function claim(db: Pool, keys: ClaimKey[], owners: Owners): Promise<(Claim | null)[]> {
   const kind = Object.keys(owners).length > 0 ? 'by source' : 'of one'
   const statement = {
     name: `claim ${kind}`,

@@ -228,7 +228,7 @@ function sum(counts: readonly DepartmentCount[]): number {
 export async function rememberDepartments(
   db: ClientBase | Pool,
   seen: HrDepartmentRow[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<void> {
   await db.query(
     `with seen as materialized (
@@ -295,7 +295,7 @@ export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to 
 export async function knownDepartments(
   db: ClientBase | Pool,
   employeesInHr: DepartmentCount[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<KnownDepartment[]> {
   const { rows } = await db.query<KnownDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",

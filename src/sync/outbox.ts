@@ -136,7 +136,7 @@ const UNBOUND = `
 export async function countUnbound(
   db: ClientBase,
   sellerAppids: string[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from (${UNBOUND}) unbound

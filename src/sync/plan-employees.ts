@@ -1,7 +1,7 @@
 import { keyOfText, keyText, qualified } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
-import { type HrSources, type NamedSource, type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { HrSources, NamedSource, SourceScope } from '../hr/sources.ts'
 import { personOf } from '../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
@@ -94,7 +94,7 @@ export async function planEmployees(
   run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsAll' | 'id'>>,
   limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'readAllEveryMs'>,
   signal: AbortSignal,
-  scope: SourceScope = WHOLE,
+  scope: SourceScope,
 ): Promise<EmployeePlan> {
   const { codes } = scope
   const isFull = run.kind === 'full'
@@ -383,7 +383,7 @@ export async function planNamed(
 export async function applyEmployeePlan(
   db: ClientBase,
   runId: number,
-  { isFull, keyless, scope = WHOLE }: { isFull: boolean; keyless: number | null; scope?: SourceScope },
+  { isFull, keyless, scope }: { isFull: boolean; keyless: number | null; scope: SourceScope },
 ): Promise<void> {
   await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, runId, isFull))
   if (keyless !== null) await recordKeyless(db, runId, keyless, scope)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
@@ -80,7 +80,7 @@ async function requestScheduledRunOf(
  */
 export async function requestReplan(
   db: Pool,
-  { name, codes }: SourceScope = WHOLE,
+  { name, codes }: SourceScope,
 ): Promise<number | 'early' | null> {
   const { rows } = await db.query<{
     id: number | null

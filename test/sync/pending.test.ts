@@ -319,7 +319,7 @@ describe('a clock that is put back', () => {
     await store.pool.query('update dirsync.halt set since = $1', [ahead(24 * 60)])
     await feeder().sweep()
     expect(await probe()).toHaveLength(1)
-    const [claimed] = await claim(store.pool, [employee('e1', 'C1')])
+    const [claimed] = await claim(store.pool, [employee('e1', 'C1')], {})
     expect(claimed).toMatchObject({ halted: false, underHalt: true })
     expect(await lift(claimed?.startedAt ?? new Date(0))).toEqual([])
   })

@@ -82,7 +82,7 @@ function busyWorkers(pool: pg.Pool) {
         await setTimeout(5)
         continue
       }
-      const claims = await claim(pool, keys)
+      const claims = await claim(pool, keys, {})
       const begun = keys.flatMap((key, i) => (claims[i] ? [comeOf(key, claims[i], settled + i)] : []))
       await settle(pool, begun)
       settled += begun.length

@@ -82,16 +82,16 @@ describe('rows that wait for a plan', () => {
   test('request nothing if a run has checked HR since', async () => {
     await waiting(5)
     await changes('source_suspect', 3)
-    expect(await requestReplan(store.pool)).toBeNull()
+    expect(await requestReplan(store.pool, WHOLE)).toBeNull()
   })
 
   test.each(['failed', 'cancelled'])('do not count as checked by a run that was %s', async state => {
     await waiting(5)
     const id = await changes(state, 3)
-    expect(await requestReplan(store.pool)).toBe(id + 1)
+    expect(await requestReplan(store.pool, WHOLE)).toBe(id + 1)
     expect(await readRun(store.pool, id + 1)).toMatchObject({ kind: 'changes', requestedBy: 'replan' })
     // One is enough.
-    expect(await requestReplan(store.pool)).toBe(id + 1)
+    expect(await requestReplan(store.pool, WHOLE)).toBe(id + 1)
   })
 
   test.each([
@@ -102,13 +102,13 @@ describe('rows that wait for a plan', () => {
   ])('request %s', async (_, planned_for, isEarly) => {
     await waiting(1)
     const id = await changes('done', 30, { planned_for })
-    expect(await requestReplan(store.pool)).toBe(isEarly ? 'early' : id + 1)
+    expect(await requestReplan(store.pool, WHOLE)).toBe(isEarly ? 'early' : id + 1)
   })
 
   test('wait a minute after a run that failed', async () => {
     await waiting(5)
     await changes('failed', 0)
-    expect(await requestReplan(store.pool)).toBe('early')
+    expect(await requestReplan(store.pool, WHOLE)).toBe('early')
   })
 })
 

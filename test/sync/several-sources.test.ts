@@ -290,7 +290,7 @@ describe('each source is checked by itself', () => {
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
        values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,
     )
-    const [first, second] = hr.all
+    const [first, second] = hr.all as readonly [NamedSource, NamedSource]
     expect(await requestReplan(store.pool, first)).toBeNull()
     const run = await until(async () => {
       const asked = await requestReplan(store.pool, second)
@@ -744,7 +744,7 @@ describe('a process that was started before the sources changed', () => {
     ])
     const keys = [job('E1', 'e0'), job('E2', 'b0'), job('E3', 'c0')]
     expect(await claim(store.pool, keys, older.owners)).toEqual([expect.anything(), expect.anything(), null])
-    expect(await claim(store.pool, keys)).toEqual([null, null, null])
+    expect(await claim(store.pool, keys, {})).toEqual([null, null, null])
     expect(
       await store.rows(
         `select entity_key as key, starts, enqueued_at is null and not_before > now() as "givenBack"
