@@ -1,5 +1,4 @@
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
 import { slowProbeDelay } from './backoff.ts'
 import type { ClaimKey, OpenCase } from './claim.ts'

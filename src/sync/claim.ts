@@ -1,8 +1,7 @@
 import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
 import type { Owners } from '../hr/sources.ts'
-import type { Pool } from '../lib/database.ts'
-import { WORK_MS } from '../lib/database.ts'
+import { type Pool, WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobOperation } from '../queue/job.ts'
 import { holdsBack } from './halts.ts'
 

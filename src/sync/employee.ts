@@ -1,6 +1,5 @@
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../lib/database.ts'
 import { type Claim, type ClaimKey, PRESENT_REQUEST, presentRequest } from './claim.ts'
 
 /** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */

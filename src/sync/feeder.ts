@@ -1,6 +1,5 @@
 import { tryLockTransaction } from '../lib/advisory-lock.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { FEED_MS, transaction } from '../lib/database.ts'
+import { type ClientBase, FEED_MS, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { nextProbeDelay } from './backoff.ts'

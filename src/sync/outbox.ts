@@ -1,7 +1,6 @@
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { SourceScope } from '../hr/sources.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../lib/database.ts'
 import { type ClaimKey, keyColumns } from './claim.ts'
 import { hasSource } from './employee.ts'
 

@@ -5,8 +5,14 @@ import { fieldHash } from '../directory/hash.ts'
 import type { EmployeeQuery } from '../platform/operations/employee.ts'
 import type { Claim } from './claim.ts'
 import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
-import type { RefusedField } from './outcome.ts'
-import { type Failure, failureOfRefusal, maskedFields, type Refusal, refusalOf } from './outcome.ts'
+import {
+  type Failure,
+  failureOfRefusal,
+  maskedFields,
+  type Refusal,
+  type RefusedField,
+  refusalOf,
+} from './outcome.ts'
 
 interface Sending {
   claim: Claim

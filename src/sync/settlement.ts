@@ -1,7 +1,6 @@
 import { DatabaseError } from 'pg'
 import { lockTransaction } from '../lib/advisory-lock.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { repeatWhatIsFenced, transaction, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, type Pool, repeatWhatIsFenced, transaction, WORK_MS } from '../lib/database.ts'
 import { storable, storableJson } from '../lib/storable.ts'
 import { message } from '../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
