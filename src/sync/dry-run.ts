@@ -6,6 +6,7 @@ import { onlyRow, type Pool, type PoolClient, transaction } from '../lib/databas
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import { storable } from '../lib/storable.ts'
+import { rest } from '../lib/waiting.ts'
 import { message, toStore } from '../texts/message.ts'
 import { type Asker, actAs, CommandError, noteCommand } from './commands.ts'
 import { readInChild } from './dry-run-child.ts'
@@ -245,7 +246,7 @@ class Cancelling implements AsyncDisposable {
 }
 
 async function isStill(over: AbortSignal): Promise<boolean> {
-  await sleep(LOOK_MS, undefined, { signal: over }).catch(() => undefined)
+  await rest(LOOK_MS, over)
   return !over.aborted
 }
 
