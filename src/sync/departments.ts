@@ -7,7 +7,7 @@ import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
 import { message, type Said } from '../texts/message.ts'
 import type { Claim } from './claim.ts'
-import type { CountedPlatform } from './counted-platform.ts'
+import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
 import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
@@ -359,10 +359,7 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
   const { enterpriseCode, deptCode } = job
   if (!isToBeDeleted(job.wanted, job)) return finished('obsolete', { resolve: 'all' })
   try {
-    await platform.deleteDepartment({
-      dept_code: deptCode,
-      ...(enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }),
-    })
+    await platform.deleteDepartment({ dept_code: deptCode, ...enterpriseParams(enterpriseCode) })
   } catch (thrown) {
     const { error, verdict } = refusalOf(thrown)
     if (verdict.disposition !== 'done') throw error

@@ -7,6 +7,7 @@ import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
+import { employeeParams } from '../../sync/counted-platform.ts'
 import { present } from '../../sync/employee.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { hrLate } from './key.ts'
@@ -127,13 +128,12 @@ export type PlatformAnswer = EmployeeFields | 'absent' | PlatformError
 /** Asks the platform about an employee; an error of the platform is returned. */
 export async function askPlatform(
   client: PlatformClient,
-  { enterpriseCode, userid }: EmployeeKey,
+  key: EmployeeKey,
   signal?: AbortSignal,
 ): Promise<PlatformAnswer> {
-  const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
   try {
     // A person waits for the answer about one employee; bulk comparisons take their turn.
-    return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
+    return toActual(await client.employees.get(employeeParams(key), signal && { signal, priority: 1 }))
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     return error.verdict.category === 'not_on_platform' ? 'absent' : error
