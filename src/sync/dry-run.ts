@@ -252,7 +252,7 @@ async function isStill(over: AbortSignal): Promise<boolean> {
 
 // What is written
 
-/** The message of a person's mistake says what is wrong; of any other, that the mistake is dirsync's own. */
+/** Ends a dry run with what is wrong, and where in the SELECT. */
 async function fail(db: Pool, id: number, { message: what, place }: Mistake): Promise<void> {
   await db.query(
     `update dirsync.dry_run

@@ -49,7 +49,7 @@ function isSameSet(one: readonly string[], other: readonly string[]): boolean {
 }
 
 /**
- * Newest `updated_at` that good runs of a source have seen since its last readAll, but never later than the run that saw it: a
+ * Newest `updated_at` that good runs of a source have seen since its last full reading, but never later than the run that saw it: a
  * row from the future must not hide the present. Null when none is known.
  */
 export async function watermark(db: ClientBase | Pool, { name }: SourceScope): Promise<Date | null> {

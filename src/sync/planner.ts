@@ -209,7 +209,7 @@ export class Planner {
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options
     const plan = await this.#planOf(db, run, signal)
-    // Reading HR may have taken long. Nothing has been written so far.
+    // Reading HR may have taken long. Whatever has been written is rolled back.
     await assertInForce(db, hr, source)
     const { planned } = plan
     const wasHeld = run.state === 'held'
@@ -240,7 +240,7 @@ export class Planner {
     return planned
   }
 
-  /** The plan of a run of any kind. So far only temporary tables are written, and cases marked that are retried. */
+  /** The plan of a run of any kind. What it has written by then is rolled back with the transaction if the run fails. */
   #planOf(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<CheckedPlan> {
     const { hr, limits, sellerAppids, ownEnterprise } = this.#options
     switch (run.kind) {
