@@ -194,7 +194,7 @@ with ${ctes}wanted as (
   where position between 1 and 1000000
 ), owners as materialized (
   select $1::jsonb as mine, dirsync.hr_owners() as present
-), held as materialized (
+), locked as materialized (
   select w.*, p.ctid as place, (o.mine = '{}') = (o.present = '{}')
            and o.mine ->> w.enterprise_code is not distinct from o.present ->> w.enterprise_code as ours
   from owners o cross join wanted w
@@ -209,16 +209,16 @@ with ${ctes}wanted as (
   update dirsync.pending p
   set starts = p.starts + 1, in_hand = true, execution = nextval('dirsync.execution'),
       sent_unknown = p.sent_unknown or p.starts > 0
-  from held h
-  where h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
-    and p.entity_key = h.entity_key and p.detail = h.detail
-  returning h.position, h.place, p.*
+  from locked l
+  where l.ours and p.operation = l.operation and p.enterprise_code = l.enterprise_code
+    and p.entity_key = l.entity_key and p.detail = l.detail
+  returning l.position, l.place, p.*
 ), given_back as (
   update dirsync.pending p
   set enqueued_at = null, not_before = now() + interval '${GIVEN_BACK_MS} milliseconds'
-  from held h
-  where not h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
-    and p.entity_key = h.entity_key and p.detail = h.detail
+  from locked l
+  where not l.ours and p.operation = l.operation and p.enterprise_code = l.enterprise_code
+    and p.entity_key = l.entity_key and p.detail = l.detail
 )
 ${reading(mapping)}`
 

@@ -41,14 +41,14 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
-  const parts = await runsInParts(db, source.name, true)
+  const inParts = await runsInParts(db, source.name, true)
   const facts = await traced('read HR', () => departmentFacts(db, source, limits))
   const { total, deletions, wanted, doubt } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
   const undecided = async (held: number) => {
     // While employees are in doubt, nothing tells that HR no longer wants what a plan holds.
-    const stored = doubt !== null || parts.includes(held) ? await storedDeletions(db, held) : []
+    const stored = doubt !== null || inParts.includes(held) ? await storedDeletions(db, held) : []
     return { stored, wanted: stored.filter(one => doubt !== null || isWanted.has(nameOf(one))) }
   }
   const countUndecided = async (held: number) => {
@@ -147,14 +147,14 @@ async function checked(
   const total = known.filter(department => !department.deleted).length
   const doubt = await doubtOf(db, source, counts, gate)
   if (inHr === 0 || doubt) return { inHr, total, doubt, deletions: [], wanted: [] }
-  const unparked = known.map(department => ({ ...department, parked: false }))
+  const all = known.map(department => ({ ...department, setAside: false }))
   const now = await databaseTime(db)
   return {
     inHr,
     total,
     doubt,
     deletions: planDeletions(known, now, departmentGraceMs),
-    wanted: planDeletions(unparked, now, departmentGraceMs),
+    wanted: planDeletions(all, now, departmentGraceMs),
   }
 }
 
@@ -301,7 +301,7 @@ export async function knownDepartments(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted,
-            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as parked,
+            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as "setAside",
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code

@@ -13,7 +13,7 @@ import {
   WATERMARK_OVERLAP_MS,
   watermark,
 } from './earlier-runs.ts'
-import { enterpriseCodes, findEmployees, present } from './employee.ts'
+import { enterpriseCodes, findEmployees, knownInHr } from './employee.ts'
 import { addWork, awaitPlan, PRIORITY, updateOf } from './outbox.ts'
 import {
   compare,
@@ -117,8 +117,8 @@ export async function planEmployees(
   const read = async (since: Date | null) => {
     const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
     const readAll = since === null
-    const parts = await runsInParts(db, scope.name, run.id !== undefined)
-    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, parts }
+    const inParts = await runsInParts(db, scope.name, run.id !== undefined)
+    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, inParts }
     return {
       ...scanned,
       readAll,
@@ -149,8 +149,8 @@ export async function planEmployees(
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
     const verdict = withinBreaker(difference, limits.breaker)
-    const before = verdict.message && (await rejectedBefore(db))
-    return { ...planned, ...verdict, ...(before && { message: [verdict.message ?? [], before] }) }
+    const rejected = verdict.message && (await rejectedBefore(db))
+    return { ...planned, ...verdict, ...(rejected && { message: [verdict.message ?? [], rejected] }) }
   }
   // The first run changes all employees, as it should; but most of them should be there.
   const { rows, active } = staged
@@ -295,11 +295,11 @@ export async function planTriggered(
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
-  const parts = await runsInParts(db, source.name, true)
-  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, parts }
+  const inParts = await runsInParts(db, source.name, true)
+  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, inParts }
   const difference = await traced('compare', () => compare(db, staged, wanted))
   const { inScope, total, reasons, sample } = difference
-  const missing = await present(
+  const missing = await knownInHr(
     db,
     candidates.filter(key => !found.has(keyText(key))),
   )
@@ -337,7 +337,7 @@ export async function planNamed(
   const enterprises = await enterpriseCodes(db, ownEnterprise)
   const mapping = await hr.fingerprint()
   const { keys: inHr, failures } = await traced('read HR', () =>
-    hr.find(named, enterprises, { mapping, expected: missing => present(db, missing) }),
+    hr.find(named, enterprises, { mapping, expected: missing => knownInHr(db, missing) }),
   )
   const [failed] = failures
   // A name that one source cannot look up may belong to another one.

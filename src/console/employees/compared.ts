@@ -8,7 +8,7 @@ import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { employeeParams } from '../../sync/counted-platform.ts'
-import { present } from '../../sync/employee.ts'
+import { knownInHr } from '../../sync/employee.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { hrLate } from './key.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
@@ -94,7 +94,7 @@ async function readHr(
   timeoutMs: number,
 ): Promise<{ row: HrRow } | { error: Said }> {
   try {
-    const reading = hr.lookup([key], { expected: missing => present(db, missing), timeoutMs })
+    const reading = hr.lookup([key], { expected: missing => knownInHr(db, missing), timeoutMs })
     // The mapping may have to be described first, which has limits of its own.
     const rows = await within(timeoutMs, reading, () => hrLate(timeoutMs))
     return { row: rows.get(keyText(key)) ?? null }
