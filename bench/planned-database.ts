@@ -7,6 +7,7 @@ import { HrSource } from '../src/hr/source.ts'
 import { HrSources, WHOLE } from '../src/hr/sources.ts'
 import { COPY_MS, createPool, type Pool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
+import { UNTRACED } from '../src/lib/tracing.ts'
 import { planEmployees } from '../src/sync/plan-employees.ts'
 import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
 import { Planner } from '../src/sync/planner.ts'
@@ -29,6 +30,7 @@ export function benchPlanner(pool: Pool, hr: HrSource, logger: Logger): Planner 
     logger,
     sellerAppids: [],
     ownEnterprise: '',
+    tracing: UNTRACED,
     limits: { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 },
   })
 }

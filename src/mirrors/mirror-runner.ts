@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
+import { annotate, traced } from '../lib/tracing.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
 import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/halts.ts'
@@ -128,7 +128,7 @@ class MirrorWork {
 
   /** Resumes the current run, or begins the next one, and works until it has ended. @throws when the signal aborts */
   async next(signal: AbortSignal): Promise<void> {
-    const { pool, logger, tracing = UNTRACED } = this.#deps
+    const { pool, logger, tracing } = this.#deps
     const begun = await begunMirrorRun(pool, this.#mirror)
     const run = begun ?? (await this.#begin())
     if (run === null) return
@@ -175,7 +175,7 @@ class MirrorWork {
   }
 
   async #readAll(run: MirrorRun, signal: AbortSignal): Promise<void> {
-    const { pool, tracing = UNTRACED } = this.#deps
+    const { pool, tracing } = this.#deps
     let execution: Execution | undefined
     for (;;) {
       signal.throwIfAborted()

@@ -7,7 +7,7 @@ import type { Pool } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { type Trace, type Tracing, traced } from '../lib/tracing.ts'
 import { Trouble } from '../lib/trouble.ts'
 import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -68,8 +68,7 @@ interface JobProcessorDependencies {
   /** Concurrent calls to the platform, across all jobs. */
   concurrentCalls: number
   limits: Pick<RunLimits, 'gate' | 'departmentGraceMs'>
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
   /** Called after every outcome has been written, for metrics. */
   onSettled?: OnSettled
 }
@@ -178,7 +177,7 @@ export class JobProcessor {
   }
 
   #start(key: ClaimKey): { begun: Promise<void>; ended: Promise<void> } {
-    const { tracing = UNTRACED } = this.#deps
+    const { tracing } = this.#deps
     const begun = Promise.withResolvers<void>()
     let isDecided = false
     const decided = () => {

@@ -12,7 +12,7 @@ import {
 } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { type Trace, type Tracing, traced } from '../lib/tracing.ts'
 import { type MessageKey, message, type Said, SaidError, saidBy } from '../texts/message.ts'
 import { planDepartments, storedDeletions } from './departments.ts'
 import { haltForHr, healHrHalt } from './halts.ts'
@@ -67,8 +67,7 @@ export interface PlannerOptions {
   sellerAppids: string[]
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
 }
 
 /** Turns a source's requested runs into work in the outbox, holds them, or says why not. */
@@ -98,7 +97,7 @@ export class Planner {
   }
 
   async #plan(run: PlannableRun, signal: AbortSignal): Promise<void> {
-    const { pool, tracing = UNTRACED } = this.#options
+    const { pool, tracing } = this.#options
     const { id, kind } = run
     const about = { partOf: runSpan(id), attributes: { 'dirsync.run': id, 'dirsync.run.kind': kind } }
     await inHand(`plan of run ${id} (${kind})`, () =>
@@ -119,7 +118,9 @@ export class Planner {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
           await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
-          const planned = await (run.approved ? carryOut(this.#options, db, run) : this.#check(db, run, signal))
+          const planned = await (run.approved
+            ? carryOut(this.#options, db, run)
+            : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
           if (source && isOfEmployees) {

@@ -4,6 +4,7 @@ import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
@@ -28,7 +29,7 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
     await Promise.all([locks.close(), client.close(), pool.end()])
   })
   const processor = new JobProcessor({
-    ...{ pool, client, locks, logger: SILENT, limits: LIMITS },
+    ...{ pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
     hr: new HrSources([]),
     concurrentCalls: 1,
   })
@@ -89,7 +90,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
       await Promise.all([locks.close(), client.close()])
     })
     const processor = new JobProcessor({
-      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS },
+      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
       hr: HrSources.one(hr()),
       concurrentCalls: keys.length,
     })

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createClient, createPool } from '../../src/lib/database.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
@@ -33,7 +34,14 @@ const LIMITS: PlannerOptions['limits'] = {
   readAllEveryMs: 0,
 }
 
-const PLANNER = { source: '', logger: SILENT, limits: LIMITS, sellerAppids: [], ownEnterprise: '' }
+const PLANNER = {
+  source: '',
+  logger: SILENT,
+  limits: LIMITS,
+  sellerAppids: [],
+  ownEnterprise: '',
+  tracing: UNTRACED,
+}
 
 const plans = new PlanUnderTest()
 const { store } = plans

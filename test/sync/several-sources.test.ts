@@ -11,6 +11,7 @@ import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import { claim } from '../../src/sync/claim.ts'
@@ -96,6 +97,7 @@ function plannerOf(hr: HrSources, name: string): Planner {
     limits: LIMITS,
     sellerAppids: [],
     ownEnterprise: '',
+    tracing: UNTRACED,
   })
 }
 
@@ -652,6 +654,7 @@ test('an update without an answer is asked about once the enterprise has a sourc
     logger: SILENT,
     concurrentCalls: 1,
     limits: LIMITS,
+    tracing: UNTRACED,
   })
   const { ended } = await processor.process(
     { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
