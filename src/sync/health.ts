@@ -232,7 +232,7 @@ const HEALTH = `
                        order by id desc limit 1) latest on true
     -- While a run is held HR is checked again and again: it waits for a person, not for the schedule.
     left join lateral (select ${READ_UNTIL} as checked_at, message from dirsync.sync_run r
-                       where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
+                       where ${OF_EVERYBODY} and r.hr_source = hr.name
                          and state = 'held' and finished_at is null
                        order by 1 desc nulls last limit 1) held on true
     -- A tick that came later than the next one was due: no scheduler was running, or the database was away.
