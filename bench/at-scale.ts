@@ -246,7 +246,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
     entityKey: userid,
     detail: '',
   }))
-  const claims = await claim(pool, keys)
+  const claims = await claim(pool, keys, {})
   const settlements = claims.flatMap((begun, i): Settlement[] => {
     const key = keys[i]
     if (!begun || !key) return []

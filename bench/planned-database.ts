@@ -4,9 +4,10 @@ import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
 import { FILES_DEFAULTS } from '../src/hr/files/settings.ts'
 import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
-import { HrSources } from '../src/hr/sources.ts'
+import { HrSources, WHOLE } from '../src/hr/sources.ts'
 import { COPY_MS, createPool, type Pool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
+import { UNTRACED } from '../src/lib/tracing.ts'
 import { planEmployees } from '../src/sync/plan-employees.ts'
 import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
 import { Planner } from '../src/sync/planner.ts'
@@ -29,6 +30,7 @@ export function benchPlanner(pool: Pool, hr: HrSource, logger: Logger): Planner 
     logger,
     sellerAppids: [],
     ownEnterprise: '',
+    tracing: UNTRACED,
     limits: { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 },
   })
 }
@@ -80,7 +82,7 @@ export async function knowEveryone(url: string, hr: HrSource, logger: Logger): P
     )
     await transaction(pool, async db => {
       const run = { kind: 'changes' as const, state: 'requested' as const, maxAgeMs: null }
-      await planEmployees(db, hr, run, LIMITS, new AbortController().signal)
+      await planEmployees(db, hr, run, LIMITS, new AbortController().signal, WHOLE)
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })
     await pool.query('truncate dirsync.pending')

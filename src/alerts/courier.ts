@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
-import { unlessAborted } from '../lib/waiting.ts'
+import { rest, unlessAborted } from '../lib/waiting.ts'
 import { jitter } from '../sync/backoff.ts'
 import { translator } from '../texts/texts.ts'
 import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
@@ -159,7 +158,7 @@ export class Courier {
       } catch (error) {
         if (this.#cutOff.signal.aborted) throw error
       }
-      await delay(MARK_AGAIN_MS, undefined, { signal: this.#cutOff.signal }).catch(() => undefined)
+      await rest(MARK_AGAIN_MS, this.#cutOff.signal)
     }
   }
 }

@@ -2,6 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import type { CallOptions, EveryRow, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
+import { enterpriseParams } from '../sync/counted-platform.ts'
 import { type Message, message } from '../texts/message.ts'
 import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
@@ -45,8 +46,7 @@ export async function lookUp<T>(
  * The enterprise that a command asks about: the one named, else that of the settings; empty for a single enterprise.
  */
 export function enterpriseOf({ config }: CommandContext, named?: string): { enterprise_code?: string } {
-  const enterprise_code = named ?? config.PLATFORM_ENTERPRISE_CODE
-  return enterprise_code === '' ? {} : { enterprise_code }
+  return enterpriseParams(named ?? config.PLATFORM_ENTERPRISE_CODE)
 }
 
 /** `--enterprise CODE` again, for a hint that names another command. */

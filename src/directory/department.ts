@@ -11,8 +11,8 @@ export interface KnownDepartment {
   missingSince: Date | null
   /** True when the platform confirmed the deletion. */
   deleted: boolean
-  /** True when its deletion is a dead letter that waits for a retry. */
-  parked: boolean
+  /** True when no run plans its deletion: a case of it waits for a retry, or a person has rejected or yet to decide it. */
+  setAside: boolean
   /** Employees in it, in HR and in the known state of the platform, together. */
   employees: number
 }
@@ -48,7 +48,7 @@ export function planDeletions(departments: KnownDepartment[], now: Date, graceMs
   const waves = new Map<string, number | null>()
   /** Wave of a department that may be deleted, null of one that stays, once those of its children are known. */
   const waveAbove = (department: KnownDepartment, below: readonly string[]): number | null => {
-    if (department.parked || department.employees > 0 || !expired(department)) return null
+    if (department.setAside || department.employees > 0 || !expired(department)) return null
     let wave = 0
     for (const child of below) {
       const own = waves.get(child) ?? null

@@ -289,12 +289,12 @@ export function normaliseMobile(
 ): { area: string; mobile: string } | null | RuleBreak {
   const bare = digitsOf(text)
   if (bare === '') return null
-  const national = /^(?:\+|00)(?=\d)/.exec(bare)
-  const bracketed = national ? undefined : BRACKETED.exec(withoutBlanks(toHalfWidth(text)))?.[1]
+  const international = /^(?:\+|00)(?=\d)/.exec(bare)
+  const bracketed = international ? undefined : BRACKETED.exec(withoutBlanks(toHalfWidth(text)))?.[1]
   let mobile = bare
   let code = area
-  if (national) {
-    mobile = bare.slice(national[0].length)
+  if (international) {
+    mobile = bare.slice(international[0].length)
     code ??= callingCode(mobile)
     if (!mobile.startsWith(code)) return AREA_CONFLICT
     mobile = mobile.slice(code.length)

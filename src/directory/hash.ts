@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { trimText } from '../lib/text.ts'
+import { CHINA_MS, trimText } from '../lib/text.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
 import { parseActive } from './field-rules.ts'
 
@@ -184,9 +184,6 @@ export class RowHasher {
     if (text !== '\\N' && text > this.#newest && text <= this.#now) this.#newest = text
   }
 }
-
-/** China's UTC offset. */
-export const CHINA_MS = 8 * 3_600_000
 
 /** Whether a value of a COPY text line is empty, or null. */
 function isEmpty(input: Buffer, from: number, to: number): boolean {

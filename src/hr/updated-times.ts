@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { keyText } from '../directory/employee.ts'
-import { CHINA_MS } from '../directory/hash.ts'
+import { CHINA_MS } from '../lib/text.ts'
 import { type EmployeeMapping, scanColumns } from './mapping.ts'
 import type { HrReader } from './server.ts'
 

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError } from 'pg'
 import { message, SaidError } from '../texts/message.ts'
 import { onceLocked } from './advisory-lock.ts'
-import type { ClientBase, Pool, PoolClient } from './database.ts'
-import { DAY_MS, onlyRow } from './database.ts'
+import { type ClientBase, DAY_MS, onlyRow, type Pool, type PoolClient } from './database.ts'
 import { codeOf, databaseTrouble, NO_RIGHT } from './failure.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)

@@ -168,11 +168,12 @@ export function platformTime(text: string): Date | null {
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}+08:00`)
 }
 
-const ZONE_MS = 8 * 3_600_000
+/** China's UTC offset. */
+export const CHINA_MS = 8 * 3_600_000
 
 /** `yyyy-MM-dd` of a moment on the platform, where a day begins at midnight in GMT+8. */
 export function platformDay(moment: Date): string {
-  return new Date(moment.getTime() + ZONE_MS).toISOString().slice(0, 10)
+  return new Date(moment.getTime() + CHINA_MS).toISOString().slice(0, 10)
 }
 
 /** As PostgreSQL's lower() with the collation "C": letters of other alphabets keep their capitals, so that an index serves. */

@@ -6,7 +6,7 @@ const pad2 = (number: number) => String(number).padStart(2, '0')
 const day = (date: Date) => `${date.getFullYear()}-${pad2(date.getMonth() + 1)}-${pad2(date.getDate())}`
 const clock = (date: Date) => `${pad2(date.getHours())}:${pad2(date.getMinutes())}`
 
-/** A time for a table, local: 14:05 today, 11-21 14:05 this year, 2024-11-21 before. */
+/** A time for a table, local: 14:05:09 today, 11-21 14:05 this year, 2024-11-21 before. */
 export function shortTime(date: Date | null, now = new Date()): string | null {
   if (date === null) return null
   if (day(date) === day(now)) return `${clock(date)}:${pad2(date.getSeconds())}`

@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Ways to wait: up to a timeout, until aborted, or in line for one of a few permits. */
 
@@ -33,6 +34,11 @@ export async function unlessAborted<T>(
   const aborted = Promise.withResolvers<never>()
   using _listening = addAbortListener(signal, () => aborted.reject(gaveUp(signal.reason)))
   return await Promise.race([promise, aborted.promise])
+}
+
+/** Waits for this long, or until the signal aborts. */
+export async function rest(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 
 /** Waits for this long, or until `woken` resolves. */

@@ -10,6 +10,7 @@ import { message, type Said } from '../texts/message.ts'
 import {
   dropMirrorTasks,
   failedInARow,
+  keepMirrorRun,
   type MirrorTask,
   noteMirrorAttempt,
   postponeMirrorTask,
@@ -48,6 +49,8 @@ export async function settleFailure(
   const { outcome, platformCode, traceId, error } = result
   const calls = execution.calls + (again === null ? task.calls : 0)
   await transaction(pool, async db => {
+    if (!(await keepMirrorRun(db, runId))) return
+    logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
     await noteMirrorAttempt(db, operation, task, {
       startedAt,
       durationMs,
@@ -65,7 +68,6 @@ export async function settleFailure(
     const all = dropped === 'run' ? {} : ofPart
     await dropMirrorTasks(db, runId, isAlone ? alone : all, lesson)
   })
-  logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
 }
 
 /** So many tasks in a row may fail alone. Of more, it is not the tasks. */

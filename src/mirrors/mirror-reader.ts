@@ -20,8 +20,7 @@ export interface MirrorWorkDependencies {
   logger: Logger
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
 }
 
 /** One mirror: what to read, how, and where to store it. */

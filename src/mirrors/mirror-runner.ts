@@ -2,11 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
-import { probeDelay } from '../sync/backoff.ts'
+import { annotate, traced } from '../lib/tracing.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
-import { forbidding, type Halt, liftHaltsAndLog } from '../sync/halts.ts'
+import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/halts.ts'
 import {
   enterprisesToAsk,
   MIRRORS,
@@ -26,6 +25,7 @@ import {
   finishMirrorRun,
   isPartRead,
   isWanted,
+  keepMirrorRun,
   type MirrorRun,
   type MirrorTask,
   moveCursor,
@@ -96,8 +96,6 @@ async function carryOut(
   }
 }
 
-/** Categories of halts that are not the platform's. */
-const HALTS_OF_OTHERS = ['hr_unavailable']
 /** How often to check whether a halt of everything may be probed. */
 const HALTED_MS = 500
 /** States of cases that dirsync does not retry by itself, except by the slow probe. */
@@ -130,7 +128,7 @@ class MirrorWork {
 
   /** Resumes the current run, or begins the next one, and works until it has ended. @throws when the signal aborts */
   async next(signal: AbortSignal): Promise<void> {
-    const { pool, logger, tracing = UNTRACED } = this.#deps
+    const { pool, logger, tracing } = this.#deps
     const begun = await begunMirrorRun(pool, this.#mirror)
     const run = begun ?? (await this.#begin())
     if (run === null) return
@@ -138,6 +136,7 @@ class MirrorWork {
     if (begun) log.info('run taken up where it was left')
     await this.#readAll(run, signal)
     const ended = await transaction(pool, async db => {
+      if (!(await keepMirrorRun(db, run.id))) return null
       await this.#reader.conclude?.(db, run)
       return finishMirrorRun(db, run)
     })
@@ -176,7 +175,7 @@ class MirrorWork {
   }
 
   async #readAll(run: MirrorRun, signal: AbortSignal): Promise<void> {
-    const { pool, tracing = UNTRACED } = this.#deps
+    const { pool, tracing } = this.#deps
     let execution: Execution | undefined
     for (;;) {
       signal.throwIfAborted()
@@ -186,9 +185,7 @@ class MirrorWork {
         await delay(task.waitMs, undefined, { signal })
         continue
       }
-      const { halt, isProbe } = await forbidding(pool, task.enterpriseCode, HALTS_OF_OTHERS, probes =>
-        probeDelay(probes + 1, Math.random()),
-      )
+      const { halt, isProbe } = await forbidding(pool, task.enterpriseCode)
       if (halt?.scope === '*') await delay(HALTED_MS, undefined, { signal })
       else if (halt) await this.#leave(run, task, halt)
       else {
@@ -217,11 +214,12 @@ class MirrorWork {
       })
       return
     }
-    if (isProbe) await liftHaltsAndLog(this.#deps, task.enterpriseCode, task.handedOutAt, HALTS_OF_OTHERS)
+    if (isProbe) await liftHalts(this.#deps, task.enterpriseCode, task.handedOutAt, HALTS_OF_OTHERS)
   }
 
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
     await transaction(this.#deps.pool, async db => {
+      if (!(await keepMirrorRun(db, task.runId))) return
       const { changed, next, short } = await reading.store(db)
       if (short) await noteShortList(db, task.runId, short)
       await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
@@ -253,6 +251,7 @@ class MirrorWork {
         ? message('said.only_enterprise_halted')
         : message('said.enterprise_halted', { code: enterpriseCode })
     await transaction(this.#deps.pool, async db => {
+      if (!(await keepMirrorRun(db, run.id))) return
       await noteMirrorAttempt(db, this.#operation, task, {
         startedAt: task.handedOutAt,
         durationMs: 0,

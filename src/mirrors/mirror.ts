@@ -118,6 +118,18 @@ export async function writeMirrorPlan(
   )
 }
 
+/**
+ * Whether a run still goes on: nothing is written of one that a person has cancelled. Until the end of the transaction, cancelling
+ * it waits.
+ */
+export async function keepMirrorRun(db: ClientBase, runId: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from dirsync.sync_run where id = $1 and state = 'running' for no key update`,
+    [runId],
+  )
+  return rowCount === 1
+}
+
 export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTask | null> {
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey",

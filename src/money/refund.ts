@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
-import { PROBE_IS_DUE } from '../sync/halts.ts'
+import { HALTS_OF_OTHERS, PROBE_IS_DUE } from '../sync/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
 import { type Answer, type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
 
@@ -168,9 +168,6 @@ export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person:
   )
   return onlyRow(rows)
 }
-
-/** Categories of halts that are not the platform's. */
-export const HALTS_OF_OTHERS = ['hr_unavailable']
 
 /** An unknown refund claimed by one process. */
 export interface ClaimedRefund extends Refund {

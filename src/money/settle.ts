@@ -11,16 +11,14 @@ import {
   wouldShow,
 } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
-import { probeDelay } from '../sync/backoff.ts'
 import { enterpriseParams } from '../sync/counted-platform.ts'
-import { forbidding, liftHaltsAndLog } from '../sync/halts.ts'
+import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/halts.ts'
 import { type Message, message, messagesIn } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
-  HALTS_OF_OTHERS,
   noteCheck,
   type ReadRefund,
   type Refund,
@@ -81,12 +79,10 @@ async function adopt({ pool, logger }: SettleDeps): Promise<void> {
 /** While the platform is halted, one refund at a time is let through, to see whether the halt is over. */
 async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: AbortSignal): Promise<void> {
   const { enterprise_code, claimed_at } = refund
-  const { halt, isProbe } = await forbidding(deps.pool, enterprise_code, HALTS_OF_OTHERS, probes =>
-    probeDelay(probes + 1, Math.random()),
-  )
+  const { halt, isProbe } = await forbidding(deps.pool, enterprise_code)
   if (halt) return
   const isAnswered = await settle(deps, refund, { priority: PRIORITY, signal })
-  if (isProbe && isAnswered) await liftHaltsAndLog(deps, enterprise_code, claimed_at, NOT_DISPROVED)
+  if (isProbe && isAnswered) await liftHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
 }
 
 /**

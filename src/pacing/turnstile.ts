@@ -175,7 +175,7 @@ interface Stretch {
   /** Time of the next unused slot. */
   at: number
   spacingMs: number
-  /** Slots left; may be infinite. */
+  /** Slots left. */
   left: number
 }
 
@@ -189,7 +189,6 @@ class SlotSchedule {
 
   /**
    * Adds evenly spaced slots. They never overlap what was added before: a start that lies too early is moved.
-   * @param count number of slots; `Infinity` for a schedule that never ends
    * @param nextAfterMs how soon after the last one the next may follow
    */
   add(start: number, spacingMs: number, count: number, nextAfterMs: number): void {

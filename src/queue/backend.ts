@@ -53,7 +53,7 @@ interface Opened {
 
 /**
  * Distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job whose process
- * vanished to another one within 20 s. Jobs with the same key and different ids know nothing of each other: the processor sees
+ * vanished to another one within 15 s. Jobs with the same key and different ids know nothing of each other: the processor sees
  * to it that no two of them work on it at once. The queue carries keys only. Outcomes, retries and delays live in the outbox,
  * from which the queue is fed again after a wipe.
  *

@@ -65,7 +65,6 @@ export class JobWorker {
   readonly #watch: NodeJS.Timeout
   readonly #workers = new Set<BullWorker>()
   #worker: BullWorker
-  readonly #concurrency: number
   #running = 0
   #claimedAt = 0
   #vainChecks = 0
@@ -77,7 +76,6 @@ export class JobWorker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    this.#concurrency = parts.concurrency
     this.#storeTrouble = new Trouble(parts.logger, "the worker's connection to the queue")
     this.#handlerTrouble = new Trouble(parts.logger, 'the processing of jobs')
     this.#worker = this.#open()
@@ -124,10 +122,10 @@ export class JobWorker {
   }
 
   #open(): BullWorker {
-    const { store, queue } = this.#parts
+    const { store, queue, concurrency } = this.#parts
     const report = (error: unknown) => this.#storeTrouble.report(error)
     const worker = new BullWorker(queue, (job, token, signal) => this.#process(job, token, signal), {
-      concurrency: this.#concurrency,
+      concurrency,
       store: store.connect('worker', report),
     })
     worker.on('error', report)
@@ -178,14 +176,14 @@ export class JobWorker {
   /** Blocking reads can hang after a fail-over, and so can any connection. A fresh worker has fresh connections. */
   async #check(): Promise<void> {
     const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
-    if (isClaiming || this.#running >= this.#concurrency) this.#vainChecks = 0
+    if (isClaiming || this.#running >= this.#parts.concurrency) this.#vainChecks = 0
     // Once it claims again, a check still has to notice the end of the outage.
     if ((isClaiming && !this.#parts.isAway()) || this.#checking) return
     this.#checking = true
     try {
       const hasWork = await this.#parts.hasWork()
       this.#storeTrouble.works()
-      this.#vainChecks = hasWork && this.#running < this.#concurrency ? this.#vainChecks + 1 : 0
+      this.#vainChecks = hasWork && this.#running < this.#parts.concurrency ? this.#vainChecks + 1 : 0
     } catch {
       // The store is away, which has been logged and is not the worker's fault.
     } finally {

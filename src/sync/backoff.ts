@@ -17,6 +17,11 @@ export function probeDelay(probes: number, random: number): number {
   return jitter(Math.min(2000 * 2 ** probes, 300_000), random)
 }
 
+/** Milliseconds until the next probe of a halt, as this one is made after `probes` failed probes. */
+export function nextProbeDelay(probes: number): number {
+  return probeDelay(probes + 1, Math.random())
+}
+
 /** Milliseconds until a case that may recover by itself is tried again: an hour, doubling up to a day, ± 30 %. */
 export function healingDelay(occurrences: number, random: number): number {
   return jitter(Math.min(HOUR * 2 ** (occurrences - 1), 24 * HOUR), random)

@@ -1,6 +1,6 @@
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
+import { slowProbeDelay } from './backoff.ts'
 import type { ClaimKey, OpenCase } from './claim.ts'
 import type { MirrorOperation } from './mirror-kind.ts'
 import type { Failure, FinishedSettlement, Settlement } from './outcome.ts'
@@ -277,17 +277,19 @@ export async function restCases(
   client: ClientBase,
   settlements: Pick<FinishedSettlement, 'key' | 'resolve'>[],
 ): Promise<void> {
-  const keys = settlements.filter(({ resolve }) => typeof resolve === 'object').map(({ key }) => key)
-  if (keys.length === 0) return
+  const resting = settlements
+    .filter(({ resolve }) => typeof resolve === 'object')
+    .map(({ key }) => ({ ...key, restMs: slowProbeDelay(Math.random()) }))
+  if (resting.length === 0) return
   await client.query(
     `update dirsync.dead_letter d
-     set state = 'open', next_retry_at = now() + interval '7 days', version = d.version + 1
+     set state = 'open', next_retry_at = now() + s."restMs" * interval '1 millisecond', version = d.version + 1
      from jsonb_to_recordset($1)
-       as s (operation text, "enterpriseCode" text, "entityKey" text, detail text)
+       as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "restMs" float8)
      where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
        and d.operation = s.operation and d.state = 'retrying' and d.entity <> 'enterprise'
        and (s.operation <> 'bind-openid' or d.field = s.detail)`,
-    [JSON.stringify(keys)],
+    [JSON.stringify(resting)],
   )
 }
 

@@ -1,8 +1,7 @@
 import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
 import type { Owners } from '../hr/sources.ts'
-import type { Pool } from '../lib/database.ts'
-import { WORK_MS } from '../lib/database.ts'
+import { type Pool, WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobOperation } from '../queue/job.ts'
 import { holdsBack } from './halts.ts'
 
@@ -77,12 +76,12 @@ export interface Claim {
  * only a process started since can read its HR row
  * @returns one claim per key; null where the outbox has no row, or none that is due and this process's: there is nothing to do
  */
-export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Promise<(Claim | null)[]> {
+export async function claim(db: Pool, keys: ClaimKey[], owners: Owners): Promise<(Claim | null)[]> {
   const kind = Object.keys(owners).length > 0 ? 'by source' : 'of one'
   const statement = {
     name: `claim ${kind}`,
     text: CLAIM[kind],
-    values: [owners, ...columnsOf(keys)],
+    values: [owners, ...keyColumns(keys)],
     query_timeout: WORK_MS,
   }
   const { rows } = await db.query<Begun>(statement)
@@ -93,7 +92,7 @@ export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Pr
   const lateKeys = late.map(({ position }) => keys[position - 1] as ClaimKey)
   const again = {
     text: LATE_CLAIM[kind],
-    values: [late.map(({ execution }) => execution), ...columnsOf(lateKeys)],
+    values: [late.map(({ execution }) => execution), ...keyColumns(lateKeys)],
     query_timeout: WORK_MS,
   }
   const { rows: present } = await db.query<Begun>(again)
@@ -109,7 +108,8 @@ interface Begun extends Claim {
   isLate: boolean
 }
 
-const columnsOf = (keys: readonly ClaimKey[]) => [
+/** The parameters that stand for keys, column by column. */
+export const keyColumns = (keys: readonly ClaimKey[]) => [
   keys.map(key => key.operation),
   keys.map(key => key.enterpriseCode),
   keys.map(key => key.entityKey),
@@ -194,7 +194,7 @@ with ${ctes}wanted as (
   where position between 1 and 1000000
 ), owners as materialized (
   select $1::jsonb as mine, dirsync.hr_owners() as present
-), held as materialized (
+), locked as materialized (
   select w.*, p.ctid as place, (o.mine = '{}') = (o.present = '{}')
            and o.mine ->> w.enterprise_code is not distinct from o.present ->> w.enterprise_code as ours
   from owners o cross join wanted w
@@ -209,16 +209,16 @@ with ${ctes}wanted as (
   update dirsync.pending p
   set starts = p.starts + 1, in_hand = true, execution = nextval('dirsync.execution'),
       sent_unknown = p.sent_unknown or p.starts > 0
-  from held h
-  where h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
-    and p.entity_key = h.entity_key and p.detail = h.detail
-  returning h.position, h.place, p.*
+  from locked l
+  where l.ours and p.operation = l.operation and p.enterprise_code = l.enterprise_code
+    and p.entity_key = l.entity_key and p.detail = l.detail
+  returning l.position, l.place, p.*
 ), given_back as (
   update dirsync.pending p
   set enqueued_at = null, not_before = now() + interval '${GIVEN_BACK_MS} milliseconds'
-  from held h
-  where not h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
-    and p.entity_key = h.entity_key and p.detail = h.detail
+  from locked l
+  where not l.ours and p.operation = l.operation and p.enterprise_code = l.enterprise_code
+    and p.entity_key = l.entity_key and p.detail = l.detail
 )
 ${reading(mapping)}`
 

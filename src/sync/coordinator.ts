@@ -1,7 +1,7 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop, Loops } from '../lib/loop.ts'
-import { type Tracing, UNTRACED } from '../lib/tracing.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import { type DryRunDeps, runNextDryRun } from './dry-run.ts'
 import type { Feeder } from './feeder.ts'
 import { foldTally } from './figures.ts'
@@ -24,21 +24,14 @@ interface CoordinatorOptions {
   planners: readonly Planner[]
   feeder: Feeder
   logger: Logger
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
 }
 
 /**
  * The scheduler role's loops: plan requested runs, feed the queue, end finished runs, keep the tally short. Any number of
  * processes may run them; planning and feeding are each done by one at a time.
  */
-export function coordinator({
-  pool,
-  planners,
-  feeder,
-  logger,
-  tracing = UNTRACED,
-}: CoordinatorOptions): Loops {
+export function coordinator({ pool, planners, feeder, logger, tracing }: CoordinatorOptions): Loops {
   const loop = (what: string, step: (signal: AbortSignal) => Promise<boolean>) =>
     new Loop({
       step,

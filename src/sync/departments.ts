@@ -7,7 +7,7 @@ import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
 import { message, type Said } from '../texts/message.ts'
 import type { Claim } from './claim.ts'
-import type { CountedPlatform } from './counted-platform.ts'
+import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
 import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { addWork, PRIORITY, type Work } from './outbox.ts'
 import { finished, type JobResult, refusalOf } from './outcome.ts'
@@ -41,14 +41,14 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
-  const parts = await runsInParts(db, source.name, true)
+  const inParts = await runsInParts(db, source.name, true)
   const facts = await traced('read HR', () => departmentFacts(db, source, limits))
   const { total, deletions, wanted, doubt } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
   const undecided = async (held: number) => {
     // While employees are in doubt, nothing tells that HR no longer wants what a plan holds.
-    const stored = doubt !== null || parts.includes(held) ? await storedDeletions(db, held) : []
+    const stored = doubt !== null || inParts.includes(held) ? await storedDeletions(db, held) : []
     return { stored, wanted: stored.filter(one => doubt !== null || isWanted.has(nameOf(one))) }
   }
   const countUndecided = async (held: number) => {
@@ -147,14 +147,14 @@ async function checked(
   const total = known.filter(department => !department.deleted).length
   const doubt = await doubtOf(db, source, counts, gate)
   if (inHr === 0 || doubt) return { inHr, total, doubt, deletions: [], wanted: [] }
-  const unparked = known.map(department => ({ ...department, parked: false }))
+  const all = known.map(department => ({ ...department, setAside: false }))
   const now = await databaseTime(db)
   return {
     inHr,
     total,
     doubt,
     deletions: planDeletions(known, now, departmentGraceMs),
-    wanted: planDeletions(unparked, now, departmentGraceMs),
+    wanted: planDeletions(all, now, departmentGraceMs),
   }
 }
 
@@ -228,7 +228,7 @@ function sum(counts: readonly DepartmentCount[]): number {
 export async function rememberDepartments(
   db: ClientBase | Pool,
   seen: HrDepartmentRow[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<void> {
   await db.query(
     `with seen as materialized (
@@ -295,13 +295,13 @@ export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to 
 export async function knownDepartments(
   db: ClientBase | Pool,
   employeesInHr: DepartmentCount[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<KnownDepartment[]> {
   const { rows } = await db.query<KnownDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted,
-            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as parked,
+            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as "setAside",
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
@@ -359,10 +359,7 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
   const { enterpriseCode, deptCode } = job
   if (!isToBeDeleted(job.wanted, job)) return finished('obsolete', { resolve: 'all' })
   try {
-    await platform.deleteDepartment({
-      dept_code: deptCode,
-      ...(enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }),
-    })
+    await platform.deleteDepartment({ dept_code: deptCode, ...enterpriseParams(enterpriseCode) })
   } catch (thrown) {
     const { error, verdict } = refusalOf(thrown)
     if (verdict.disposition !== 'done') throw error

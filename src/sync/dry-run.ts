@@ -6,6 +6,7 @@ import { onlyRow, type Pool, type PoolClient, transaction } from '../lib/databas
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import { storable } from '../lib/storable.ts'
+import { rest } from '../lib/waiting.ts'
 import { message, toStore } from '../texts/message.ts'
 import { type Asker, actAs, CommandError, noteCommand } from './commands.ts'
 import { readInChild } from './dry-run-child.ts'
@@ -245,13 +246,13 @@ class Cancelling implements AsyncDisposable {
 }
 
 async function isStill(over: AbortSignal): Promise<boolean> {
-  await sleep(LOOK_MS, undefined, { signal: over }).catch(() => undefined)
+  await rest(LOOK_MS, over)
   return !over.aborted
 }
 
 // What is written
 
-/** The message of a person's mistake says what is wrong; of any other, that the mistake is dirsync's own. */
+/** Ends a dry run with what is wrong, and where in the SELECT. */
 async function fail(db: Pool, id: number, { message: what, place }: Mistake): Promise<void> {
   await db.query(
     `update dirsync.dry_run

@@ -1,5 +1,5 @@
 import type { SourceStatistics } from '../directory/hash.ts'
-import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { OF_EVERYBODY } from './run.ts'
 
@@ -17,7 +17,7 @@ export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null
  */
 export async function lastFullReading(
   db: ClientBase | Pool,
-  { name, codes }: SourceScope = WHOLE,
+  { name, codes }: SourceScope,
 ): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
   const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
     `select source as statistics, planned_at as at, mapping from dirsync.sync_run
@@ -31,7 +31,7 @@ export async function lastFullReading(
 }
 
 /** Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. */
-export async function lastPlanPassed(db: ClientBase | Pool, source = ''): Promise<boolean> {
+export async function lastPlanPassed(db: ClientBase | Pool, source: string): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>(
     `select state in ('running', 'done', 'cancelled')
             and not exists (select from dirsync.sync_run h
@@ -49,10 +49,10 @@ function isSameSet(one: readonly string[], other: readonly string[]): boolean {
 }
 
 /**
- * Newest `updated_at` that good runs of a source have seen since its last readAll, but never later than the run that saw it: a
+ * Newest `updated_at` that good runs of a source have seen since its last full reading, but never later than the run that saw it: a
  * row from the future must not hide the present. Null when none is known.
  */
-export async function watermark(db: ClientBase | Pool, { name }: SourceScope = WHOLE): Promise<Date | null> {
+export async function watermark(db: ClientBase | Pool, { name }: SourceScope): Promise<Date | null> {
   const { rows } = await db.query<{ newest: Date | null }>(
     `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest
      from dirsync.sync_run

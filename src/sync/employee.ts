@@ -1,6 +1,5 @@
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../lib/database.ts'
 import { type Claim, type ClaimKey, PRESENT_REQUEST, presentRequest } from './claim.ts'
 
 /** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
@@ -35,7 +34,7 @@ export async function findEmployees(db: ClientBase | Pool, names: string[]): Pro
 }
 
 /** Those of the employees whom HR had when it was last read. */
-export async function present(db: ClientBase | Pool, keys: readonly EmployeeKey[]): Promise<EmployeeKey[]> {
+export async function knownInHr(db: ClientBase | Pool, keys: readonly EmployeeKey[]): Promise<EmployeeKey[]> {
   const { rows } = await db.query<EmployeeKey>(
     `select e.enterprise_code as "enterpriseCode", e.userid
      from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)

@@ -1,9 +1,8 @@
 import { tryLockTransaction } from '../lib/advisory-lock.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { FEED_MS, transaction } from '../lib/database.ts'
+import { type ClientBase, FEED_MS, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
-import { probeDelay } from './backoff.ts'
+import { nextProbeDelay } from './backoff.ts'
 import {
   countEnqueued,
   endLateDelays,
@@ -85,7 +84,7 @@ export class Feeder {
     const rate = await this.#rateOfOne()
     const take = async (client: ClientBase) => {
       if (!(await tryLockTransaction(client, 'feeder'))) return []
-      const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
+      const probes = await takeProbes(client, nextProbeDelay)
       const perJob = (rows: number) => keysPerJob(rows, rate)
       return room > 0 ? [...probes, ...(await takeForQueue(client, room, perJob))] : probes
     }

@@ -1,6 +1,5 @@
 import pg from 'pg'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { LONGEST_DELAY_MS } from './backoff.ts'
 import type { ClaimKey } from './claim.ts'
 import { PROBE_IS_DUE } from './halts.ts'

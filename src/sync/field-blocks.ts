@@ -243,7 +243,7 @@ export async function liftBlocks(
   await client.query(
     `with asked as (
        insert into dirsync.sync_run (kind, keys, requested_by)
-       select 'retry', $3, 'dirsync'
+       select 'retry', $3, 'cron'
        where exists (select from dirsync.employee where enterprise_code = $1 and withheld && $2)
        returning id
      )

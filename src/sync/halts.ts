@@ -5,7 +5,7 @@ import { Loop } from '../lib/loop.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { message, type Said, toStore } from '../texts/message.ts'
-import { LONGEST_DELAY_MS, probeDelay } from './backoff.ts'
+import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
 export interface Halt {
@@ -48,8 +48,6 @@ export function holdsBack(row: string): string {
 
 type Reason = Pick<Halt, 'category' | 'platformCode' | 'message' | 'remedy'>
 
-type Source = SourceScope & { name: string }
-
 interface Dependencies {
   pool: Pool
   logger: Logger
@@ -87,28 +85,17 @@ export async function raiseHalt(
   return rowCount === 1
 }
 
-/** Lifts halts as `liftHalts` does, and logs it. */
-export async function liftHaltsAndLog(
+/**
+ * Lifts the halts that are disproved by a successful call that began at `startedAt`, and logs it.
+ * @param except categories that the call says nothing about
+ */
+export async function liftHalts(
   { pool, logger }: Dependencies,
   enterpriseCode: string,
   startedAt: Date,
   except: string[] = [],
 ): Promise<void> {
-  for (const scope of await liftHalts(pool, enterpriseCode, startedAt, except))
-    logger.info({ scope }, 'the halt is over')
-}
-
-/**
- * Lifts the halts that are disproved by a successful call that began at `startedAt`. Returns their scopes.
- * @param except categories that the call says nothing about
- */
-export async function liftHalts(
-  db: Pool,
-  enterpriseCode: string,
-  startedAt: Date,
-  except: string[] = [],
-): Promise<string[]> {
-  const { rows } = await db.query<{ scope: string }>(
+  const { rows } = await pool.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
        where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3)
@@ -117,7 +104,7 @@ export async function liftHalts(
      select scope, pg_notify('dirsync', 'feed') from lifted`,
     [enterpriseCode, startedAt, except],
   )
-  return rows.map(row => row.scope)
+  for (const { scope } of rows) logger.info({ scope }, 'the halt is over')
 }
 
 /** The scopes that a source of HR halts: everything, or its own enterprises. */
@@ -126,7 +113,7 @@ function scopesOf({ codes }: SourceScope): readonly string[] {
 }
 
 /** Stops everything, or with several sources the work that waits for this one, until HR answers again. */
-export async function haltForHr(deps: Dependencies, source: Source, reason: Said): Promise<void> {
+export async function haltForHr(deps: Dependencies, source: SourceScope, reason: Said): Promise<void> {
   for (const scope of scopesOf(source))
     await halt(deps, scope, {
       category: 'hr_unavailable',
@@ -138,22 +125,12 @@ export async function haltForHr(deps: Dependencies, source: Source, reason: Said
     })
 }
 
-/** Lifts halts as `liftHrHalt` does, and logs it. */
+/** Lifts the halts for an HR source that has answered, and logs it. */
 export async function healHrHalt(
   { db, logger }: { db: ClientBase | Pool; logger: Logger },
-  source: Source,
-  startedAt: Date,
-): Promise<void> {
-  for (const scope of await liftHrHalt(db, source, startedAt))
-    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: the halt is over')
-}
-
-/** Lifts the halts for an HR source that has answered. Returns the scopes of those there were. */
-export async function liftHrHalt(
-  db: ClientBase | Pool,
   source: SourceScope,
   startedAt: Date,
-): Promise<string[]> {
+): Promise<void> {
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
@@ -163,7 +140,8 @@ export async function liftHrHalt(
      select scope, pg_notify('dirsync', 'feed') from lifted`,
     [startedAt, scopesOf(source)],
   )
-  return rows.map(({ scope }) => scope)
+  for (const { scope } of rows)
+    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: the halt is over')
 }
 
 /** Has halts begin now that began later: the clock was put back, and no success could disprove them, nor a job be their probe. */
@@ -190,19 +168,16 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
   return rows
 }
 
-/**
- * The halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt.
- * @param except categories that do not concern the call
- * @param nextProbe milliseconds from one probe to the next, by the number of probes so far
- */
+/** Categories of halts that are not the platform's: a call's answer says nothing of them. */
+export const HALTS_OF_OTHERS = ['hr_unavailable']
+
+/** The platform's halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt. */
 export async function forbidding(
   db: Pool,
   enterpriseCode: string,
-  except: string[],
-  nextProbe: (probes: number) => number,
 ): Promise<{ halt: Halt | null; isProbe: boolean }> {
   const halts = (await readHalts(db)).filter(
-    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !except.includes(category),
+    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
   )
   // The halt of everything comes first: while it holds, the enterprise's own cannot be disproved.
   const halt = halts.find(({ scope }) => scope === '*') ?? halts[0]
@@ -211,7 +186,7 @@ export async function forbidding(
     `update dirsync.halt
      set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
      where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
-    [halt.scope, nextProbe(halt.probes), halt.probes],
+    [halt.scope, nextProbeDelay(halt.probes), halt.probes],
   )
   return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
 }
@@ -248,8 +223,8 @@ export function probeAccount(deps: { pool: Pool; client: PlatformClient; logger:
         })
       }
       isAccepted = true
-      // The answer says nothing about HR, and an enterprise's halt depends on its code.
-      await liftHaltsAndLog(deps, '*', startedAt, ['hr_unavailable'])
+      // An enterprise's halt depends on its code.
+      await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
     },
   })
 }

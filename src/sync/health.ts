@@ -168,12 +168,12 @@ const IS_DELIVERING = `(state = 'source_suspect'
 const RAN = 'finished_at is not null and skipped is null'
 /** Condition on a run: it ended by itself, not by a person's decision. */
 const SUCCEEDED_OR_FAILED = `part_of is null and finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
-/** Condition on an alert channel: it is in the settings of a running process. */
 /** SQL: whether a message waits that a channel does not take. Nothing tries one that none waits for. */
 export const IS_FAILING = `(failing_since is not null
   and exists (select from dirsync.alert_message m
               where m.state = 'waiting' and split_part(m.channel, '/', 1) = name))`
 
+/** Condition on an alert channel: it is in the settings of a running process. */
 export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
@@ -232,7 +232,7 @@ const HEALTH = `
                        order by id desc limit 1) latest on true
     -- While a run is held HR is checked again and again: it waits for a person, not for the schedule.
     left join lateral (select ${READ_UNTIL} as checked_at, message from dirsync.sync_run r
-                       where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
+                       where ${OF_EVERYBODY} and r.hr_source = hr.name
                          and state = 'held' and finished_at is null
                        order by 1 desc nulls last limit 1) held on true
     -- A tick that came later than the next one was due: no scheduler was running, or the database was away.

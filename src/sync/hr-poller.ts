@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ChangedRow, MOST_CHANGED } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
+import { rest } from '../lib/waiting.ts'
 import { WATERMARK_OVERLAP_MS, watermark } from './earlier-runs.ts'
 import type { HrChanges } from './run-requests.ts'
 import { areInForce } from './sources.ts'
@@ -185,8 +185,4 @@ function beforehand(newest: Date): Date
 function beforehand(newest: Date | null): Date | null
 function beforehand(newest: Date | null): Date | null {
   return newest && new Date(newest.getTime() - WATERMARK_OVERLAP_MS)
-}
-
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined) // stopping
 }

@@ -7,7 +7,7 @@ import type { Pool } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
-import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { type Trace, type Tracing, traced } from '../lib/tracing.ts'
 import { Trouble } from '../lib/trouble.ts'
 import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -17,7 +17,7 @@ import { type Claim, type ClaimKey, claim, isPresentRequest } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { type DepartmentFacts, DepartmentReader, deleteDepartment, isToBeDeleted } from './departments.ts'
 import { noteSending, plannedHash, type Sending } from './employee.ts'
-import { halt, haltForHr, healHrHalt, liftHaltsAndLog } from './halts.ts'
+import { halt, haltForHr, healHrHalt, liftHalts } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { entityOf, lockName, postpone } from './outbox.ts'
 import {
@@ -68,8 +68,7 @@ interface JobProcessorDependencies {
   /** Concurrent calls to the platform, across all jobs. */
   concurrentCalls: number
   limits: Pick<RunLimits, 'gate' | 'departmentGraceMs'>
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
   /** Called after every outcome has been written, for metrics. */
   onSettled?: OnSettled
 }
@@ -83,6 +82,11 @@ export type OnSettled =
       changeMs: number | null
     }) => void)
   | undefined
+
+interface SourceReaders {
+  rows: RowReader
+  departments: DepartmentReader
+}
 
 /** Told by the execution of a key. */
 interface Progress {
@@ -110,9 +114,8 @@ export class JobProcessor {
   /** Requests for many keys at the same moment become one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #postponements: Batcher<ClaimKey, undefined>
-  /** By source: a slow or absent one does not delay the rows of another. */
-  readonly #rows: ReadonlyMap<NamedSource, RowReader>
-  readonly #departments: ReadonlyMap<NamedSource, DepartmentReader>
+  /** Of each source by itself: a slow or absent one does not delay the rows of another. */
+  readonly #readers = new Map<NamedSource, SourceReaders>()
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
@@ -128,10 +131,6 @@ export class JobProcessor {
       { maxBatch: 200 },
     )
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
-    this.#rows = new Map(deps.hr.all.map(source => [source, new RowReader(source)]))
-    this.#departments = new Map(
-      deps.hr.all.map(source => [source, new DepartmentReader(deps.pool, source, deps.limits)]),
-    )
     this.#settlements = new Batcher(
       async settlements => {
         await settle(deps.pool, settlements)
@@ -178,7 +177,7 @@ export class JobProcessor {
   }
 
   #start(key: ClaimKey): { begun: Promise<void>; ended: Promise<void> } {
-    const { tracing = UNTRACED } = this.#deps
+    const { tracing } = this.#deps
     const begun = Promise.withResolvers<void>()
     let isDecided = false
     const decided = () => {
@@ -251,7 +250,7 @@ export class JobProcessor {
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
-      await liftHaltsAndLog(this.#deps, key.enterpriseCode, startedAt)
+      await liftHalts(this.#deps, key.enterpriseCode, startedAt)
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
@@ -300,7 +299,7 @@ export class JobProcessor {
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
-    const row = (await this.#rows.get(source)?.row(employee, claimed)) ?? null
+    const row = await this.#readersOf(source).rows.row(employee, claimed)
     // One answer speaks for all enterprises of the source, each of which has a halt of its own.
     if (source.codes) await this.#healHr(source, claimed)
     return row
@@ -315,7 +314,7 @@ export class JobProcessor {
     const wait = (error: Said) =>
       unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
     try {
-      const { wanted, doubt } = await this.#departmentFacts(source, claimed)
+      const { wanted, doubt } = await this.#departmentFacts(source, claimed.runId)
       if (doubt) return wait(doubt.message)
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
@@ -333,17 +332,26 @@ export class JobProcessor {
    * @throws HrUnavailableError, HrDataError, MappingError
    */
   async #isStillWanted(key: ClaimKey, claimed: Claim): Promise<boolean> {
-    if (!(await isPresentRequest(this.#deps.pool, key, claimed))) return false
-    if (key.operation !== 'delete-department') return true
     const { enterpriseCode, entityKey: deptCode } = key
-    const source = this.#deps.hr.of(enterpriseCode) as NamedSource
-    const { wanted, doubt } = await this.#departmentFacts(source, claimed)
+    const source = this.#deps.hr.of(enterpriseCode)
+    if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
+    if (key.operation !== 'delete-department') return true
+    const { wanted, doubt } = await this.#departmentFacts(source, null)
     return doubt === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 
-  #departmentFacts(source: NamedSource, { runId }: Claim): Promise<DepartmentFacts> {
-    const reader = this.#departments.get(source) as DepartmentReader
-    return traced('read HR', () => reader.facts(runId))
+  #departmentFacts(source: NamedSource, run: number | null): Promise<DepartmentFacts> {
+    return traced('read HR', () => this.#readersOf(source).departments.facts(run))
+  }
+
+  #readersOf(source: NamedSource): SourceReaders {
+    const { pool, limits } = this.#deps
+    const readers = this.#readers.get(source) ?? {
+      rows: new RowReader(source),
+      departments: new DepartmentReader(pool, source, limits),
+    }
+    this.#readers.set(source, readers)
+    return readers
   }
 
   /**

@@ -1,8 +1,7 @@
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { SourceScope } from '../hr/sources.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, WORK_MS } from '../lib/database.ts'
-import type { ClaimKey } from './claim.ts'
+import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../lib/database.ts'
+import { type ClaimKey, keyColumns } from './claim.ts'
 import { hasSource } from './employee.ts'
 
 /**
@@ -54,10 +53,14 @@ export const PRIORITY = { named: 1, resumed: 2, change: 3, background: 5, full: 
 
 /** Work on an entity, as it is passed to the outbox. */
 export interface Work extends ClaimKey {
-  /** Departments are deleted in waves, children first; 0 for everything else. */
-  wave: number
+  /** Departments are deleted in waves, children first; default: 0. */
+  wave?: number
   /** A person named the entity: HR's row is sent as it is when the job runs. */
   named?: boolean
+}
+
+export function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
+  return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '' }
 }
 
 /** Puts work into the outbox, of a run or of none. Existing rows are requested anew, at the better priority. */
@@ -70,7 +73,7 @@ export async function addWork(
   await db.query(
     `insert into dirsync.pending as p
        (operation, enterprise_code, entity_key, detail, wave, run_id, priority, named)
-     select operation, "enterpriseCode", "entityKey", detail, wave, $2, $3, coalesce(named, false)
+     select operation, "enterpriseCode", "entityKey", detail, coalesce(wave, 0), $2, $3, coalesce(named, false)
      from jsonb_to_recordset($1)
        as w (operation text, "enterpriseCode" text, "entityKey" text, detail text, wave smallint, named boolean)
      order by operation, "enterpriseCode", "entityKey", detail
@@ -132,7 +135,7 @@ const UNBOUND = `
 export async function countUnbound(
   db: ClientBase,
   sellerAppids: string[],
-  codes: SourceScope['codes'] = null,
+  codes: SourceScope['codes'],
 ): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from (${UNBOUND}) unbound
@@ -229,13 +232,7 @@ export async function postpone(db: Pool, keys: readonly ClaimKey[], delayMs: num
            update dirsync.pending p
            set enqueued_at = null, not_before = greatest(not_before, now() + $5 * interval '1 millisecond')
            from others where p.ctid = any (array(select ctid from others)) and p.ctid = others.ctid`,
-    values: [
-      keys.map(key => key.operation),
-      keys.map(key => key.enterpriseCode),
-      keys.map(key => key.entityKey),
-      keys.map(key => key.detail),
-      delayMs,
-    ],
+    values: [...keyColumns(keys), delayMs],
     query_timeout: WORK_MS,
   }
   await db.query(statement)

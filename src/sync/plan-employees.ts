@@ -1,7 +1,7 @@
 import { keyOfText, keyText, qualified } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
-import { type HrSources, type NamedSource, type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { HrSources, NamedSource, SourceScope } from '../hr/sources.ts'
 import { personOf } from '../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
@@ -13,8 +13,8 @@ import {
   WATERMARK_OVERLAP_MS,
   watermark,
 } from './earlier-runs.ts'
-import { enterpriseCodes, findEmployees, present } from './employee.ts'
-import { addWork, awaitPlan, PRIORITY, type Work } from './outbox.ts'
+import { enterpriseCodes, findEmployees, knownInHr } from './employee.ts'
+import { addWork, awaitPlan, PRIORITY, updateOf } from './outbox.ts'
 import {
   compare,
   countChangedSince,
@@ -94,7 +94,7 @@ export async function planEmployees(
   run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsAll' | 'id'>>,
   limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'readAllEveryMs'>,
   signal: AbortSignal,
-  scope: SourceScope = WHOLE,
+  scope: SourceScope,
 ): Promise<EmployeePlan> {
   const { codes } = scope
   const isFull = run.kind === 'full'
@@ -117,8 +117,8 @@ export async function planEmployees(
   const read = async (since: Date | null) => {
     const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
     const readAll = since === null
-    const parts = await runsInParts(db, scope.name, run.id !== undefined)
-    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, parts }
+    const inParts = await runsInParts(db, scope.name, run.id !== undefined)
+    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, readAll, replans, codes, inParts }
     return {
       ...scanned,
       readAll,
@@ -149,8 +149,8 @@ export async function planEmployees(
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
     const verdict = withinBreaker(difference, limits.breaker)
-    const before = verdict.message && (await rejectedBefore(db))
-    return { ...planned, ...verdict, ...(before && { message: [verdict.message ?? [], before] }) }
+    const rejected = verdict.message && (await rejectedBefore(db))
+    return { ...planned, ...verdict, ...(rejected && { message: [verdict.message ?? [], rejected] }) }
   }
   // The first run changes all employees, as it should; but most of them should be there.
   const { rows, active } = staged
@@ -295,11 +295,11 @@ export async function planTriggered(
   const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
-  const parts = await runsInParts(db, source.name, true)
-  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, parts }
+  const inParts = await runsInParts(db, source.name, true)
+  const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, inParts }
   const difference = await traced('compare', () => compare(db, staged, wanted))
   const { inScope, total, reasons, sample } = difference
-  const missing = await present(
+  const missing = await knownInHr(
     db,
     candidates.filter(key => !found.has(keyText(key))),
   )
@@ -337,7 +337,7 @@ export async function planNamed(
   const enterprises = await enterpriseCodes(db, ownEnterprise)
   const mapping = await hr.fingerprint()
   const { keys: inHr, failures } = await traced('read HR', () =>
-    hr.find(named, enterprises, { mapping, expected: missing => present(db, missing) }),
+    hr.find(named, enterprises, { mapping, expected: missing => knownInHr(db, missing) }),
   )
   const [failed] = failures
   // A name that one source cannot look up may belong to another one.
@@ -357,16 +357,7 @@ export async function planNamed(
       : unread.length === 0
         ? message('said.unknown_names', { names: missing })
         : message('said.unknown_and_unread', { names: missing, unread })
-  const work = employees.map(
-    ({ enterpriseCode, userid }): Work => ({
-      operation: 'update-employee',
-      enterpriseCode,
-      entityKey: userid,
-      detail: '',
-      wave: 0,
-      named: true,
-    }),
-  )
+  const work = employees.map(key => ({ ...updateOf(key), named: true }))
   const names = employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))
   return {
     planned: {
@@ -392,7 +383,7 @@ export async function planNamed(
 export async function applyEmployeePlan(
   db: ClientBase,
   runId: number,
-  { isFull, keyless, scope = WHOLE }: { isFull: boolean; keyless: number | null; scope?: SourceScope },
+  { isFull, keyless, scope }: { isFull: boolean; keyless: number | null; scope: SourceScope },
 ): Promise<void> {
   await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, runId, isFull))
   if (keyless !== null) await recordKeyless(db, runId, keyless, scope)

@@ -192,7 +192,7 @@ function rowsOf(table: string, codes: SourceScope['codes']): string {
  * @param options.readAll every HR row is staged, so that missing employees have vanished
  * @param options.replans whether rows of the outbox wait for a plan; checking each would cost a look-up per HR row
  * @param options.codes the enterprises of the rows; null: all
- * @param options.parts runs that are decided in parts
+ * @param options.inParts runs that are decided in parts
  */
 export async function compare(
   db: ClientBase,
@@ -203,10 +203,10 @@ export async function compare(
     readAll: boolean
     replans: boolean
     codes: SourceScope['codes']
-    parts: readonly number[]
+    inParts: readonly number[]
   },
 ): Promise<Difference> {
-  const { everything, maxAgeMs, readAll, replans, codes, parts } = options
+  const { everything, maxAgeMs, readAll, replans, codes, inParts } = options
   const [employees, tally] = [rowsOf('dirsync.employee', codes), rowsOf('dirsync.tally', codes)]
   const waits = `(${replans ? WAITS_FOR_A_PLAN : 'false'})`
   const rests =
@@ -254,7 +254,7 @@ export async function compare(
      from staged s
      ${readAll ? 'full' : 'left'} join ${employees} e
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
-     left join lateral (${undecidedAmong(parts)}) u on true
+     left join lateral (${undecidedAmong(inParts)}) u on true
      ${maxAgeMs === null ? '' : joinConfirmed(maxAgeMs)}
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
        or s.active <> e.active

@@ -12,7 +12,7 @@ import {
 } from '../lib/database.ts'
 import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
+import { type Trace, type Tracing, traced } from '../lib/tracing.ts'
 import { type MessageKey, message, type Said, SaidError, saidBy } from '../texts/message.ts'
 import { planDepartments, storedDeletions } from './departments.ts'
 import { haltForHr, healHrHalt } from './halts.ts'
@@ -67,8 +67,7 @@ export interface PlannerOptions {
   sellerAppids: string[]
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
-  /** Default: none. */
-  tracing?: Tracing
+  tracing: Tracing
 }
 
 /** Turns a source's requested runs into work in the outbox, holds them, or says why not. */
@@ -98,7 +97,7 @@ export class Planner {
   }
 
   async #plan(run: PlannableRun, signal: AbortSignal): Promise<void> {
-    const { pool, tracing = UNTRACED } = this.#options
+    const { pool, tracing } = this.#options
     const { id, kind } = run
     const about = { partOf: runSpan(id), attributes: { 'dirsync.run': id, 'dirsync.run.kind': kind } }
     await inHand(`plan of run ${id} (${kind})`, () =>
@@ -119,7 +118,9 @@ export class Planner {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
           await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
-          const planned = await (run.approved ? this.#carryOut(db, run) : this.#check(db, run, signal))
+          const planned = await (run.approved
+            ? carryOut(this.#options, db, run)
+            : this.#check(db, run, signal))
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
           if (source && isOfEmployees) {
@@ -209,7 +210,7 @@ export class Planner {
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options
     const plan = await this.#planOf(db, run, signal)
-    // Reading HR may have taken long. Nothing has been written so far.
+    // Reading HR may have taken long. Whatever has been written is rolled back.
     await assertInForce(db, hr, source)
     const { planned } = plan
     const wasHeld = run.state === 'held'
@@ -240,7 +241,7 @@ export class Planner {
     return planned
   }
 
-  /** The plan of a run of any kind. So far only temporary tables are written, and cases marked that are retried. */
+  /** The plan of a run of any kind. What it has written by then is rolled back with the transaction if the run fails. */
   #planOf(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<CheckedPlan> {
     const { hr, limits, sellerAppids, ownEnterprise } = this.#options
     switch (run.kind) {
@@ -267,12 +268,6 @@ export class Planner {
     throw new SaidError(
       source ? message('said.source_unnamed', { name: source }) : message('said.source_nameless'),
     )
-  }
-
-  async #carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
-    const { hr, source } = this.#options
-    await assertInForce(db, hr, source)
-    return carryOut(this.#options, db, run)
   }
 }
 
@@ -325,7 +320,12 @@ async function stayHeld(
 }
 
 /** Exactly what was approved goes into the outbox; HR is not read. */
-async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
+async function carryOut(
+  { hr, source }: PlannerOptions,
+  db: ClientBase,
+  run: PlannableRun,
+): Promise<PlannedRun> {
+  await assertInForce(db, hr, source)
   let what: Said | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
   const scope = hr.named(run.source) ?? WHOLE

@@ -32,7 +32,7 @@ export async function countDoubted(db: Pool): Promise<number> {
   return onlyRow(rows).n
 }
 
-/** Looks again and again. */
+/** Does so while a process runs. */
 export function restoreWatch(db: Pool, logger: Logger): Loop {
   return new Loop({
     step: () => noticeRestore(db, logger),

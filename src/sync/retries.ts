@@ -179,7 +179,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
     asked.map(({ id }) => id),
     runId,
   )
-  const { rows } = await client.query<Omit<Work, 'wave'>>(
+  const { rows } = await client.query<Work>(
     `with retried as (
        select * from dirsync.dead_letter where id = any ($1)
      ), listed as (
@@ -200,7 +200,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
     [retried, NO_USER_ID, runId],
   )
   // A probing employee may have a case too, and an entity is in the outbox once.
-  const work = [...probes, ...rows.map(row => ({ ...row, wave: 0 }))]
+  const work = [...probes, ...rows]
   return [...new Map(work.map(item => [`${item.operation} ${formatJobKey(item)}`, item])).values()]
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { rest } from '../lib/waiting.ts'
 import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import {
   askForAll,
@@ -80,7 +80,7 @@ async function requestScheduledRunOf(
  */
 export async function requestReplan(
   db: Pool,
-  { name, codes }: SourceScope = WHOLE,
+  { name, codes }: SourceScope,
 ): Promise<number | 'early' | null> {
   const { rows } = await db.query<{
     id: number | null
@@ -174,29 +174,30 @@ export class HrChanges {
       const [userids, anything] = [this.#collected, this.#anything]
       this.#collected = new Set()
       this.#anything = false
-      const rest = await this.#request([...userids], anything).catch(error => {
+      const restMs = await this.#request([...userids], anything).catch(error => {
         // Retried after the rest; the coordinator has reported that the database is away.
         this.#options.logger.debug({ error }, 'no run was requested')
         for (const userid of userids) this.#collected.add(userid)
         this.#anything ||= anything
         return REST_MS
       })
-      await this.#rest(rest)
+      await rest(restMs, this.#stopping.signal)
     }
   }
 
   /** Requests a run, and returns how long to rest after it. */
   async #request(userids: string[], anything: boolean): Promise<number> {
     const { pool, by, scope } = this.#options
+    const { signal } = this.#stopping
     // A process started since hears of them as well.
     if (!(await areInForce(pool, { all: [scope] }, scope.name))) return REST_MS
     const few = !anything && (await this.#mayBeNamed(userids))
     const named = few ? await requestNamedRows(pool, userids, by, scope.name, MOST_NAMED) : null
     if (named !== null) {
-      await this.#rest(REST_MS)
+      await rest(REST_MS, signal)
       // One that still waits to begin takes in later notifications.
-      while (!this.#stopping.signal.aborted && (await readRun(pool, named))?.state === 'planning')
-        await this.#rest(LOOK_MS)
+      while (!signal.aborted && (await readRun(pool, named))?.state === 'planning')
+        await rest(LOOK_MS, signal)
       return RESTS * (await planningMs(pool, named))
     }
     const unfinished = await unfinishedRun(pool, 'changes', scope.name)
@@ -212,7 +213,7 @@ export class HrChanges {
         (!readAll || (await askForAll(pool, unfinished.id))))
     const id =
       unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, readAll)
-    while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
+    while (!signal.aborted && !(await isPlanned(pool, id))) await rest(LOOK_MS, signal)
     return Math.max(REST_MS, RESTS * (await planningMs(pool, id)))
   }
 
@@ -225,10 +226,6 @@ export class HrChanges {
     if (!(await lastPlanPassed(pool, scope.name))) return false
     const last = await lastFullReading(pool, scope)
     return last !== null && belowNotice(this.#named.size, last.statistics.rows, limits)
-  }
-
-  async #rest(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stopping.signal }).catch(() => undefined) // stopping
   }
 }
 

@@ -592,7 +592,7 @@ export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
 }
 
 /** The waiting, running or held run of a kind, of everything of a source; null without one. */
-export async function unfinishedRun(db: Pool, kind: RunKind, source = ''): Promise<Run | null> {
+export async function unfinishedRun(db: Pool, kind: RunKind, source: string): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `select ${COLUMNS} from dirsync.sync_run
      where kind = $1 and keys = '{}' and finished_at is null and hr_source = $2 order by id desc limit 1`,

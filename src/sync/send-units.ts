@@ -5,10 +5,16 @@ import { fieldHash } from '../directory/hash.ts'
 import type { EmployeeQuery } from '../platform/operations/employee.ts'
 import type { Claim } from './claim.ts'
 import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
-import type { RefusedField } from './outcome.ts'
-import { type Failure, failureOfRefusal, maskedFields, type Refusal, refusalOf } from './outcome.ts'
+import {
+  type Failure,
+  failureOfRefusal,
+  maskedFields,
+  type Refusal,
+  type RefusedField,
+  refusalOf,
+} from './outcome.ts'
 
-interface Sending {
+interface UpdateJob {
   claim: Claim
   hash: string
   desired: DesiredEmployee
@@ -27,7 +33,11 @@ interface Sent {
  * it does not say which (1000220002), each unit is sent alone, so that a bad field holds back only itself.
  * @throws PlatformError that is not bound to a field
  */
-export async function sendUnits(job: Sending, units: FieldUnit[], platform: CountedPlatform): Promise<Sent> {
+export async function sendUnits(
+  job: UpdateJob,
+  units: FieldUnit[],
+  platform: CountedPlatform,
+): Promise<Sent> {
   const sent: Sent = { accepted: [], refused: [], failures: [], blockFields: [] }
   const freed = new Set<FieldUnit>()
   // Batches still to be sent: usually one; a unit each when it is unknown which one is bad.
@@ -60,7 +70,7 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
 
 /** Null when the platform accepted all of it. */
 async function sendBatch(
-  { desired, actual }: Sending,
+  { desired, actual }: UpdateJob,
   batch: FieldUnit[],
   platform: CountedPlatform,
 ): Promise<RefusedUnit | null> {
@@ -91,7 +101,7 @@ function refusedUnit(batch: FieldUnit[], thrown: unknown): RefusedUnit {
 }
 
 function park(
-  { claim, hash, desired, actual }: Sending,
+  { claim, hash, desired, actual }: UpdateJob,
   refused: Refusal,
   { unit, fields }: FieldUnit,
   blockedBy: string | null,
@@ -125,7 +135,7 @@ function park(
  * about something else.
  */
 async function findHolder(
-  job: Sending,
+  job: UpdateJob,
   category: string,
   platform: CountedPlatform,
 ): Promise<{ userid: string | null } | 'unheld' | null> {

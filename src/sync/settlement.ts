@@ -1,11 +1,11 @@
 import { DatabaseError } from 'pg'
 import { lockTransaction } from '../lib/advisory-lock.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { repeatWhatIsFenced, transaction, WORK_MS } from '../lib/database.ts'
+import { type ClientBase, type Pool, repeatWhatIsFenced, transaction, WORK_MS } from '../lib/database.ts'
 import { storable, storableJson } from '../lib/storable.ts'
 import { message } from '../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
+import { entityOf } from './outbox.ts'
 import {
   type FinishedSettlement,
   failure,
@@ -180,7 +180,7 @@ with s as materialized (
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
   where position between 0 and 1000000
-), held as materialized (
+), locked as materialized (
   select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
          s.outcome = 'replan' as is_replan
   from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
@@ -197,27 +197,27 @@ with s as materialized (
   from s
   on conflict (execution) do nothing
 ), gone as (
-  delete from dirsync.pending p using held h
-  where p.operation = h.operation and p.enterprise_code = h."enterpriseCode"
-    and p.entity_key = h."entityKey" and p.detail = h.detail and h.is_done
+  delete from dirsync.pending p using locked l
+  where p.operation = l.operation and p.enterprise_code = l."enterpriseCode"
+    and p.entity_key = l."entityKey" and p.detail = l.detail and l.is_done
 ), back as (
   update dirsync.pending p
   -- The execution is over: its outcome changes nothing a second time.
-  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, in_hand = false, attempts = h.attempts,
-      sent_unknown = h."sentUnknown" and not h.done,
+  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, in_hand = false, attempts = l.attempts,
+      sent_unknown = l."sentUnknown" and not l.done,
       -- If it was requested anew meanwhile, a plan has checked the HR row. If not, it waits, outside its run,
       -- until a plan has.
-      not_before = case when not h.is_replan then now() + h.delay * interval '1 millisecond'
-                        when h.is_current then 'infinity' else now() end,
-      replan_at = case when h.is_replan and h.is_current then now() end,
-      run_id = case when h.is_replan and h.is_current then null else p.run_id end
-  from held h
-  where p.operation = h.operation and p.enterprise_code = h."enterpriseCode"
-    and p.entity_key = h."entityKey" and p.detail = h.detail and not h.is_done
+      not_before = case when not l.is_replan then now() + l.delay * interval '1 millisecond'
+                        when l.is_current then 'infinity' else now() end,
+      replan_at = case when l.is_replan and l.is_current then now() end,
+      run_id = case when l.is_replan and l.is_current then null else p.run_id end
+  from locked l
+  where p.operation = l.operation and p.enterprise_code = l."enterpriseCode"
+    and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done
 ), unbound as (
-  delete from dirsync.openid_binding b using held h
-  where (h.remember and h."platformState" = 'absent' or h.outcome = 'awaiting_activation')
-    and b.enterprise_code = h."enterpriseCode" and b.userid = h."entityKey"
+  delete from dirsync.openid_binding b using locked l
+  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation')
+    and b.enterprise_code = l."enterpriseCode" and b.userid = l."entityKey"
 ), remembered as (
   insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
                                      acknowledged, overwritten, withheld, platform_state, dept_code,
@@ -226,7 +226,7 @@ with s as materialized (
          acknowledged, overwritten, withheld, "platformState", "deptCode",
          case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
          case when "platformState" <> 'unknown' then now() end
-  from held where remember
+  from locked where remember
   order by "enterpriseCode", "entityKey"
   on conflict (enterprise_code, userid) do update
   set active = excluded.active,
@@ -244,7 +244,7 @@ with s as materialized (
       acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
       queried_at = coalesce(excluded.queried_at, e.queried_at)
 )
-select position, is_done as done from held`
+select position, is_done as done from locked`
 
 /** Returns the settlements that no later execution has overtaken, and which of them leave nothing to do. */
 async function writeOutcomes(
@@ -274,9 +274,9 @@ async function writeOutcomes(
     values: [storableJson(JSON.stringify(rows))],
     query_timeout: WORK_MS,
   }
-  const { rows: held } = await db.query<{ position: number; done: boolean }>(statement)
+  const { rows: locked } = await db.query<{ position: number; done: boolean }>(statement)
   const of = (some: { position: number }[]) => some.map(row => settlements[row.position] as Settlement)
-  return { valid: of(held), done: of(held.filter(row => row.done)) }
+  return { valid: of(locked), done: of(locked.filter(row => row.done)) }
 }
 
 /** Classes of SQLSTATE for unfit data: not of its type, against a constraint, too long for an index. */
@@ -294,7 +294,7 @@ export function isUnfit(error: unknown): error is DatabaseError {
  */
 function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
   const { key } = settlement
-  const entity = key.operation === 'delete-department' ? 'department' : 'employee'
+  const entity = entityOf(key)
   const memory = storedEmployee(settlement)?.memory
   const sourceHash = memory?.acknowledgedHash ?? memory?.parkedHash ?? null
   const what = message('said.not_stored', { reason: reasonOf(error) })

@@ -1,4 +1,4 @@
-import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { type Message, message, toStore } from '../texts/message.ts'
 import { endCases } from './cases.ts'
@@ -18,7 +18,7 @@ export async function recordKeyless(
   db: ClientBase,
   runId: number,
   rows: number,
-  { name, codes }: SourceScope = WHOLE,
+  { name, codes }: SourceScope,
 ): Promise<void> {
   const [operation, field] = codes ? ['read-hr', name] : ['update-employee', 'userid']
   if (rows > 0)

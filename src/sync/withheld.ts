@@ -1,7 +1,7 @@
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { endCases } from './cases.ts'
-import { PRIORITY, type Work } from './outbox.ts'
+import { PRIORITY, updateOf, type Work } from './outbox.ts'
 import type { FinishedSettlement } from './outcome.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
@@ -106,13 +106,7 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
     userid === null ? [] : [{ enterpriseCode, userid }],
   )
   const employees = new Map(asked.map(key => [keyText(key), key])).values()
-  return [...employees].map(({ enterpriseCode, userid }) => ({
-    operation: 'update-employee',
-    enterpriseCode,
-    entityKey: userid,
-    detail: '',
-    wave: 0,
-  }))
+  return [...employees].map(updateOf)
 }
 
 /** Removes blocks of fields, with their refusals. Returns those that existed. */

@@ -116,7 +116,7 @@ describe('halts', () => {
         facts: { category: 'enterprise_code', platform_code: 1000240002, message: REASON.message },
       },
     ])
-    await liftHalts(store.pool, 'E900', new Date(Date.now() + 1000))
+    await liftHalts({ pool: store.pool, logger: SILENT }, 'E900', new Date(Date.now() + 1000))
     expect(await found()).toEqual([])
   })
 

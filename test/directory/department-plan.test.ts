@@ -18,7 +18,7 @@ function department(deptCode: string, differs: Partial<KnownDepartment> = {}): K
     closedAt: ago(100),
     missingSince: null,
     deleted: false,
-    parked: false,
+    setAside: false,
     employees: 0,
     ...differs,
   }
@@ -68,7 +68,7 @@ describe('a department stays', () => {
   test.each([
     ['while it is active', { active: true, closedAt: null }],
     ['while employees are in it', { employees: 1 }],
-    ['when its deletion is a dead letter', { parked: true }],
+    ['when its deletion is a dead letter', { setAside: true }],
     ['when it is deleted already', { deleted: true }],
     ['when HR closes it in the future', { closedAt: ago(-48) }],
     ['when it is unknown since when it is closed', { closedAt: null }],
@@ -88,7 +88,7 @@ describe('a department stays', () => {
   })
 
   test('while the deletion of a child is a dead letter', () => {
-    expect(codes(department('A'), department('B', { parentCode: 'A', parked: true }))).toEqual([])
+    expect(codes(department('A'), department('B', { parentCode: 'A', setAside: true }))).toEqual([])
   })
 
   test('when it is part of a cycle, or its own parent, or above one', () => {
@@ -135,31 +135,31 @@ describe('of any organisation, cycles and all', () => {
         parent: fc.option(fc.nat(14), { freq: 4 }),
         state: fc.constantFrom('closed', 'closed', 'closed', 'missing', 'active', 'fresh'),
         employees: fc.constantFrom(0, 0, 0, 0, 1),
-        parked: fc.constantFrom(false, false, false, false, true),
+        setAside: fc.constantFrom(false, false, false, false, true),
         deleted: fc.constantFrom(false, false, false, false, true),
       }),
       { minLength: 1, maxLength: 15 },
     )
     .map(rows =>
-      rows.map(({ parent, state, employees, parked, deleted }, index) =>
+      rows.map(({ parent, state, employees, setAside, deleted }, index) =>
         department(`D${index}`, {
           parentCode: parent === null ? null : `D${parent}`,
           active: state === 'active' || state === 'missing',
           closedAt: state === 'closed' ? ago(100) : state === 'fresh' ? ago(1) : null,
           missingSince: state === 'missing' ? ago(100) : null,
           employees,
-          parked,
+          setAside,
           deleted,
         }),
       ),
     )
 
-  test('only empty, expired departments go that are neither parked nor deleted', () => {
+  test('only empty, expired departments go that are neither set aside nor deleted', () => {
     fc.assert(
       fc.property(organisation, departments => {
         for (const { deptCode } of plan(...departments)) {
           const gone = departments.find(known => known.deptCode === deptCode)
-          expect(gone).toMatchObject({ employees: 0, parked: false, deleted: false })
+          expect(gone).toMatchObject({ employees: 0, setAside: false, deleted: false })
           expect((gone?.closedAt ?? gone?.missingSince)?.getTime()).toBeLessThan(NOW.getTime() - GRACE)
         }
       }),

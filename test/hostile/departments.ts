@@ -53,7 +53,13 @@ function meet({ rows }: Departments): string {
   const { departments, problems } = examineDepartments(rows)
   // A department of before may still be known by a parent that closes a circle.
   const known = departments.map(
-    (each): KnownDepartment => ({ ...each, missingSince: null, deleted: false, parked: false, employees: 0 }),
+    (each): KnownDepartment => ({
+      ...each,
+      missingSince: null,
+      deleted: false,
+      setAside: false,
+      employees: 0,
+    }),
   )
   const due = planDeletions(known, new Date(), 86_400_000)
   const waves = new Map(due.map(each => [JSON.stringify([each.enterpriseCode, each.deptCode]), each.wave]))

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createCompany, endOf, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
-import { order, rowsOf } from './mirror-under-test.ts'
+import { casesOf, order, rowsOf } from './mirror-under-test.ts'
 
 const ORDERS = 330
 const DAYS = 8
@@ -110,4 +110,29 @@ test('a worker whose cursor was moved by another stores nothing of what it read'
   expect((await rowsOf(company, 'payment_order')).map(row => row.trade_no)).toEqual(
     [0, 1, 2].map(number => order(number, 0).trade_no),
   )
+})
+
+test.each([
+  ['is read', {}],
+  ['is refused', { code: 1000220002 }],
+])('a run that is cancelled while its page %s ends with neither an error nor a case', async (_, answer) => {
+  const company = await createCompany({ employees: 1, settings: { PAYMENT_ORDER_DAYS: '1' } })
+  onTestFinished(() => company[Symbol.asyncDispose]())
+  await company.control('POST', 'orders', [order(1, 0)])
+  const held = { operation: 'enterprise/consume/list', hold: true, times: 1, ...answer }
+  await company.control('POST', 'faults', [held])
+  const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+  await using worker = spawnDirsync(['start', '--roles', 'worker'], { env: company.settings })
+  await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
+  await company.db.query('select dirsync.cancel($1)', [rows[0].id])
+  await company.control('DELETE', 'faults')
+  // By its end, the cancelled run has been left.
+  expect(await company.run('orders')).toMatchObject({ state: 'done', result: { rows: { changed: 1 } } })
+  expect(worker.stdout + worker.stderr).not.toMatch(/mirror|another process/)
+  const of = (text: string) => company.db.query(`${text} = $1`, [rows[0].id])
+  expect((await of('select state, message, result from dirsync.sync_run where id')).rows).toEqual([
+    { state: 'cancelled', message: null, result: null },
+  ])
+  expect((await of('select from dirsync.attempt where run_id')).rowCount).toBe(0)
+  expect(await casesOf(company, 'mirror-orders')).toEqual([])
 })

@@ -5,6 +5,7 @@ import { HrSource } from '../../src/hr/source.ts'
 import { HrSources, WHOLE } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
 import { JobProcessor } from '../../src/sync/job-processor.ts'
 import { Planner } from '../../src/sync/planner.ts'
@@ -110,7 +111,7 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
         return { ...scope, hr: sourceOf(server, employeesSql, departmentsOf.length > 0) }
       }),
     )
-  const common = { pool, logger: SILENT, limits }
+  const common = { pool, logger: SILENT, limits, tracing: UNTRACED }
   // As where one process plans, and another one works: neither knows what the other has read.
   const [planned, worked] = [hrOf(() => {}), hrOf(source => departments.reads(process.name, source))]
   return {

@@ -21,7 +21,7 @@ describe('claiming', () => {
     const run = await plantRun(store)
     await work('e1', { run_id: run, priority: 1, attempts: 2 })
     await work('e3')
-    const [first, second, third] = await claim(store.pool, [employee('e3'), employee('e2'), E1])
+    const [first, second, third] = await claim(store.pool, [employee('e3'), employee('e2'), E1], {})
     expect(second).toBeNull()
     expect(first).toMatchObject({ runId: null, priority: 3, starts: 1, attempts: 0, cases: [] })
     expect(third).toMatchObject({
@@ -105,7 +105,7 @@ describe('claiming', () => {
 
   test('leaves alone what waits for its next attempt', async () => {
     await work('e1', { not_before: '2100-01-01T00:00:00Z' })
-    expect(await claim(store.pool, [E1])).toEqual([null])
+    expect(await claim(store.pool, [E1], {})).toEqual([null])
   })
 
   test.each([
@@ -129,7 +129,7 @@ describe('claiming', () => {
       const claimed = await transaction(store.pool, async db => {
         await db.query('select from dirsync.pending for update')
         await db.query(write)
-        const claims = claim(store.pool, [E1])
+        const claims = claim(store.pool, [E1], {})
         await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
         await addWork(db, run, 1, [{ ...E1, wave: 0 }])
         return { claims }

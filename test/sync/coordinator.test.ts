@@ -2,6 +2,7 @@ import { EventEmitter, on } from 'node:events'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { coordinator } from '../../src/sync/coordinator.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
 import { until } from '../helpers/company.ts'
@@ -29,7 +30,7 @@ test('a queue that is away for many steps is an error in the log once, and once 
   }
   const logger = pino({ level: 'info' }, log)
   const feeder = new Feeder({ pool: database.pool, queue, highWater: 10, logger })
-  const coordinating = coordinator({ pool: database.pool, planners: [], feeder, logger })
+  const coordinating = coordinator({ pool: database.pool, planners: [], feeder, logger, tracing: UNTRACED })
   const steps = on(asked, 'counts')
   // Meanwhile the loop that keeps the tally short works, and must not make the other look mended.
   const tallies = on(database.pool, 'release')
@@ -61,7 +62,7 @@ test('while the queue is away runs end, and plans are requested for rows that wa
   const counts = () => Promise.reject(Object.assign(new Error('no Redis'), { code: 'QUEUE_UNAVAILABLE' }))
   const queue = { add: async () => {}, counts }
   const feeder = new Feeder({ pool, queue, highWater: 10, logger: SILENT })
-  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT })
+  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT, tracing: UNTRACED })
   coordinating.start()
   const runs = await until(async () => {
     const { rows } = await pool.query(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
@@ -155,7 +156,7 @@ describe('a retry', () => {
     ]
     const bind = await fail(store, { operation: 'bind-openid', field: '20000001' })
     const work = await begin(mobile, email, bind)
-    const unnamed = { entityKey: 'e1', wave: 0, named: false }
+    const unnamed = { entityKey: 'e1', named: false }
     expect(work.toSorted((a, b) => (a.operation < b.operation ? -1 : 1))).toEqual([
       { ...unnamed, operation: 'bind-openid', enterpriseCode: '', detail: '20000001' },
       { ...unnamed, operation: 'update-employee', enterpriseCode: 'C1', detail: '' },
@@ -265,7 +266,7 @@ test('an employee whose own case is ignored stays in review while a field is wit
 })
 
 describe('rows without a user id', () => {
-  const record = (rows: number) => transaction(store.pool, db => recordKeyless(db, 7, rows))
+  const record = (rows: number) => transaction(store.pool, db => recordKeyless(db, 7, rows, WHOLE))
   const cases = () => store.rows<{ id: number }>('select * from dirsync.dead_letter order by id')
 
   test('are one case that counts them, and ends when there are none', async () => {
@@ -339,14 +340,14 @@ describe('employees are found', () => {
     const merchants = ['20000001', '20000002']
     const run = await requestRun(store.pool, 'openids', [], 'test')
     await transaction(store.pool, async db => {
-      expect(await countUnbound(db, merchants)).toBe(4)
-      expect(await countUnbound(db, [])).toBe(0)
+      expect(await countUnbound(db, merchants, null)).toBe(4)
+      expect(await countUnbound(db, [], null)).toBe(0)
       expect(await addBindings(db, run, merchants)).toBe(4)
       // What waits already stays where it is.
       expect(await addBindings(db, run, merchants)).toBe(0)
       // Of a backup it is not known whether the account is still the same one.
       await db.query('savepoint restored; select dirsync.doubt_memory()')
-      expect(await countUnbound(db, merchants)).toBe(5)
+      expect(await countUnbound(db, merchants, null)).toBe(5)
       await db.query('rollback to savepoint restored')
     })
     const { rows } = await store.pool.query('select entity_key, detail from dirsync.pending order by 1, 2')

@@ -16,9 +16,9 @@ const seen = (deptCode: string, differs: Partial<HrDepartmentRow> = {}): HrDepar
   closedAt: null,
   ...differs,
 })
-const remember = (...departments: HrDepartmentRow[]) => rememberDepartments(store.pool, departments)
+const remember = (...departments: HrDepartmentRow[]) => rememberDepartments(store.pool, departments, null)
 const known = (employees: Parameters<typeof knownDepartments>[1] = []) =>
-  knownDepartments(store.pool, employees)
+  knownDepartments(store.pool, employees, null)
 const only = async () => (await known())[0]
 const set = (text: string) => store.pool.query(`update dirsync.department set ${text}`)
 
@@ -35,7 +35,7 @@ describe('HR’s departments are remembered', () => {
         closedAt: null,
         missingSince: null,
         deleted: false,
-        parked: false,
+        setAside: false,
         employees: 0,
       },
       expect.objectContaining({
@@ -85,7 +85,7 @@ describe('HR’s departments are remembered', () => {
     await remember(seen('A', { active: false }))
     await set('deleted_at = now(), parked_at = now()')
     await remember(seen('A'))
-    expect(await only()).toMatchObject({ active: true, closedAt: null, deleted: false, parked: false })
+    expect(await only()).toMatchObject({ active: true, closedAt: null, deleted: false, setAside: false })
   })
 
   test('moved below another one', async () => {
@@ -106,7 +106,7 @@ describe('HR’s departments are remembered', () => {
   })
 
   test('rejected until HR, which lacked them, has them again: lacking them once more is another matter', async () => {
-    const rejected = async () => (await known()).find(({ deptCode }) => deptCode === 'A')?.parked
+    const rejected = async () => (await known()).find(({ deptCode }) => deptCode === 'A')?.setAside
     await remember(seen('A'), seen('B'))
     await remember(seen('B'))
     await set(`rejected_run = 1`)
@@ -138,7 +138,7 @@ describe('HR’s departments are remembered', () => {
     expect(await only()).toMatchObject({ deleted: true })
     await set('deleted_at = null, parked_at = now()')
     await remember(seen('A', { active: false }))
-    expect(await only()).toMatchObject({ deleted: false, parked: true })
+    expect(await only()).toMatchObject({ deleted: false, setAside: true })
   })
 })
 

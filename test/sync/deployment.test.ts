@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import {
   AccountError,
   assertAccount,
@@ -165,9 +166,9 @@ describe('another account', () => {
       ...{ state: 'done', planned_at: new Date(Date.now() - 1000), finished_at: new Date(), read_all: true },
       source: { newest: '2026-01-01T00:00:00Z' },
     })
-    expect(await watermark(store.pool)).toBeInstanceOf(Date)
+    expect(await watermark(store.pool, WHOLE)).toBeInstanceOf(Date)
     await change()
-    expect(await watermark(store.pool)).toBeNull()
+    expect(await watermark(store.pool, WHOLE)).toBeNull()
   })
 
   test('has confirmed nobody yet, whatever the old one had confirmed', async () => {

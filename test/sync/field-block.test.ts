@@ -320,7 +320,7 @@ describe('once any employee gets it through', () => {
       kind: 'retry',
       keys: [String(id)],
       state: 'requested',
-      requested_by: 'dirsync',
+      requested_by: 'cron',
     })
     const client = await store.pool.connect()
     expect(await askWithheld(client, run?.id ?? 0, [id])).toBe(2)

@@ -62,7 +62,7 @@ const probesAreDue = async () => {
 }
 const liftingRun = async () => {
   const { rows } = await company.db.query(
-    `select id::int from dirsync.sync_run where kind = 'retry' and requested_by = 'dirsync' order by id desc limit 1`,
+    `select id::int from dirsync.sync_run where kind = 'retry' and requested_by = 'cron' order by id desc limit 1`,
   )
   return endOf(company.db, rows[0].id)
 }

@@ -4,11 +4,11 @@ import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import type { ClaimKey } from '../../src/sync/claim.ts'
-import { rememberDepartments } from '../../src/sync/departments.ts'
 import { JobProcessor } from '../../src/sync/job-processor.ts'
 import type { RunKind } from '../../src/sync/run.ts'
 import { duringTest } from '../helpers/during.ts'
@@ -29,7 +29,7 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
     await Promise.all([locks.close(), client.close(), pool.end()])
   })
   const processor = new JobProcessor({
-    ...{ pool, client, locks, logger: SILENT, limits: LIMITS },
+    ...{ pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
     hr: new HrSources([]),
     concurrentCalls: 1,
   })
@@ -90,7 +90,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
       await Promise.all([locks.close(), client.close()])
     })
     const processor = new JobProcessor({
-      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS },
+      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
       hr: HrSources.one(hr()),
       concurrentCalls: keys.length,
     })
@@ -155,11 +155,9 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await plan('departments')
     const deletion: ClaimKey = { ...E0, operation: 'delete-department' }
     const deletions = ['D1', 'D2'].map(entityKey => ({ ...deletion, entityKey }))
-    await carryOut(deletions, 'department/delete', async () => {
-      await plans.hr.query(`update department set active = true, closed_at = null where dept_code = 'D1'`)
-      // As another process does for a job of its own.
-      await rememberDepartments(store.pool, await hr().departments())
-    })
+    await carryOut(deletions, 'department/delete', () =>
+      plans.hr.query(`update department set active = true, closed_at = null where dept_code = 'D1'`),
+    )
     expect(await writes()).toMatchObject([{ dept_code: 'D2' }])
   })
 })

@@ -111,7 +111,7 @@ const WAYS: Record<string, Way[]> = {
   'is missing in HR': [
     () => transaction(store.pool, client => awaitPlan(client, [{ enterpriseCode: '', userid: 'e1' }])),
   ],
-  'is claimed': [() => claim(store.pool, [E1])],
+  'is claimed': [() => claim(store.pool, [E1], {})],
   'is lost by the queue': [() => refeed(store.pool, 1000)],
   'its entity is in hand elsewhere': [() => postpone(store.pool, [E1], 60_000)],
   'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],

@@ -24,7 +24,7 @@ export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({
 
 /** Begins a job that is in the outbox. */
 export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim> {
-  const [begun] = await claim(store.pool, [key])
+  const [begun] = await claim(store.pool, [key], {})
   if (!begun) throw new Error(`there is no work for ${key.entityKey}`)
   return begun
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
 import { lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { beginRun, finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
@@ -222,8 +223,8 @@ describe('a part of a held plan', () => {
     // A worker finds another row than its plan saw, before the last part is sent.
     await under.store.pool.query(`update dirsync.pending set replan_at = now() where entity_key = 'e0'`)
     await under.planRequested(await approve(id, { key: 'e' }))
-    expect(await lastPlanPassed(under.store.pool)).toBe(false)
-    expect(await requestReplan(under.store.pool)).toEqual(expect.any(Number))
+    expect(await lastPlanPassed(under.store.pool, '')).toBe(false)
+    expect(await requestReplan(under.store.pool, WHOLE)).toEqual(expect.any(Number))
   })
 
   test('whose run fails is undecided again', async () => {

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createClient, createPool } from '../../src/lib/database.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
@@ -33,7 +34,14 @@ const LIMITS: PlannerOptions['limits'] = {
   readAllEveryMs: 0,
 }
 
-const PLANNER = { source: '', logger: SILENT, limits: LIMITS, sellerAppids: [], ownEnterprise: '' }
+const PLANNER = {
+  source: '',
+  logger: SILENT,
+  limits: LIMITS,
+  sellerAppids: [],
+  ownEnterprise: '',
+  tracing: UNTRACED,
+}
 
 const plans = new PlanUnderTest()
 const { store } = plans
@@ -82,7 +90,7 @@ function busyWorkers(pool: pg.Pool) {
         await setTimeout(5)
         continue
       }
-      const claims = await claim(pool, keys)
+      const claims = await claim(pool, keys, {})
       const begun = keys.flatMap((key, i) => (claims[i] ? [comeOf(key, claims[i], settled + i)] : []))
       await settle(pool, begun)
       settled += begun.length

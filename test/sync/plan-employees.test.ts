@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { planningMs, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
 import { requestReplan } from '../../src/sync/run-requests.ts'
 import { settle } from '../../src/sync/settlement.ts'
@@ -432,7 +433,7 @@ describe('HR that takes long to read', () => {
         ...{ operation: 'update-employee', entity_key: 'e0', priority: 3 },
         ...{ not_before: 'infinity', replan_at: new Date() },
       })
-      expect(await requestReplan(pool)).toBe('early')
+      expect(await requestReplan(pool, WHOLE)).toBe('early')
       await pool.query('delete from dirsync.pending')
     }
     await under.hire(20)

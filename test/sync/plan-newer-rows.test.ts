@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { previewRun } from '../../src/console/employees/preview.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
-import { HrSources, type NamedSource } from '../../src/hr/sources.ts'
+import { HrSources, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
 import { requestRun } from '../../src/sync/run.ts'
 import { requestReplan } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
@@ -142,7 +142,7 @@ describe('with updated_at mapped', () => {
       { key: 'e4', run: named, waits: false },
     ])
     const full = await until(async () => {
-      const asked = await requestReplan(under.store.pool)
+      const asked = await requestReplan(under.store.pool, WHOLE)
       return typeof asked === 'number' && asked
     })
     expect(await under.planRequested(full, under.source(TIMED))).toMatchObject({
@@ -187,7 +187,7 @@ describe('with updated_at mapped', () => {
       { mapping: null },
     ])
     const full = await until(async () => {
-      const asked = await requestReplan(under.store.pool)
+      const asked = await requestReplan(under.store.pool, WHOLE)
       return typeof asked === 'number' && asked
     })
     expect(await under.planRequested(full, emptied)).toMatchObject({ state: 'source_suspect' })

@@ -3,10 +3,14 @@ import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
+import { HAS_MAPPING } from '../../src/sync/claim.ts'
 import { finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
+import { begin, employee, outcome } from './outcomes.ts'
 import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
+import { fail, plant } from './planted.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)
@@ -245,6 +249,27 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
     expect(await tick(id)).toMatchObject({ state: 'superseded' })
     expect(await run(id + 1)).toMatchObject({ planned: 1, maxAgeMs: 3_600_000, plan: { skipped: 9 } })
+  })
+
+  test('of an edited mapping leaves that in force which passed when a field comes through again', async () => {
+    await under.inSync(10)
+    const { store } = under
+    const inForce = () =>
+      store.value(`select mapping from dirsync.sync_run where ${HAS_MAPPING} order by id desc limit 1`)
+    const passed = await inForce()
+    const edited = under.source('select userid, upper(name) as name, mobile, active from person')
+    expect(await under.plan('changes', { source: edited })).toMatchObject({ state: 'held' })
+    await plant(store, 'field_block', { enterprise_code: '', field: 'level' })
+    await fail(store, { entity: 'enterprise', entity_key: '(single enterprise)', field: 'level' })
+    await store.pool.query(`update dirsync.employee set withheld = '{level}' where userid = 'e1'`)
+    const key = employee('e0')
+    await plant(store, 'pending', { operation: key.operation, entity_key: 'e0', priority: 3 })
+    const through = outcome(key, await begin(store, key), { resolve: 'all', unblockFields: ['level'] })
+    await settle(store.pool, [through])
+    const id = await store.value<number>(`select id from dirsync.sync_run where kind = 'retry'`)
+    expect(await under.planRequested(id, edited)).toMatchObject({ state: 'running' })
+    expect(await under.pending()).toEqual(['e1'])
+    expect(await inForce()).toBe(passed)
   })
 
   test('is not replaced by another run of its kind that would be held too', async () => {

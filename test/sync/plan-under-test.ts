@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, onTestFinished, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import type { PlannerOptions } from '../../src/sync/planner.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
@@ -92,6 +93,7 @@ export class PlanUnderTest {
       limits: { ...LIMITS, ...limits },
       sellerAppids: [],
       ownEnterprise: '',
+      tracing: UNTRACED,
     })
     await planner.planNext(new AbortController().signal)
     return worded((await readRun(this.store.pool, id)) as Run)

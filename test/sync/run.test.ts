@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { withConnection } from '../../src/lib/database.ts'
 import { lastFullReading, watermark } from '../../src/sync/earlier-runs.ts'
 import {
@@ -225,7 +226,7 @@ test.each([
 
 describe('the last full reading', () => {
   test('is the last good run of changes or everything that read every row', async () => {
-    expect(await lastFullReading(store.pool)).toBeNull()
+    expect(await lastFullReading(store.pool, WHOLE)).toBeNull()
     await good({ source: { ...source(null), rows: 1 } })
     await good({
       kind: 'full',
@@ -236,7 +237,7 @@ describe('the last full reading', () => {
     await good({ read_all: false })
     for (const state of ['source_suspect', 'held', 'failed', 'rejected', 'planning']) await good({ state })
     await good({ kind: 'departments', source: null })
-    expect(await lastFullReading(store.pool)).toMatchObject({
+    expect(await lastFullReading(store.pool, WHOLE)).toMatchObject({
       statistics: { rows: 2 },
       at: new Date('2026-01-01T00:00:00Z'),
     })
@@ -248,9 +249,9 @@ describe('the watermark', () => {
     good({ source: source(newest), planned_at: '2026-06-01T00:00:00Z', ...differs })
 
   test('is unknown before a good run has seen any time', async () => {
-    expect(await watermark(store.pool)).toBeNull()
+    expect(await watermark(store.pool, WHOLE)).toBeNull()
     await seen(null)
-    expect(await watermark(store.pool)).toBeNull()
+    expect(await watermark(store.pool, WHOLE)).toBeNull()
   })
 
   test('is the newest that was seen since the last full reading', async () => {
@@ -259,20 +260,20 @@ describe('the watermark', () => {
     await seen('2026-05-02 08:00:00+08', { read_all: false, state: 'running' })
     await seen(null, { read_all: false })
     await seen('2026-05-03 08:00:00+08', { read_all: false, state: 'held' })
-    expect(await watermark(store.pool)).toEqual(new Date('2026-05-02T00:00:00Z'))
+    expect(await watermark(store.pool, WHOLE)).toEqual(new Date('2026-05-02T00:00:00Z'))
   })
 
   test.each(['2999-01-01 00:00:00+08', 'infinity', '2026-06-01 08:00:01+08'])(
     'is the time of the run when a row is from the future: %s',
     async newest => {
       await seen(newest)
-      expect(await watermark(store.pool)).toEqual(new Date('2026-06-01T00:00:00Z'))
+      expect(await watermark(store.pool, WHOLE)).toEqual(new Date('2026-06-01T00:00:00Z'))
     },
   )
 
   test('is a time even where HR knows none', async () => {
     await seen('-infinity')
-    expect(await watermark(store.pool)).toEqual(new Date(0))
+    expect(await watermark(store.pool, WHOLE)).toEqual(new Date(0))
   })
 })
 
@@ -281,6 +282,6 @@ test('the unfinished run of a kind is the latest', async () => {
   const later = await plantRun(store, { state: 'running' })
   await plantRun(store, { state: 'done', finished_at: new Date() })
   await plantRun(store, { kind: 'full', state: 'running' })
-  expect(await unfinishedRun(store.pool, 'changes')).toMatchObject({ id: later })
-  expect(await unfinishedRun(store.pool, 'openids')).toBeNull()
+  expect(await unfinishedRun(store.pool, 'changes', '')).toMatchObject({ id: later })
+  expect(await unfinishedRun(store.pool, 'openids', '')).toBeNull()
 })

@@ -4,7 +4,7 @@ import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
-import type { EmployeeLookup } from '../../src/hr/sources.ts'
+import { type EmployeeLookup, WHOLE } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
@@ -132,10 +132,10 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
     ['the progress of a run', () => runProgress(pool, RUN)],
     ['the story of a run', () => readRunStory(pool, RUN - 1)],
     ['the ends of runs', () => finishRuns(pool)],
-    ['the plan that waiting rows need', () => requestReplan(pool)],
+    ['the plan that waiting rows need', () => requestReplan(pool, WHOLE)],
     ['the enterprise codes', () => enterpriseCodes(pool, '')],
-    ['the last run that read every row', () => lastFullReading(pool)],
-    ['whether the last plan passed', () => lastPlanPassed(pool)],
+    ['the last run that read every row', () => lastFullReading(pool, WHOLE)],
+    ['whether the last plan passed', () => lastPlanPassed(pool, '')],
     ['the retries that are due', () => requestDueRetries(pool)],
     ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500, () => 1))],
     [

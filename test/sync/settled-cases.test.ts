@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
+import type { Claim } from '../../src/sync/claim.ts'
 import { beginRetry } from '../../src/sync/retries.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
+import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -168,6 +169,21 @@ describe('a failure', () => {
     await execute(E1, { resolve: { except: ['email'] }, failures: [refusal()] })
     expect(await caseOf(store, untried)).toMatchObject({ state: 'open', next_retry_at: expect.any(Date) })
     expect(await caseOf(store, tried)).toMatchObject({ state: 'open', occurrences: 2 })
+  })
+
+  test('has cases of several employees that wait with it tried again at different times', async () => {
+    const keys = [E1, employee('e2')]
+    const ids = await Promise.all(keys.map(({ entityKey: entity_key }) => fail(store, { entity_key })))
+    for (const id of ids) await setState(id, 'retrying')
+    for (const { entityKey } of keys) await work(entityKey)
+    const claims = await Promise.all(keys.map(key => begin(store, key)))
+    const untried: Differs = { resolve: { except: ['mobile'] } }
+    await settle(
+      store.pool,
+      keys.map((key, i) => outcome(key, claims[i] as Claim, untried)),
+    )
+    const times = await Promise.all(ids.map(async id => (await caseOf(store, id)).next_retry_at))
+    expect(new Set(times.map(Number)).size).toBe(2)
   })
 
   test('that will be tried again at once leaves them in hand', async () => {

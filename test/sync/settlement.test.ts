@@ -128,7 +128,7 @@ describe('an outcome', () => {
   test('is written with those of many others; one that PostgreSQL refuses becomes a case that says why', async () => {
     const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
     for (const key of keys) await work(key.entityKey)
-    const claims = await claim(store.pool, keys)
+    const claims = await claim(store.pool, keys, {})
     const source = hash()
     const settlements = keys.map((key, i) =>
       outcome(key, claims[i] as never, {
@@ -204,7 +204,7 @@ describe('an outcome', () => {
   test('is written with all others or not at all while the database is in the way', async () => {
     const keys = ['e1', 'e2'].map(userid => employee(userid))
     for (const key of keys) await work(key.entityKey)
-    const claims = await claim(store.pool, keys)
+    const claims = await claim(store.pool, keys, {})
     const settlements = keys.map((key, i) => outcome(key, claims[i] as never, { employee: memory() }))
     await store.pool.query('alter table dirsync.employee rename to out_of_the_way')
     await expect(settle(store.pool, settlements)).rejects.toThrow('dirsync.employee')

@@ -11,6 +11,7 @@ import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { UNTRACED } from '../../src/lib/tracing.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import { claim } from '../../src/sync/claim.ts'
@@ -96,6 +97,7 @@ function plannerOf(hr: HrSources, name: string): Planner {
     limits: LIMITS,
     sellerAppids: [],
     ownEnterprise: '',
+    tracing: UNTRACED,
   })
 }
 
@@ -290,7 +292,7 @@ describe('each source is checked by itself', () => {
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
        values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,
     )
-    const [first, second] = hr.all
+    const [first, second] = hr.all as readonly [NamedSource, NamedSource]
     expect(await requestReplan(store.pool, first)).toBeNull()
     const run = await until(async () => {
       const asked = await requestReplan(store.pool, second)
@@ -652,6 +654,7 @@ test('an update without an answer is asked about once the enterprise has a sourc
     logger: SILENT,
     concurrentCalls: 1,
     limits: LIMITS,
+    tracing: UNTRACED,
   })
   const { ended } = await processor.process(
     { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
@@ -744,7 +747,7 @@ describe('a process that was started before the sources changed', () => {
     ])
     const keys = [job('E1', 'e0'), job('E2', 'b0'), job('E3', 'c0')]
     expect(await claim(store.pool, keys, older.owners)).toEqual([expect.anything(), expect.anything(), null])
-    expect(await claim(store.pool, keys)).toEqual([null, null, null])
+    expect(await claim(store.pool, keys, {})).toEqual([null, null, null])
     expect(
       await store.rows(
         `select entity_key as key, starts, enqueued_at is null and not_before > now() as "givenBack"

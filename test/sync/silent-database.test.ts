@@ -36,13 +36,13 @@ test('claims and outcomes that a silent database does not answer are given up; a
   other.proxy.silence()
   await Promise.all([
     settle(one.pool, [outcome(employee('e1'), begun, { failures: [refusal()] })]),
-    expect(claim(other.pool, [employee('e2')])).rejects.toThrow('Query read timeout'),
+    expect(claim(other.pool, [employee('e2')], {})).rejects.toThrow('Query read timeout'),
   ])
   expect(await store.rows('select entity_key, starts from dirsync.pending')).toEqual([
     { entity_key: 'e2', starts: 0 },
   ])
   expect(await store.rows('select occurrences from dirsync.dead_letter')).toEqual([{ occurrences: 1 }])
-  expect(await claim(other.pool, [employee('e2')])).toMatchObject([{ version: 1 }])
+  expect(await claim(other.pool, [employee('e2')], {})).toMatchObject([{ version: 1 }])
 })
 
 test('outcomes whose commit was not heard of are written again, and only once', async () => {

@@ -7,7 +7,8 @@ import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
-import { present } from '../../sync/employee.ts'
+import { employeeParams } from '../../sync/counted-platform.ts'
+import { knownInHr } from '../../sync/employee.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { hrLate } from './key.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
@@ -93,7 +94,7 @@ async function readHr(
   timeoutMs: number,
 ): Promise<{ row: HrRow } | { error: Said }> {
   try {
-    const reading = hr.lookup([key], { expected: missing => present(db, missing), timeoutMs })
+    const reading = hr.lookup([key], { expected: missing => knownInHr(db, missing), timeoutMs })
     // The mapping may have to be described first, which has limits of its own.
     const rows = await within(timeoutMs, reading, () => hrLate(timeoutMs))
     return { row: rows.get(keyText(key)) ?? null }
@@ -127,13 +128,12 @@ export type PlatformAnswer = EmployeeFields | 'absent' | PlatformError
 /** Asks the platform about an employee; an error of the platform is returned. */
 export async function askPlatform(
   client: PlatformClient,
-  { enterpriseCode, userid }: EmployeeKey,
+  key: EmployeeKey,
   signal?: AbortSignal,
 ): Promise<PlatformAnswer> {
-  const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
   try {
     // A person waits for the answer about one employee; bulk comparisons take their turn.
-    return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
+    return toActual(await client.employees.get(employeeParams(key), signal && { signal, priority: 1 }))
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     return error.verdict.category === 'not_on_platform' ? 'absent' : error

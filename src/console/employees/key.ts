@@ -1,7 +1,7 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
 import { within } from '../../lib/waiting.ts'
-import { enterpriseCodes, findEmployees, present } from '../../sync/employee.ts'
+import { enterpriseCodes, findEmployees, knownInHr } from '../../sync/employee.ts'
 import { message } from '../../texts/message.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -53,7 +53,7 @@ export async function employeesNamed(
   const { pool, hr, hrMs = HR_MS } = services
   const known = await findEmployees(pool, [name])
   if (known.length > 0) return { keys: known, silent: [] }
-  const options = { expected: (missing: EmployeeKey[]) => present(pool, missing), timeoutMs: hrMs }
+  const options = { expected: (missing: EmployeeKey[]) => knownInHr(pool, missing), timeoutMs: hrMs }
   try {
     const finding = hr.find([name], await codesOf(services), options)
     const { keys, failures } = await within(hrMs, finding, () => hrLate(hrMs))

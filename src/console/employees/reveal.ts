@@ -2,7 +2,7 @@ import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../../directory/empl
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type Asker, asAsker, noteCommand } from '../../sync/commands.ts'
-import { present } from '../../sync/employee.ts'
+import { knownInHr } from '../../sync/employee.ts'
 
 /** In place of a field: the whole row. */
 export const WHOLE_ROW = 'all'
@@ -41,7 +41,7 @@ export async function revealValues(
   await asAsker(db, asker, client =>
     noteCommand(client, 'reveal', { enterprise_code, userid, field, reason }),
   )
-  const row = (await hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS })).get(
+  const row = (await hr.lookup([key], { expected: missing => knownInHr(db, missing), timeoutMs: HR_MS })).get(
     keyText(key),
   )
   if (row === undefined || row === 'duplicate')

@@ -8,7 +8,7 @@ import { within } from '../../lib/waiting.ts'
 import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
-import { present } from '../../sync/employee.ts'
+import { knownInHr } from '../../sync/employee.ts'
 import { type Message, type Said, saidBy } from '../../texts/message.ts'
 import { HR_MS, hrLate } from '../employees/key.ts'
 
@@ -161,7 +161,7 @@ export interface TriedEmployee {
 export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
   const nothing = { hrError: null, fields: [], problems: [] }
   const found = await orError(
-    hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS }),
+    hr.lookup([key], { expected: missing => knownInHr(db, missing), timeoutMs: HR_MS }),
   )
   if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }
   const row = found.get(keyText(key))

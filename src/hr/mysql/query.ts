@@ -1,4 +1,4 @@
-import { CHINA_MS } from '../../directory/hash.ts'
+import { CHINA_MS } from '../../lib/text.ts'
 import {
   conditionsOf,
   isLike,
