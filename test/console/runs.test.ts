@@ -448,6 +448,32 @@ describe('a part of a stored plan', () => {
     expect(body).not.toMatch(new RegExp(ofAll))
   })
 
+  test.each(['approve', 'reject'])(
+    'that is undecided again keeps a page from a decision to %s more than it showed',
+    async decision => {
+      const id = await held()
+      const { part } = (
+        await api('POST', `/runs/${id}/approve-part`, { body: { keys: ['p1', 'p2'] }, role: 'admin' })
+      ).json()
+      const formOf = async () => {
+        const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
+        const [, fields = ''] =
+          new RegExp(`action="/runs/${id}/${decision}"([^]*?)</form>`).exec(page.body) ?? []
+        const [, expected = ''] = /name="expected" value="(\d+)"/.exec(fields) ?? []
+        return new URLSearchParams({ reason: 'so', expected }).toString()
+      }
+      const stale = await formOf()
+      await console.pool.query(`select dirsync.cancel($1, 'not yet')`, [part])
+      const refused = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, stale)
+      expect(refused.statusCode).toBe(409)
+      expect(refused.body).toContain('4 rows of the plan')
+      expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 4 })
+      const made = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, await formOf())
+      expect(made.statusCode).toBe(303)
+      expect((await seen(`/runs/${id}`)).json()).toMatchObject({ undecided: 0 })
+    },
+  )
+
   test.each([
     [49, 'and 37 more'],
     [50, 'and at least 38 more'],

@@ -18,20 +18,17 @@ import { planShown } from './view.ts'
 /** Unknown names are refused: a misspelt filter would match more. */
 export const GivenPart = PlanPart.strict()
 
+const expected = z.coerce.number().int().min(0).optional()
+
 /** A part of a plan, as a form or a program names it. */
 const PartBody = z.object({
   filter: z
     .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), GivenPart)
     .optional()
     .describe('All undecided rows that match'),
-  expected: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .optional()
-    .describe(
-      'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided',
-    ),
+  expected: expected.describe(
+    'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided',
+  ),
   keys: oneOrMore(z.string().max(250))
     .optional()
     .describe('Without a filter: these, as user id or department code, or enterprise/user id'),
@@ -41,6 +38,13 @@ const part = z.object({
   run: z.int().describe('The held run'),
   part: z.int().describe('The run that sends the part'),
   planned: z.int().describe('How many rows were decided'),
+})
+
+const WholeBody = z.object({
+  expected: expected.describe(
+    'How many rows are undecided: `undecided` of the plan, or `planned` where that is null. Where there are others, none is decided',
+  ),
+  reason,
 })
 
 /** A decision about all that is undecided of a plan. */
@@ -207,11 +211,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       role: 'operator',
       summary: 'Send the stored plan of a held run exactly as it is, without later changes in HR',
       params: RunParams,
-      body: z.object({ reason: reason.optional() }),
+      body: WholeBody.partial(),
       result: DecidedPlan,
       starts: ({ run }) => `/runs/${run}`,
       run: (ask, { params, input }) =>
-        decidedAll(params.id, ask.commands.approve(params.id, input.reason ?? null)),
+        decidedAll(params.id, ask.commands.approve(params.id, input.reason ?? null, input.expected)),
       next: (_ask, done) => afterAll(done, 'approved'),
     }),
     reject: action({
@@ -219,9 +223,10 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       role: 'operator',
       summary: 'Discard the stored plan of a held run; none of it is sent',
       params: RunParams,
-      body: z.object({ reason }),
+      body: WholeBody,
       result: DecidedPlan,
-      run: (ask, { params, input }) => decidedAll(params.id, ask.commands.reject(params.id, input.reason)),
+      run: (ask, { params, input }) =>
+        decidedAll(params.id, ask.commands.reject(params.id, input.reason, input.expected)),
       next: (_ask, done) => afterAll(done, 'rejected'),
     }),
   }

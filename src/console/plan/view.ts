@@ -104,22 +104,28 @@ function changing({ reasons }: PlanResult): number {
   return sumOf(reasons) - (reasons.asked ?? 0)
 }
 
+/** How many rows of a held plan a decision about all of it is about. */
+function undecidedOf({ undecided, planned }: PlanResult): number {
+  return undecided ?? planned ?? 0
+}
+
 function decisions(ask: Ask, plan: PlanResult): SafeHtml[] {
   const { t } = ask
+  const seen = { name: 'expected', type: 'hidden', value: undecidedOf(plan) } as const
   return [
     actionForm(ask, {
       to: `/runs/${plan.run}/approve`,
       label: t(plan.undecided === null ? 'plan.approve' : 'plan.approve_rest'),
       role: 'operator',
       tone: 'main',
-      fields: [reasonField(t, false, 'plan.approve_hint')],
+      fields: [reasonField(t, false, 'plan.approve_hint'), seen],
     }),
     actionForm(ask, {
       to: `/runs/${plan.run}/reject`,
       label: t(plan.undecided === null ? 'plan.reject' : 'plan.reject_rest'),
       role: 'operator',
       tone: 'danger',
-      fields: [reasonField(t, true, 'plan.reject_hint')],
+      fields: [reasonField(t, true, 'plan.reject_hint'), seen],
     }),
   ]
 }

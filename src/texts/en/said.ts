@@ -767,7 +767,7 @@ export const saidTexts = {
   'said.part_decided':
     '{count} of these rows are not undecided rows of the plan of run {run}: another person may have been faster',
   'said.part_differs':
-    '{count} rows of the plan of run {run} match by now, not the {expected} that you saw: look at them again before you decide',
+    'The decision would be about {count} rows of the plan of run {run} by now, not the {expected} that you saw: look at them again before you decide',
   'said.older_planner':
     'run {run} is decided in parts, which the version of this process does not know: it plans nothing until then',
   'said.no_run': 'there is no run {run}',

@@ -792,7 +792,7 @@ export const failures = {
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
   'said.part_decided': '其中 {count} 行已不是同步任务 {run} 计划中的待审批行：可能已由他人处理',
   'said.part_differs':
-    '同步任务 {run} 的计划中现在有 {count} 行符合条件，而不是您看到的 {expected} 行：请重新查看后再审批',
+    '现在审批的将是同步任务 {run} 的计划中的 {count} 行，而不是您看到的 {expected} 行：请重新查看后再审批',
   'said.older_planner': '同步任务 {run} 正在分批审批，此进程的版本不支持：在审批结束前它不会生成计划',
   'said.no_run': '没有同步任务 {run}',
   'said.run_is_held': '同步任务 {run} 待审批，尚未开始执行：请改为驳回',

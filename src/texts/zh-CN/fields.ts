@@ -248,6 +248,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '缺少平台的值的原因；与 not_asked 一起出现时，表示调用已暂停',
   'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided':
     '有筛选条件时：符合条件的行数，即计划的 `matching`；数量不符时，不审批任何行',
+  'How many rows are undecided: `undecided` of the plan, or `planned` where that is null. Where there are others, none is decided':
+    '尚未审批的行数：计划的 `undecided`，为 null 时即 `planned`；数量不符时，不审批任何行',
   'Without a filter: these, as user id or department code, or enterprise/user id':
     '没有筛选条件时：仅限这些，员工 ID 或部门编码，或“企业编码/员工 ID”',
   'The held run': '待审批的任务',
