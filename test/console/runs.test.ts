@@ -3,6 +3,7 @@ import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
 import { createPool } from '../../src/lib/database.ts'
+import { type Message, message } from '../../src/texts/message.ts'
 import { ConsoleUnderTest, silent } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
@@ -23,9 +24,10 @@ const api = (
 /** A run in any state, requested by anything. */
 async function addRun(run: Record<string, unknown>): Promise<number> {
   const { rows } = await console.pool.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at)
+    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at,
+                                   read_all, source, message)
      select kind, state, coalesce(requested_by, 'cron'), coalesce(requested_at, now()), coalesce(keys, '{}'),
-            planned, plan, result, finished_at, cancelled_at
+            planned, plan, result, finished_at, cancelled_at, coalesce(read_all, false), source, message
      from jsonb_populate_record(null::dirsync.sync_run, $1) returning id::int`,
     [run],
   )
@@ -69,6 +71,52 @@ test('where HR was read and found wrong, the overview does not say that it was n
     expect(body).toContain('No employees in service are known yet.')
     expect(body).toContain('Start a run of changes. The scheduler also starts one by itself.')
   }
+})
+
+describe('what HR delivered to a run that was stopped', () => {
+  const good = { rows: 100, keyless: 0, empty: { email: 0, mobile: 0 }, newest: null }
+
+  /** The rows of the table, by their names: this time, last good run, difference, mark. */
+  async function tableOf(source: object, message: Message): Promise<Record<string, string[]>> {
+    const finished_at = new Date()
+    await addRun({ kind: 'full', state: 'done', finished_at, planned: 0, read_all: true, source: good })
+    const id = await addRun({ kind: 'full', state: 'source_suspect', finished_at, source, message })
+    const { body } = await console.browse('viewer', 'GET', `/runs/${id}`)
+    const [table = ''] = /<caption>HR’s data in this run<[\s\S]*?<\/table>/.exec(body) ?? []
+    const rows = [...table.matchAll(/<tr[^>]*>(<td[\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
+      [...row.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, '')),
+    )
+    return Object.fromEntries(rows.map(([name = '', ...cells]) => [name, cells]))
+  }
+
+  test('counts the rows that the gate counts, not those of other enterprises', async () => {
+    const source = { ...good, rows: 130, stray: 60 }
+    const straying = message('said.straying', { count: 60, rows: 130 })
+    expect(await tableOf(source, straying)).toMatchObject({
+      'Usable rows': ['70', '100', '−30%', '–'],
+      'Rows of other enterprises': ['60', '0', '–', 'suspicious'],
+    })
+  })
+
+  test('marks what stopped the run, whatever the settings are now', async () => {
+    const source = { ...good, rows: 90, empty: { email: 9, mobile: 0 } }
+    const emptied = message('said.emptied', { columns: ['email'], percent: 5 })
+    expect(await tableOf(source, emptied)).toMatchObject({
+      'Usable rows': ['90', '100', '−10%', '–'],
+      'E-mail address email': ['10%', '0%', '+10%', 'suspicious'],
+      'Mobile number mobile': ['0%', '0%', '=', '–'],
+    })
+    const fewer = message('said.fewer_rows', { rows: 90, percent: 10, before: 100 })
+    expect(await tableOf(source, fewer)).toMatchObject({
+      'Usable rows': ['90', '100', '−10%', 'suspicious'],
+      'E-mail address email': ['10%', '0%', '+10%', '–'],
+    })
+  })
+
+  test('calls nothing plausible where it was stopped for a key that comes twice', async () => {
+    const rows = Object.values(await tableOf(good, message('said.key_twice', { keys: ['e1'] })))
+    expect(rows.map(cells => cells.at(-1))).toEqual(['–', '–', '–'])
+  })
 })
 
 test('the page that starts runs says what a run would meet', async () => {

@@ -196,6 +196,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'What the sanity gate measured in HR; only for runs that it stopped':
     '源数据检查对人事数据的统计；仅被其拦下的任务有',
   'Rows without a user id': '没有员工 ID 的行数',
+  'Rows of enterprises that are not those of the HR source': '不属于该人事数据源的企业的行数',
+  'The other rows: those that the gate counts': '其余的行：源数据检查所计的行数',
   'Share of empty values, 0 to 1': '空值占比，0 到 1',
   'The same in the last good run': '上次成功的同步任务中的同一数值',
   'Why it is held': '待审批的原因',
