@@ -587,12 +587,13 @@ test('a plan that is not there is no file, and no export is recorded', async () 
   expect(rows).toEqual([])
 })
 
-test('a held deletion of departments says which breaker it tripped, and lists departments', async () => {
+test('a held deletion of departments says by which limit it was held, not the present one, and lists departments', async () => {
   const id = await addRun({
     kind: 'departments',
     state: 'held',
     planned: 30,
     plan: { reasons: { delete: 30 } },
+    message: message('said.departments_go', { changing: 30, total: 100, count: 20, percent: 15 }),
   })
   await console.pool.query(`update dirsync.sync_run set in_scope = 100 where id = $1`, [id])
   await console.pool.query(
@@ -602,17 +603,30 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   )
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.statusCode).toBe(200)
-  expect(page.body).toMatch(/BREAKER_DEPARTMENTS=\d+<.*BREAKER_DEPARTMENTS_PERCENT=\d+/)
+  expect(page.body).toContain('30 of 100 departments would be deleted, more than 20 and 15 %.')
+  expect(page.body).not.toMatch(/BREAKER_|Limit/)
   expect(page.body).toContain('department to delete')
   expect(page.body).not.toContain('By field that changes')
 })
 
 test('a first run that is held because most have left says so, not how many it would change', async () => {
   const leavers = { left: 580, of: 600 }
-  const id = await addRun({ kind: 'full', state: 'held', planned: 600, plan: { reasons: {}, leavers } })
+  const said = message('said.most_left', { left: 580, total: 600, percent: 40 })
+  const id = await addRun({
+    kind: 'full',
+    state: 'held',
+    planned: 600,
+    plan: { reasons: {}, leavers },
+    message: said,
+  })
+  await console.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason) values ($1, 'update-employee', 'a', 'new')`,
+    [id],
+  )
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.body).toMatch(/580 of 600 employees/)
-  expect(page.body).toMatch(/BREAKER_LEAVERS_PERCENT=\d+/)
+  expect(page.body).toContain('more than 40 %')
+  expect(page.body).not.toContain('BREAKER_')
   expect(page.body).not.toContain('Would change')
 })
 

@@ -92,7 +92,7 @@ function planAddress(run: number, input: z.output<typeof PlanQuery>): string {
 
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
 export function plan(services: PlanServices & Pick<Services, 'config'>) {
-  const { pool, hr, config } = services
+  const { pool, hr } = services
   const decidedAll = async (run: number, made: ReturnType<Commands['approve']>) => {
     const { planned, isRest: rest } = await decided(pool, run, made)
     return { run, planned, rest }
@@ -113,7 +113,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       query: PlanQuery,
       result: PlanResult,
       run: ({ marks }, { params, input }) => readPlan(pool, hr, params.id, input, marks),
-      shown: (ask, result, { input }) => planShown(ask, result, input, config),
+      shown: (ask, result, { input }) => planShown(ask, result, input),
     }),
     csv: download({
       path: '/runs/:id/plan.csv',
@@ -151,7 +151,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       run: ({ marks }, { params, input }) => askedPlan(services, params.id, input, marks),
       page(ask, result, { params, input }) {
         // It shows one moment, so nothing on it follows what happens; the next page of the list is the plan's.
-        const { topics: _, ...shown } = planShown(ask, result, input, config)
+        const { topics: _, ...shown } = planShown(ask, result, input)
         return pageOf({ ...ask, url: planAddress(params.id, input) }, shown)
       },
     }),

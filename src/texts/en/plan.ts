@@ -74,11 +74,7 @@ export const plan = {
   'plan.of': 'of {total, number} ({share})',
   'plan.have_left': 'Have left',
   'plan.of_employees': 'of {total, number} employees ({share})',
-  'plan.share_of_all': '{share} of all.',
-  'plan.limit': 'Limit',
-  'plan.limit_set_by': 'Set in settings.env',
   'plan.undecided': 'Not decided',
-  'plan.limit_is': '{limit, number}: the larger of {least, number} and {share} of all.',
   'plan.since': '{fate, select, held {Changed in HR since} other {Changed in HR meanwhile}}',
   'plan.since_unknown':
     '{fate, select, held {not known yet: HR has not been read again} other {not known: HR was not read again}}',

@@ -67,11 +67,7 @@ export const plan = {
   'plan.of': '（共 {total, number}，占 {share}）',
   'plan.have_left': '已离职',
   'plan.of_employees': '员工共 {total, number} 名（{share}）',
-  'plan.share_of_all': '总数的 {share}。',
-  'plan.limit': '安全阈值',
-  'plan.limit_set_by': '在 settings.env 中设置',
   'plan.undecided': '尚未审批',
-  'plan.limit_is': '{limit, number}：取 {least, number} 与总数的 {share} 中较大者。',
   'plan.since': '{fate, select, held {此后人事变更} other {期间人事变更}}',
   'plan.since_unknown':
     '{fate, select, held {尚不清楚：还没有重新读取人事系统} other {不清楚：没有重新读取人事系统}}',
