@@ -25,9 +25,9 @@ const api = (
 async function addRun(run: Record<string, unknown>): Promise<number> {
   const { rows } = await console.pool.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at,
-                                   read_all, source, message)
+                                   decided_at, read_all, source, message)
      select kind, state, coalesce(requested_by, 'cron'), coalesce(requested_at, now()), coalesce(keys, '{}'),
-            planned, plan, result, finished_at, cancelled_at, coalesce(read_all, false), source, message
+            planned, plan, result, finished_at, cancelled_at, decided_at, coalesce(read_all, false), source, message
      from jsonb_populate_record(null::dirsync.sync_run, $1) returning id::int`,
     [run],
   )
@@ -679,6 +679,29 @@ test('a run that another one took the place of keeps its plan to look at, and of
   expect(page.body).toContain('is not stored')
   expect(page.body).toContain('Why it was held')
   expect(page.body).not.toContain('/approve')
+})
+
+test.each([
+  ['superseded', {}, 'Not counted: the plan was over before HR had been read.'],
+  ['rejected', { decided_at: new Date() }, 'Not counted: it was decided before HR had been read.'],
+])('the plan of a run that is %s says truly why no field is counted', async (state, decision, said) => {
+  const id = await addRun({
+    kind: 'changes',
+    state,
+    planned: 1,
+    plan: { reasons: { changed: 1 } },
+    ...decision,
+  })
+  await console.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason) values ($1, 'update-employee', 'a', 'changed')`,
+    [id],
+  )
+  await console.pool.query(
+    `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'stopped', now())`,
+    [id],
+  )
+  const { body } = await console.browse('viewer', 'GET', `/runs/${id}/plan`)
+  expect(body.match(/Not counted[^<]*/g)).toEqual([said, said])
 })
 
 test('the plan of a run that was never held claims no breaker', async () => {

@@ -303,7 +303,8 @@ function notCounted(ask: Ask, plan: PlanResult): Block {
   const { figures } = plan
   if (isRead(ask, plan) && figures?.state === 'failed')
     return { text: [inLanguage(ask.language, figures.message ?? []), ' ', t('plan.hr_again')] }
-  return { text: isCounting(ask, plan) ? counting(ask, plan) : t('plan.not_counted') }
+  if (isCounting(ask, plan)) return { text: counting(ask, plan) }
+  return { text: t(plan.decided_at ? 'plan.not_counted' : 'plan.not_counted_over') }
 }
 
 function byField(ask: Ask, plan: PlanResult): Block {

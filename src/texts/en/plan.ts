@@ -94,6 +94,7 @@ export const plan = {
   'plan.count': 'Count',
   'plan.counting': 'HR is being read: {done, number} of {total, number} so far.',
   'plan.not_counted': 'Not counted: it was decided before HR had been read.',
+  'plan.not_counted_over': 'Not counted: the plan was over before HR had been read.',
   'plan.hr_again': 'It is retried in a minute.',
   'plan.no_fields': 'No field of an employee changes.',
   'plan.no_departments': 'No department is known.',

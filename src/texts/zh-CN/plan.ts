@@ -87,6 +87,7 @@ export const plan = {
   'plan.count': '数量',
   'plan.counting': '正在读取人事系统：已读 {done, number} / {total, number}。',
   'plan.not_counted': '未统计：在读完人事系统之前已有人作出决定。',
+  'plan.not_counted_over': '未统计：在读完人事系统之前计划已经失效。',
   'plan.hr_again': '一分钟后自动再试。',
   'plan.no_fields': '没有变更员工字段。',
   'plan.no_departments': '部门未知。',
